@@ -1,0 +1,72 @@
+/** One thing that the scripted model does. A step with `tool` is followed by the next step once the agent has run the tool. */
+export interface Step {
+  /** Reasoning, streamed before the words. */
+  readonly think?: string
+  readonly say?: string
+  /** Pause after each word, in milliseconds. */
+  readonly slow_ms?: number
+  /** `read`, `write`, `edit`, `bash`, or the exact name of a tool that the agent offers. */
+  readonly tool?: string
+  readonly path?: string
+  /** For `write`. */
+  readonly content?: string
+  /** For `edit`. */
+  readonly old?: string
+  readonly new?: string
+  /** For `bash`. */
+  readonly cmd?: string
+  /** Exactly these arguments, instead of ones made from the fields above. */
+  readonly args?: Record<string, unknown>
+  /** Answer with this HTTP status. */
+  readonly error?: number
+  readonly message?: string
+  /** Never answer; with `say`, stop in the middle of the words. */
+  readonly hang?: boolean
+  /** Reset the connection in the middle of the stream. */
+  readonly drop?: boolean
+}
+
+export interface ChatMessage {
+  readonly role: "system" | "user" | "assistant" | "tool_call" | "tool_result"
+  readonly text: string
+}
+
+/** A request as it came. Holds no credential. */
+export interface GatewayRequest {
+  readonly method: string
+  readonly path: string
+  readonly authorized: boolean
+  readonly model: string | undefined
+  readonly stream: boolean
+  readonly messages: ReadonlyArray<ChatMessage>
+  readonly tools: ReadonlyArray<string>
+  readonly step: Step
+}
+
+export interface GatewayOptions {
+  /** 0, the default, takes a free port. */
+  readonly port?: number
+  readonly host?: string
+  /** Requests with another key are answered 401. Without it every key is good. */
+  readonly apiKey?: string
+  readonly models?: ReadonlyArray<string>
+  /** The steps for a conversation whose prompt has no script; null for none. Asked anew at each request, so it must be stable. */
+  readonly plan?: (messages: ReadonlyArray<ChatMessage>) => Step[] | null
+  /** Said when there is neither a script nor a plan. */
+  readonly fallback?: string
+  readonly onRequest?: (request: GatewayRequest) => void
+}
+
+export interface Gateway {
+  /** The base URL for a connection, with `/v1`. */
+  readonly url: string
+  readonly port: number
+  /** Every request since the start, in order of arrival. */
+  readonly requests: ReadonlyArray<GatewayRequest>
+  readonly close: () => Promise<void>
+}
+
+export declare const defaultModels: ReadonlyArray<string>
+
+/** Serves `/v1/models`, `/v1/chat/completions`, `/v1/responses` and `/v1/messages` on loopback. */
+export declare const startGateway: (options?: GatewayOptions) => Promise<Gateway>

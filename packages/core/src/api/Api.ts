@@ -1,0 +1,28 @@
+import { HttpApi, OpenApi } from "@effect/platform"
+import { AccountsApi, ApiKeysApi } from "./AccountsApi.js"
+import { CatalogApi, JobsApi } from "./CatalogApi.js"
+import { ChangesetsApi, DeliveriesApi } from "./ChangesApi.js"
+import { ConnectionsApi } from "./ConnectionsApi.js"
+import { MessagesApi, TurnsApi } from "./ConversationApi.js"
+import { ProjectsApi } from "./ProjectsApi.js"
+import { SessionsApi } from "./SessionsApi.js"
+import { WorkspacesApi } from "./WorkspacesApi.js"
+
+/** The whole HTTP contract as data: the routes, the OpenAPI document and the client are made from it. */
+export class Api extends HttpApi.make("reins")
+  .add(AccountsApi)
+  .add(ApiKeysApi)
+  .add(WorkspacesApi)
+  .add(ConnectionsApi)
+  .add(ProjectsApi)
+  .add(SessionsApi)
+  .add(MessagesApi)
+  .add(TurnsApi)
+  .add(ChangesetsApi)
+  .add(DeliveriesApi)
+  .add(CatalogApi)
+  .add(JobsApi)
+  .annotate(OpenApi.Title, "Reins")
+  .annotate(OpenApi.Version, "2.0.0")
+  .annotate(OpenApi.License, { name: "Apache-2.0" })
+{}

@@ -1,0 +1,46 @@
+import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Context, Schema } from "effect"
+import type { Scope } from "../domain/ApiKey.js"
+
+/** Who may call an endpoint: anybody, or a caller whose credentials carry the scope. */
+export class RequiredScope extends Context.Tag("@reins/core/api/RequiredScope")<RequiredScope, Scope | "public">() {}
+
+/** The answer holds a secret: its idempotency record is stored sealed. */
+export class SecretAnswer extends Context.Tag("@reins/core/api/SecretAnswer")<SecretAnswer, true>() {}
+
+/** The answer sets or ends a login: it is never stored, a repeated call runs again. */
+export class NotReplayed extends Context.Tag("@reins/core/api/NotReplayed")<NotReplayed, true>() {}
+
+/** Marks what the specification does not list, so that a reader can tell it apart in the document. */
+export const extension = Context.make(OpenApi.Override, { "x-reins-extension": true })
+
+/** The header that every mutation needs: 1 to 255 printable ASCII characters. */
+export const IdempotencyHeaders = Schema.Struct({
+  "idempotency-key": Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255), Schema.pattern(/^[\x20-\x7e]+$/))
+})
+
+const described = (summary: string, scope: Scope | "public") =>
+  Context.make(OpenApi.Summary, summary).pipe(Context.add(RequiredScope, scope))
+
+/** A read without side effects. */
+export const read = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "read") =>
+  HttpApiEndpoint.get(name, path).annotateContext(described(summary, scope))
+
+export const post = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "write") =>
+  HttpApiEndpoint.post(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+
+export const patch = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "write") =>
+  HttpApiEndpoint.patch(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+
+export const remove = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "write") =>
+  HttpApiEndpoint.del(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+
+/** The same schema under the same name, answered with another status than 200. */
+export const withStatus = <A, I, R>(schema: Schema.Schema<A, I, R>, status: 201 | 202): Schema.Schema<A, I, R> =>
+  schema.annotations(HttpApiSchema.annotations({ status }))
+
+/** An optional body field: absent and null mean the same. */
+export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
+
+export const idPath = <const Name extends string>(name: Name) =>
+  Schema.Struct({ [name]: Schema.String } as { readonly [K in Name]: typeof Schema.String })

@@ -1,0 +1,50 @@
+import { Schema } from "effect"
+import { ChangesetId, SessionId, TurnId } from "./Ids.js"
+import * as StateMachine from "./StateMachine.js"
+import { Timestamp } from "./Timestamp.js"
+
+export const ChangesetState = Schema.Literal("capturing", "ready", "failed")
+export type ChangesetState = typeof ChangesetState.Type
+
+export const changesetStates = StateMachine.make<ChangesetState>("changeset", {
+  capturing: ["ready", "failed"],
+  ready: [],
+  failed: []
+})
+
+/** One file that differs from the base. */
+export const ChangedFile = Schema.Struct({
+  path: Schema.String,
+  old_path: Schema.optionalWith(Schema.String, { exact: true }),
+  status: Schema.Literal("added", "modified", "deleted", "renamed", "type_changed"),
+  mode: Schema.String,
+  additions: Schema.Int,
+  deletions: Schema.Int,
+  binary: Schema.Boolean
+}).annotations({ identifier: "ChangedFile" })
+export type ChangedFile = typeof ChangedFile.Type
+
+export const ChangesetOrigin = Schema.Literal("automatic", "explicit", "salvage")
+export type ChangesetOrigin = typeof ChangesetOrigin.Type
+
+export const Changeset = Schema.Struct({
+  id: ChangesetId,
+  session_id: SessionId,
+  source_turn_id: Schema.NullOr(TurnId),
+  label: Schema.NullOr(Schema.String),
+  origin: ChangesetOrigin,
+  state: ChangesetState,
+  base_commit: Schema.NullOr(Schema.String),
+  tree: Schema.NullOr(Schema.String),
+  /** SHA-256 of the canonical manifest of what changed: base commit, paths, modes, content digests. Set once ready. */
+  subject_digest: Schema.NullOr(Schema.String),
+  empty: Schema.Boolean,
+  file_count: Schema.Int,
+  additions: Schema.Int,
+  deletions: Schema.Int,
+  files: Schema.Array(ChangedFile),
+  diagnostics: Schema.Array(Schema.String),
+  created_at: Timestamp,
+  sealed_at: Schema.NullOr(Timestamp)
+}).annotations({ identifier: "Changeset" })
+export type Changeset = typeof Changeset.Type

@@ -1,0 +1,50 @@
+import { Effect, Schema } from "effect"
+import { typeidUnboxed } from "typeid-js"
+
+/**
+ * Ids are TypeIDs: a prefix that names the resource, an underscore and the 26 base32 characters of a UUIDv7. They are url-safe,
+ * sort by creation time and cannot be mistaken for the id of another resource.
+ */
+const typeId = <const Prefix extends string, const Brand extends string>(prefix: Prefix, brand: Brand) =>
+  Object.assign(Schema.String.pipe(Schema.pattern(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)), Schema.brand(brand)), {
+    prefix
+  })
+
+export const AccountId = typeId("acct", "AccountId")
+export type AccountId = typeof AccountId.Type
+export const ApiKeyId = typeId("key", "ApiKeyId")
+export type ApiKeyId = typeof ApiKeyId.Type
+export const WorkspaceId = typeId("wsp", "WorkspaceId")
+export type WorkspaceId = typeof WorkspaceId.Type
+export const ProjectId = typeId("prj", "ProjectId")
+export type ProjectId = typeof ProjectId.Type
+export const ProjectVersionId = typeId("pver", "ProjectVersionId")
+export type ProjectVersionId = typeof ProjectVersionId.Type
+export const ConnectionId = typeId("con", "ConnectionId")
+export type ConnectionId = typeof ConnectionId.Type
+export const CredentialId = typeId("cred", "CredentialId")
+export type CredentialId = typeof CredentialId.Type
+export const SessionId = typeId("sess", "SessionId")
+export type SessionId = typeof SessionId.Type
+export const MessageId = typeId("msg", "MessageId")
+export type MessageId = typeof MessageId.Type
+export const TurnId = typeId("turn", "TurnId")
+export type TurnId = typeof TurnId.Type
+export const LeaseId = typeId("lease", "LeaseId")
+export type LeaseId = typeof LeaseId.Type
+export const EventId = typeId("evt", "EventId")
+export type EventId = typeof EventId.Type
+export const ChangesetId = typeId("cs", "ChangesetId")
+export type ChangesetId = typeof ChangesetId.Type
+export const DeliveryId = typeId("dlv", "DeliveryId")
+export type DeliveryId = typeof DeliveryId.Type
+export const JobId = typeId("job", "JobId")
+export type JobId = typeof JobId.Type
+export const AttemptId = typeId("att", "AttemptId")
+export type AttemptId = typeof AttemptId.Type
+export const OperationId = typeId("op", "OperationId")
+export type OperationId = typeof OperationId.Type
+
+/** A new id of the given kind. Ids made by one process ascend. */
+export const newId = <Brand>(schema: { readonly prefix: string; readonly make: (id: string) => Brand }): Effect.Effect<Brand> =>
+  Effect.sync(() => schema.make(typeidUnboxed(schema.prefix)))

@@ -1,0 +1,83 @@
+import { Schema } from "effect"
+import { AttemptId, JobId, OperationId } from "./Ids.js"
+import * as StateMachine from "./StateMachine.js"
+import { Timestamp } from "./Timestamp.js"
+
+export const JobState = Schema.Literal("queued", "running", "retry_wait", "succeeded", "failed", "cancelled")
+export type JobState = typeof JobState.Type
+
+export const jobStates = StateMachine.make<JobState>("job", {
+  queued: ["running", "cancelled"],
+  running: ["succeeded", "failed", "cancelled", "retry_wait"],
+  retry_wait: ["queued", "cancelled"],
+  succeeded: [],
+  failed: [],
+  cancelled: []
+})
+
+/** `abandoned`: its worker was lost. `unknown`: its outside effect may or may not have happened. */
+export const AttemptState = Schema.Literal("running", "succeeded", "failed", "abandoned", "unknown")
+export type AttemptState = typeof AttemptState.Type
+
+export const attemptStates = StateMachine.make<AttemptState>("attempt", {
+  running: ["succeeded", "failed", "abandoned", "unknown"],
+  succeeded: [],
+  failed: [],
+  abandoned: [],
+  unknown: []
+})
+
+/** What went wrong, in a closed code and in words for a person. */
+export const JobFailure = Schema.Struct({ code: Schema.String, message: Schema.String, retryable: Schema.Boolean })
+  .annotations({ identifier: "JobFailure" })
+export type JobFailure = typeof JobFailure.Type
+
+export const Attempt = Schema.Struct({
+  id: AttemptId,
+  ordinal: Schema.Int,
+  state: AttemptState,
+  worker_id: Schema.String,
+  started_at: Timestamp,
+  heartbeat_at: Timestamp,
+  finished_at: Schema.NullOr(Timestamp),
+  error: Schema.NullOr(JobFailure)
+}).annotations({ identifier: "Attempt" })
+export type Attempt = typeof Attempt.Type
+
+export const Subject = Schema.Struct({ type: Schema.String, id: Schema.String }).annotations({ identifier: "Subject" })
+export type Subject = typeof Subject.Type
+
+export const Job = Schema.Struct({
+  id: JobId,
+  operation_id: OperationId,
+  kind: Schema.String,
+  state: JobState,
+  subject: Subject,
+  attempt_count: Schema.Int,
+  max_attempts: Schema.Int,
+  /** When the next attempt may start; null once the job has ended. */
+  run_at: Schema.NullOr(Timestamp),
+  error: Schema.NullOr(JobFailure),
+  attempts: Schema.Array(Attempt),
+  created_at: Timestamp,
+  finished_at: Schema.NullOr(Timestamp)
+}).annotations({ identifier: "Job" })
+export type Job = typeof Job.Type
+
+/** A view over the jobs of one request; nothing is stored for itself. */
+export const Operation = Schema.Struct({
+  id: OperationId,
+  kind: Schema.String,
+  state: JobState,
+  subject: Subject,
+  jobs: Schema.Array(Job),
+  created_at: Timestamp,
+  finished_at: Schema.NullOr(Timestamp)
+}).annotations({ identifier: "Operation" })
+export type Operation = typeof Operation.Type
+
+/** What a long-running mutation answers with at once. */
+export const OperationRef = Schema.Struct({ id: OperationId, job_id: JobId, state: JobState }).annotations({
+  identifier: "OperationRef"
+})
+export type OperationRef = typeof OperationRef.Type

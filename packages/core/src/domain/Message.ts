@@ -1,0 +1,64 @@
+import { Schema } from "effect"
+import { MessageId, SessionId, TurnId } from "./Ids.js"
+import * as StateMachine from "./StateMachine.js"
+import { Timestamp } from "./Timestamp.js"
+
+export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded")
+export type MessageState = typeof MessageState.Type
+
+export const messageStates = StateMachine.make<MessageState>("message", {
+  accepted: ["queued", "delivered", "discarded"],
+  queued: ["delivered", "cancelled", "discarded"],
+  delivered: [],
+  cancelled: [],
+  discarded: []
+})
+
+export const MessageRole = Schema.Literal("user", "assistant", "system")
+export type MessageRole = typeof MessageRole.Type
+
+/** `queue` starts a turn of its own, `steer` goes into the running one, `note` is kept for readers and starts nothing. */
+export const Routing = Schema.Literal("queue", "steer", "note")
+export type Routing = typeof Routing.Type
+
+export const ContentBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+  .annotations({ identifier: "ContentBlock" })
+export type ContentBlock = typeof ContentBlock.Type
+
+/** What a client may send: text, or a list of blocks; 100,000 characters in all. */
+export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentBlock)).pipe(
+  Schema.filter((content) => {
+    const length = typeof content === "string" ? content.length : content.reduce((sum, block) => sum + block.text.length, 0)
+    return length >= 1 && length <= 100_000
+  }, { message: () => "Input should hold 1 to 100000 characters of text" })
+).annotations({ identifier: "MessageInput", jsonSchema: {
+  anyOf: [{ type: "string", minLength: 1, maxLength: 100_000 }, { type: "array", items: { $ref: "#/components/schemas/ContentBlock" } }]
+} })
+
+/** A piece of what an agent produced, as `message.part_added` and `message.part_updated` carry it. */
+export const MessagePart = Schema.Struct({
+  part_key: Schema.String,
+  kind: Schema.Literal("text", "reasoning", "tool", "diff"),
+  /** A reader applies `revision + 1` for an append and any higher revision for a replace. */
+  revision: Schema.Int,
+  mode: Schema.Literal("replace", "append"),
+  content: Schema.Unknown,
+  /** True when the part will not change again. */
+  sealed: Schema.Boolean
+}).annotations({ identifier: "MessagePart" })
+export type MessagePart = typeof MessagePart.Type
+
+export const Message = Schema.Struct({
+  id: MessageId,
+  session_id: SessionId,
+  ordinal: Schema.Int,
+  role: MessageRole,
+  kind: Schema.Literal("message", "handoff_summary", "delegation"),
+  author: Schema.Struct({ kind: Schema.String, id: Schema.String }),
+  routing: Routing,
+  content: Schema.Array(ContentBlock),
+  turn_id: Schema.NullOr(TurnId),
+  state: MessageState,
+  created_at: Timestamp
+}).annotations({ identifier: "Message" })
+export type Message = typeof Message.Type

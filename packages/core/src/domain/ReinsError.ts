@@ -1,0 +1,103 @@
+import { Data, Schema } from "effect"
+
+/** The closed set of error categories. */
+export const ErrorCategory = Schema.Literal(
+  "request", "authentication", "access", "state", "concurrency", "credential", "capability", "capacity", "throttle",
+  "changes", "delivery", "events", "upstream", "platform"
+)
+export type ErrorCategory = typeof ErrorCategory.Type
+
+interface ErrorKind {
+  readonly status: number
+  readonly category: ErrorCategory
+  readonly retryable: boolean
+}
+
+const kind = (status: number, category: ErrorCategory, retryable = false): ErrorKind => ({ status, category, retryable })
+
+/** Every code that the API can answer with: its status, its category, and whether the same request may succeed later. */
+export const errorKinds = {
+  invalid_cursor: kind(400, "events"),
+  unauthenticated: kind(401, "authentication"),
+  invalid_credentials: kind(401, "authentication"),
+  forbidden: kind(403, "access"),
+  insufficient_scope: kind(403, "access"),
+  csrf_failed: kind(403, "access"),
+  email_unverified: kind(403, "access"),
+  not_found: kind(404, "request"),
+  result_not_ready: kind(404, "state"),
+  method_not_allowed: kind(405, "request"),
+  invalid_transition: kind(409, "state"),
+  turn_active: kind(409, "state"),
+  version_conflict: kind(409, "concurrency", true),
+  idempotency_conflict: kind(409, "concurrency"),
+  idempotency_in_progress: kind(409, "concurrency", true),
+  already_exists: kind(409, "state"),
+  connection_in_use: kind(409, "state"),
+  connection_required: kind(409, "credential"),
+  connection_revoked: kind(409, "credential"),
+  credential_invalid: kind(409, "credential"),
+  provider_disabled: kind(409, "capability"),
+  unsupported_capability: kind(409, "capability"),
+  executor_unavailable: kind(409, "capacity", true),
+  context_unavailable: kind(409, "state"),
+  harness_switch_required: kind(409, "capability"),
+  stale_subject: kind(409, "changes"),
+  apply_conflict: kind(409, "changes"),
+  remote_head_changed: kind(409, "delivery"),
+  delivery_unresolved: kind(409, "delivery", true),
+  result_already_set: kind(409, "state"),
+  delegation_limit: kind(409, "capacity"),
+  history_reset_required: kind(410, "events"),
+  token_expired: kind(410, "authentication"),
+  payload_too_large: kind(413, "request"),
+  unsupported_media_type: kind(415, "request"),
+  rate_limited: kind(429, "throttle", true),
+  quota_exhausted: kind(429, "throttle"),
+  internal_error: kind(500, "platform", true),
+  upstream_error: kind(502, "upstream", true),
+  waiting_capacity: kind(503, "capacity", true),
+  shutting_down: kind(503, "platform", true),
+  upstream_timeout: kind(504, "upstream", true)
+} as const satisfies Record<string, ErrorKind>
+
+export type ErrorCode = keyof typeof errorKinds
+
+/**
+ * An expected failure of a command or a read. `message` says what happened and what to do next, and never holds a secret;
+ * `details` holds ids and closed literals for programs.
+ */
+export class ReinsError extends Data.TaggedError("ReinsError")<{
+  readonly code: ErrorCode
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+  /** Seconds after which a retry can succeed. */
+  readonly retryAfterSeconds?: number
+}> {
+  get status(): number {
+    return errorKinds[this.code].status
+  }
+  get category(): ErrorCategory {
+    return errorKinds[this.code].category
+  }
+  get retryable(): boolean {
+    return errorKinds[this.code].retryable
+  }
+}
+
+/** The one answer for an id that does not exist, is of another kind, or belongs to somebody else. */
+export const notFound = (): ReinsError =>
+  new ReinsError({ code: "not_found", message: "No such resource, or it is not visible to these credentials." })
+
+/** The wire form of a `ReinsError`. */
+export const ErrorEnvelope = Schema.Struct({
+  error: Schema.Struct({
+    code: Schema.String,
+    category: ErrorCategory,
+    message: Schema.String,
+    retryable: Schema.Boolean,
+    details: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+    request_id: Schema.String
+  })
+}).annotations({ identifier: "ErrorEnvelope" })
+export type ErrorEnvelope = typeof ErrorEnvelope.Type

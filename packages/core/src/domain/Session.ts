@@ -1,0 +1,97 @@
+import { Schema } from "effect"
+import { ConnectionId, LeaseId, ProjectId, ProjectVersionId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
+import * as StateMachine from "./StateMachine.js"
+import { Timestamp } from "./Timestamp.js"
+
+export const SessionLifecycle = Schema.Literal("open", "archived", "closed")
+export type SessionLifecycle = typeof SessionLifecycle.Type
+
+export const sessionStates = StateMachine.make<SessionLifecycle>("session", {
+  open: ["archived", "closed"],
+  archived: ["open", "closed"],
+  closed: []
+})
+
+/** Derived from the turns: `attention` waits for an acknowledgement, `requires_action` for an answer. */
+export const SessionActivity = Schema.Literal("idle", "queued", "running", "requires_action", "attention")
+export type SessionActivity = typeof SessionActivity.Type
+
+export const LeaseState = Schema.Literal("none", "allocating", "ready", "quiescing", "released", "lost")
+export type LeaseState = typeof LeaseState.Type
+
+export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
+  none: ["allocating"],
+  allocating: ["ready", "lost"],
+  ready: ["quiescing", "lost"],
+  quiescing: ["released", "lost"],
+  released: [],
+  lost: []
+})
+
+export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed")
+export type WorkspaceState = typeof WorkspaceState.Type
+
+export const workspaceStates = StateMachine.make<WorkspaceState>("workspace", {
+  none: ["preparing", "removed"],
+  preparing: ["ready", "none", "removed"],
+  ready: ["removed"],
+  removed: []
+})
+
+/** Tokens and cost as the harness reported them, summed over turns. */
+export const Usage = Schema.Struct({
+  input_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  cached_tokens: Schema.Int,
+  reasoning_tokens: Schema.Int,
+  cost_usd: Schema.NullOr(Schema.Number)
+}).annotations({ identifier: "Usage" })
+export type Usage = typeof Usage.Type
+
+export const noUsage: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0, cost_usd: null }
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  input_tokens: a.input_tokens + b.input_tokens,
+  output_tokens: a.output_tokens + b.output_tokens,
+  cached_tokens: a.cached_tokens + b.cached_tokens,
+  reasoning_tokens: a.reasoning_tokens + b.reasoning_tokens,
+  cost_usd: a.cost_usd === null && b.cost_usd === null ? null : (a.cost_usd ?? 0) + (b.cost_usd ?? 0)
+})
+
+export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
+  Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
+)
+
+export const Session = Schema.Struct({
+  id: SessionId,
+  workspace_id: WorkspaceId,
+  project_id: Schema.NullOr(ProjectId),
+  project_version_id: Schema.NullOr(ProjectVersionId),
+  title: Schema.NullOr(Schema.String),
+  labels: Labels,
+  harness: Schema.Struct({
+    provider_id: Schema.String,
+    model: Schema.NullOr(Schema.String),
+    connection_id: Schema.NullOr(ConnectionId)
+  }),
+  executor: Schema.Struct({ backend: Schema.String, state: LeaseState, lease_id: Schema.NullOr(LeaseId) }),
+  base: Schema.Struct({
+    repository: Schema.NullOr(Schema.String),
+    ref: Schema.NullOr(Schema.String),
+    commit: Schema.NullOr(Schema.String)
+  }),
+  workspace: Schema.Struct({ state: WorkspaceState }),
+  auto_capture: Schema.Boolean,
+  lifecycle: SessionLifecycle,
+  activity: SessionActivity,
+  active_turn_id: Schema.NullOr(TurnId),
+  usage: Usage,
+  /** The `seq` of the newest event. */
+  event_watermark: Schema.Int,
+  version: Schema.Int,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  archived_at: Schema.NullOr(Timestamp),
+  closed_at: Schema.NullOr(Timestamp)
+}).annotations({ identifier: "Session" })
+export type Session = typeof Session.Type

@@ -1,0 +1,34 @@
+import { Effect } from "effect"
+import { ReinsError } from "./ReinsError.js"
+
+/** The moves that a resource may make. A state that maps to nothing is terminal. */
+export type Transitions<State extends string> = { readonly [S in State]: ReadonlyArray<State> }
+
+export interface StateMachine<State extends string> {
+  readonly resource: string
+  readonly states: ReadonlyArray<State>
+  readonly transitions: Transitions<State>
+  readonly allows: (from: State, to: State) => boolean
+  readonly isTerminal: (state: State) => boolean
+  /** Fails with `invalid_transition` unless the move is drawn. */
+  readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError>
+}
+
+export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {
+  const allows = (from: State, to: State): boolean => transitions[from].includes(to)
+  return {
+    resource,
+    states: Object.keys(transitions).filter((state): state is State => state in transitions),
+    transitions,
+    allows,
+    isTerminal: (state) => transitions[state].length === 0,
+    check: (from, to) =>
+      allows(from, to) ? Effect.void : Effect.fail(
+        new ReinsError({
+          code: "invalid_transition",
+          message: `A ${resource} that is ${from} cannot become ${to}.`,
+          details: { resource, from, to, allowed: transitions[from] }
+        })
+      )
+  }
+}

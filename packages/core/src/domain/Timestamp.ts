@@ -1,0 +1,18 @@
+import { Clock, Effect, Schema } from "effect"
+
+/** An instant in RFC 3339, UTC, with milliseconds. The text sorts like the time. */
+export const Timestamp = Schema.String.pipe(
+  Schema.pattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
+  Schema.brand("Timestamp")
+).annotations({ jsonSchema: { type: "string", format: "date-time" } })
+export type Timestamp = typeof Timestamp.Type
+
+export const fromMillis = (millis: number): Timestamp => Timestamp.make(new Date(millis).toISOString())
+
+export const toMillis = (timestamp: Timestamp): number => Date.parse(timestamp)
+
+export const now: Effect.Effect<Timestamp> = Effect.map(Clock.currentTimeMillis, fromMillis)
+
+/** The instant `millis` after now; before now when negative. */
+export const fromNow = (millis: number): Effect.Effect<Timestamp> =>
+  Effect.map(Clock.currentTimeMillis, (now) => fromMillis(now + millis))

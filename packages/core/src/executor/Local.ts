@@ -1,0 +1,211 @@
+import { Deferred, Effect, Redacted } from "effect"
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import { mkdir } from "node:fs/promises"
+import type { StopPolicy } from "../harness/Manifest.js"
+import {
+  type AgentCommand,
+  type AgentExit,
+  type AgentProcess,
+  type Executor,
+  ExecutorError,
+  type Isolation,
+  type ReapedProcess,
+  type StopHooks
+} from "./Executor.js"
+import * as LineReader from "./LineReader.js"
+import { bearing, groupAlive, leaseVariable, signal } from "./ProcessTable.js"
+
+const isolation: Isolation = {
+  level: "none",
+  process_group: true,
+  own_home: true,
+  filesystem: "shared",
+  network: "shared",
+  summary: "A process group with its own HOME and a short list of variables; no security boundary: the agent can do what the service's user can."
+}
+
+const maxLineBytes = 32 * 1024 * 1024
+const stderrTailBytes = 16 * 1024
+/** Nothing survives SIGKILL for long but a process that hangs in the kernel. */
+const killRounds = 200
+const pollInterval = "25 millis"
+
+/** All that an agent inherits: where programs are, language, time zone, and how to reach the network. */
+const inherited = [
+  "PATH",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR"
+]
+
+/** The directories that an agent may take for its own, and the variables that name them. */
+export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">): Record<string, string> => ({
+  HOME: command.homeDir,
+  XDG_CONFIG_HOME: `${command.homeDir}/.config`,
+  XDG_DATA_HOME: `${command.homeDir}/.local/share`,
+  XDG_STATE_HOME: `${command.homeDir}/.local/state`,
+  XDG_CACHE_HOME: `${command.homeDir}/.cache`,
+  TMPDIR: command.tmpDir
+})
+
+/** Exactly the environment of the agent. */
+export const environmentOf = (command: AgentCommand): Record<string, string> => {
+  const environment: Record<string, string> = {}
+  for (const name of inherited) {
+    const value = process.env[name]
+    if (value !== undefined) environment[name] = value
+  }
+  for (const [name, value] of Object.entries(command.environment)) {
+    environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value
+  }
+  return { ...environment, ...homeVariables(command), [leaseVariable]: command.leaseId }
+}
+
+const makeDirectories = (command: AgentCommand) =>
+  Effect.tryPromise({
+    try: async () => {
+      for (const directory of Object.values(homeVariables(command))) await mkdir(directory, { recursive: true, mode: 0o700 })
+      await mkdir(command.workspaceDir, { recursive: true })
+    },
+    catch: () => new ExecutorError({ kind: "spawn_failed", message: `The agent's home ${command.homeDir} cannot be made.` })
+  })
+
+const start = (command: AgentCommand) =>
+  Effect.async<ChildProcessWithoutNullStreams, ExecutorError>((resume) => {
+    const child = spawn(command.executable, [...command.args], {
+      cwd: command.workspaceDir,
+      env: environmentOf(command),
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: true
+    })
+    child.once("spawn", () => resume(Effect.succeed(child)))
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      resume(Effect.fail(new ExecutorError({
+        kind: "spawn_failed",
+        message: `${command.executable} cannot be started (${error.code ?? "unknown error"}); install the harness again.`
+      }))))
+    // A process that ends while we write is told by its exit.
+    child.stdin.on("error", () => undefined)
+  })
+
+const killMarked = (leaseId: string) =>
+  Effect.promise(async () => {
+    const found = await bearing(leaseId)
+    for (const each of found) signal(each.pid, "SIGKILL")
+    return found
+  })
+
+/** Kills until a look finds nothing: a process can fork while it is being killed. */
+const reap = Effect.fn("Executor.reap")(function*(leaseId: string) {
+  const ended = new Map<number, ReapedProcess>()
+  for (let round = 0; round < killRounds; round++) {
+    const found = yield* killMarked(leaseId)
+    if (found.length === 0) break
+    for (const each of found) ended.set(each.pid, each)
+    yield* Effect.sleep(pollInterval)
+  }
+  return [...ended.values()]
+})
+
+interface Running {
+  readonly child: ChildProcessWithoutNullStreams
+  readonly pid: number
+  readonly leaseId: string
+  readonly exit: Deferred.Deferred<AgentExit>
+}
+
+const anythingLeft = ({ exit, leaseId, pid }: Running) =>
+  Effect.gen(function*() {
+    if (!(yield* Deferred.isDone(exit))) return true
+    return yield* Effect.promise(async () => await groupAlive(pid) || (await bearing(leaseId)).length > 0)
+  })
+
+const waitUntilGone = (running: Running, milliseconds: number) =>
+  anythingLeft(running).pipe(
+    Effect.tap((left) => left ? Effect.sleep(pollInterval) : Effect.void),
+    Effect.repeat({ while: (left) => left }),
+    Effect.timeoutOption(milliseconds)
+  )
+
+const kill = Effect.fnUntraced(function*(running: Running) {
+  for (let round = 0; round < killRounds; round++) {
+    signal(-running.pid, "SIGKILL")
+    yield* killMarked(running.leaseId)
+    if (!(yield* anythingLeft(running))) return
+    yield* Effect.sleep(pollInterval)
+  }
+  yield* Effect.logError("A process of an agent does not end").pipe(Effect.annotateLogs({ lease_id: running.leaseId }))
+})
+
+const politely = (hook: StopHooks["cancel"], grace: number | undefined) =>
+  // The signals that follow do what a failed or slow request did not.
+  hook === undefined || grace === undefined ? Effect.void : Effect.ignore(Effect.timeoutOption(hook, grace))
+
+const stop = Effect.fnUntraced(function*(running: Running, policy: StopPolicy, hooks: StopHooks) {
+  const exited = yield* Deferred.isDone(running.exit)
+  if (!exited) {
+    yield* politely(hooks.cancel, policy.cancel_ms)
+    yield* politely(hooks.close, policy.close_ms)
+    yield* Effect.sync(() => running.child.stdin.end())
+    yield* Deferred.await(running.exit).pipe(Effect.timeoutOption(policy.stdin_eof_ms))
+  }
+  if (!(yield* anythingLeft(running))) return
+  yield* Effect.sync(() => signal(-running.pid, "SIGTERM"))
+  yield* waitUntilGone(running, policy.sigterm_ms)
+  if (yield* anythingLeft(running)) yield* kill(running)
+})
+
+const write = (child: ChildProcessWithoutNullStreams) => (line: string) =>
+  Effect.async<void, ExecutorError>((resume) => {
+    child.stdin.write(`${line}\n`, (error) =>
+      resume(error ? Effect.fail(new ExecutorError({ kind: "io", message: "The agent does not read its input." })) : Effect.void))
+  })
+
+const stderrTail = (child: ChildProcessWithoutNullStreams): Effect.Effect<string> => {
+  let tail = Buffer.alloc(0)
+  child.stderr.on("data", (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-stderrTailBytes)
+  })
+  child.stderr.on("error", () => undefined)
+  return Effect.sync(() => tail.toString("utf8"))
+}
+
+const launch = Effect.fnUntraced(function*(command: AgentCommand) {
+  if (process.platform === "win32") {
+    return yield* new ExecutorError({ kind: "unavailable", message: "Agents run on Linux and macOS; on Windows use WSL." })
+  }
+  yield* makeDirectories(command)
+  const child = yield* start(command)
+  const exit = yield* Deferred.make<AgentExit>()
+  child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
+  const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
+  const once = yield* Effect.makeSemaphore(1)
+  const process_: AgentProcess = {
+    pid: running.pid,
+    lines: yield* LineReader.make(child.stdout, maxLineBytes),
+    write: write(child),
+    exit: Deferred.await(exit),
+    stderrTail: stderrTail(child),
+    stop: (hooks = {}) => Effect.uninterruptible(once.withPermits(1)(stop(running, command.stop, hooks)))
+  }
+  return process_
+})
+
+/** Runs agents as processes of this machine and this user. */
+export const make: Executor = {
+  backend: "local",
+  isolation,
+  spawn: Effect.fn("Executor.spawn")((command: AgentCommand) =>
+    Effect.acquireRelease(launch(command), (started) => started.stop())
+  ),
+  reap
+}

@@ -1,0 +1,100 @@
+import { Schema } from "effect"
+import { FailureReason } from "./Manifest.js"
+
+/** A change of one file as a tool reports it. `old_text` is null for a new file. */
+export const HarnessDiff = Schema.Struct({
+  path: Schema.String,
+  old_text: Schema.NullOr(Schema.String),
+  new_text: Schema.String
+}).annotations({ identifier: "HarnessDiff" })
+export type HarnessDiff = typeof HarnessDiff.Type
+
+export const ToolState = Schema.Literal("pending", "running", "done", "failed", "aborted")
+export type ToolState = typeof ToolState.Type
+
+/** The agent answered its handshake. Always the first event. */
+export const Ready = Schema.Struct({
+  _tag: Schema.Literal("ready"),
+  agent_name: Schema.String,
+  agent_version: Schema.String
+}).annotations({ identifier: "HarnessReady" })
+
+/** The agent's own session is open. Comes once, before any output. */
+export const NativeSession = Schema.Struct({
+  _tag: Schema.Literal("native_session"),
+  id: Schema.String,
+  resumed: Schema.Boolean
+}).annotations({ identifier: "HarnessNativeSession" })
+
+/** More words of the assistant, to be appended to those of the same `message_key`. */
+export const Text = Schema.Struct({
+  _tag: Schema.Literal("text"),
+  message_key: Schema.String,
+  text: Schema.String
+}).annotations({ identifier: "HarnessText" })
+
+/** More words of the assistant's reasoning, to be appended to those of the same `message_key`. */
+export const Reasoning = Schema.Struct({
+  _tag: Schema.Literal("reasoning"),
+  message_key: Schema.String,
+  text: Schema.String
+}).annotations({ identifier: "HarnessReasoning" })
+
+/** The whole present state of one tool call; a later one of the same `tool_id` replaces it. */
+export const Tool = Schema.Struct({
+  _tag: Schema.Literal("tool"),
+  tool_id: Schema.String,
+  kind: Schema.String,
+  title: Schema.String,
+  input: Schema.Unknown,
+  state: ToolState,
+  output_text: Schema.optionalWith(Schema.String, { exact: true }),
+  diffs: Schema.Array(HarnessDiff)
+}).annotations({ identifier: "HarnessTool" })
+export type Tool = typeof Tool.Type
+
+/**
+ * Tokens as the agent counts them; null where it does not say. `scope` says what they cover: its last model call, this turn, or
+ * all of this process; `context` carries only how full the context is.
+ */
+export const Usage = Schema.Struct({
+  _tag: Schema.Literal("usage"),
+  scope: Schema.Literal("last_call", "turn", "process", "context"),
+  input_tokens: Schema.NullOr(Schema.Int),
+  output_tokens: Schema.NullOr(Schema.Int),
+  cached_tokens: Schema.NullOr(Schema.Int),
+  reasoning_tokens: Schema.NullOr(Schema.Int),
+  context_used: Schema.optionalWith(Schema.Int, { exact: true }),
+  context_size: Schema.optionalWith(Schema.Int, { exact: true }),
+  cost: Schema.optionalWith(Schema.Struct({ amount: Schema.Number, currency: Schema.String }), { exact: true })
+}).annotations({ identifier: "HarnessUsage" })
+export type Usage = typeof Usage.Type
+
+/** Output that nothing understands, kept up to 8 KiB. */
+export const Diagnostic = Schema.Struct({
+  _tag: Schema.Literal("diagnostic"),
+  kind: Schema.Literal("unparsed", "unknown_update", "unknown_message", "stderr_summary"),
+  line: Schema.String
+}).annotations({ identifier: "HarnessDiagnostic" })
+export type Diagnostic = typeof Diagnostic.Type
+
+/** Always the last event of a turn that did not fail. The agent and all its processes are gone by then. */
+export const Ended = Schema.Struct({
+  _tag: Schema.Literal("ended"),
+  stop_reason: Schema.Literal("completed", "cancelled", "refused", "limit")
+}).annotations({ identifier: "HarnessEnded" })
+
+export const HarnessEvent = Schema.Union(Ready, NativeSession, Text, Reasoning, Tool, Usage, Diagnostic, Ended).annotations({
+  identifier: "HarnessEvent"
+})
+export type HarnessEvent = typeof HarnessEvent.Type
+
+/**
+ * Why a turn ended without a result. `message` says what happened and what to do next, and holds no secret. `retryable`: the same
+ * turn may succeed later without a change.
+ */
+export class HarnessFailure extends Schema.TaggedError<HarnessFailure>("@reins/core/harness/HarnessFailure")("HarnessFailure", {
+  reason: FailureReason,
+  message: Schema.String,
+  retryable: Schema.Boolean
+}) {}

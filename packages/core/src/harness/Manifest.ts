@@ -1,0 +1,183 @@
+import { Schema } from "effect"
+
+/** What a harness can do. `unknown` is refused exactly like `unsupported`. */
+export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
+export type CapabilityValue = typeof CapabilityValue.Type
+
+export const capabilityNames = [
+  "event_stream",
+  "model_discovery",
+  "native_resume",
+  "native_state_export",
+  "usage",
+  "interrupt",
+  "steer",
+  "interactive_approval",
+  "credential_writeback"
+] as const
+
+export const CapabilityName = Schema.Literal(...capabilityNames)
+export type CapabilityName = typeof CapabilityName.Type
+
+export const Capabilities = Schema.Struct({
+  event_stream: CapabilityValue,
+  model_discovery: CapabilityValue,
+  native_resume: CapabilityValue,
+  native_state_export: CapabilityValue,
+  usage: CapabilityValue,
+  interrupt: CapabilityValue,
+  steer: CapabilityValue,
+  interactive_approval: CapabilityValue,
+  credential_writeback: CapabilityValue
+}).annotations({ identifier: "HarnessCapabilities" })
+export type Capabilities = typeof Capabilities.Type
+
+const exactOptional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const regexSource = Schema.String.pipe(
+  Schema.filter((source) => {
+    try {
+      new RegExp(source, "i")
+      return true
+    } catch {
+      return "must be a regular expression"
+    }
+  })
+)
+
+/**
+ * Text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>`.
+ * `{{name|default}}` gives a default; `{{json name}}` writes a quoted JSON string, which is a TOML string as well.
+ */
+const Template = Schema.String.pipe(
+  Schema.filter((text) => !/\{\{[^}]*secret\./.test(text) || "a secret may only be named in environment")
+)
+
+/** A template that may also name `secret.<name>`. */
+const SecretTemplate = Schema.String
+
+/** One npm package, pinned by version and by the digest of its tarball. `path` is where it is unpacked, `node_modules/<name>` if absent. */
+export const PinnedPackage = Schema.Struct({
+  name: Schema.String,
+  version: Schema.String,
+  integrity: Schema.String.pipe(Schema.pattern(/^sha512-[A-Za-z0-9+/]{86}==$/)),
+  path: exactOptional(Schema.String.pipe(Schema.pattern(/^node_modules\/(?!.*\.\.)[\w@./-]+$/)))
+})
+export type PinnedPackage = typeof PinnedPackage.Type
+
+/** The packages that one kind of machine needs besides the common ones. The first platform that fits is taken. */
+export const Platform = Schema.Struct({
+  id: Schema.String.pipe(Schema.pattern(/^[a-z0-9-]+$/)),
+  os: Schema.Literal("linux", "darwin", "win32"),
+  cpu: Schema.Literal("x64", "arm64"),
+  libc: exactOptional(Schema.Literal("glibc", "musl")),
+  cpu_flags: exactOptional(Schema.Array(Schema.String)),
+  packages: Schema.Array(PinnedPackage),
+  /** Relative to the install directory. */
+  executable: Schema.String
+})
+export type Platform = typeof Platform.Type
+
+/**
+ * One way to run with a connection (or without one). The first profile that fits is taken: `connection` must be there or absent,
+ * every named setting must have one of the listed values, and every named secret must be there.
+ */
+export const Profile = Schema.Struct({
+  id: Schema.String,
+  when: Schema.Struct({
+    connection: Schema.Boolean,
+    settings: exactOptional(Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) })),
+    secrets: exactOptional(Schema.Array(Schema.String))
+  }),
+  /** A value that is not text is rendered to JSON, after its texts were rendered. */
+  environment: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+  files: Schema.Array(Schema.Struct({ path: Template, content: Template }))
+})
+export type Profile = typeof Profile.Type
+
+/** How long each step of stopping may take before the next one, in milliseconds. A step that is not listed is left out. */
+export const StopPolicy = Schema.Struct({
+  cancel_ms: exactOptional(Schema.Int),
+  close_ms: exactOptional(Schema.Int),
+  stdin_eof_ms: Schema.Int,
+  sigterm_ms: Schema.Int
+}).annotations({ identifier: "StopPolicy" })
+export type StopPolicy = typeof StopPolicy.Type
+
+export const FailureReason = Schema.Literal(
+  "credential_invalid",
+  "quota_exhausted",
+  "timeout",
+  "harness_crashed",
+  "output_invalid",
+  "executor_unavailable",
+  "context_unavailable",
+  "upstream_error"
+)
+export type FailureReason = typeof FailureReason.Type
+
+/** What the agent's own words mean. `pattern` is a case-insensitive regular expression over the whole error; the first match wins. */
+export const ErrorRule = Schema.Struct({
+  pattern: regexSource,
+  reason: FailureReason,
+  retryable: Schema.Boolean,
+  message: exactOptional(Schema.String)
+})
+export type ErrorRule = typeof ErrorRule.Type
+
+/** What differs between agents that speak ACP. */
+export const AcpQuirks = Schema.Struct({
+  resume: Schema.Literal("load", "resume", "none"),
+  /** What the `usage` of a prompt's answer covers. */
+  usage_scope: Schema.Literal("last_call", "turn", "process", "none"),
+  /** An agent that reports a failed model call as words of the assistant ends its turn like that; these patterns tell. */
+  error_as_text: Schema.Array(ErrorRule),
+  errors: Schema.Array(ErrorRule),
+  model_selector: Schema.Literal("config_option", "set_model", "none"),
+  /** The agent's name for the chosen model. */
+  model_value: Template,
+  /** Kinds of permission option that are chosen, best first. */
+  permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
+  start_timeout_ms: Schema.Int,
+  /** The longest time in a turn without any line from the agent. */
+  silence_timeout_ms: Schema.Int,
+  cancel_timeout_ms: Schema.Int
+})
+export type AcpQuirks = typeof AcpQuirks.Type
+
+/** How to install and run the agent that a provider is bound to. */
+export const Runtime = Schema.Struct({
+  driver: Schema.Literal("acp"),
+  agent: Schema.Struct({ name: Schema.String, version: Schema.String, license: Schema.String }),
+  install: Schema.Struct({ packages: Schema.Array(PinnedPackage), platforms: Schema.Array(Platform) }),
+  launch: Schema.Struct({
+    command: Template,
+    args: Schema.Array(Template),
+    environment: Schema.Record({ key: Schema.String, value: Template }),
+    /** Directory below the agent's home that TMPDIR names. */
+    tmp_dir: Schema.String.pipe(Schema.pattern(/^(?!.*\.\.)[\w./-]+$/)),
+    profiles: Schema.Array(Profile),
+    /** Said when no profile fits the connection. */
+    no_profile: Schema.String
+  }),
+  acp: AcpQuirks,
+  stop: StopPolicy,
+  /** Files and directories below the agent's home that hold its native sessions; `ignore` names files that are no state. */
+  state: Schema.Struct({ paths: Schema.Array(Schema.String), ignore: Schema.Array(regexSource) })
+})
+export type Runtime = typeof Runtime.Type
+
+/** A provider: its tier, its credential, what it can do and, unless it is disabled, the agent that it is bound to. */
+export const Manifest = Schema.Struct({
+  provider_id: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9_-]{0,63}$/)),
+  display_name: Schema.String,
+  tier: Schema.Literal("supported", "experimental", "disabled"),
+  credential: Schema.NullOr(Schema.Struct({ connection_kind: Schema.String, required: Schema.Boolean })),
+  capabilities: Capabilities,
+  runtime: Schema.NullOr(Runtime)
+}).pipe(
+  Schema.filter((manifest) =>
+    (manifest.tier === "disabled") === (manifest.runtime === null) || "a provider is bound to an agent unless it is disabled"
+  )
+).annotations({ identifier: "HarnessManifest" })
+export type Manifest = typeof Manifest.Type

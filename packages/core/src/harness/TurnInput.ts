@@ -1,0 +1,36 @@
+import type { Duration, Effect, Redacted } from "effect"
+import type { Executor } from "../executor/Executor.js"
+import type { InstalledHarness } from "./Install.js"
+import type { Manifest } from "./Manifest.js"
+
+/** What a turn may use of a connection. Secrets go to the agent's environment and nowhere else. */
+export interface HarnessConnection {
+  readonly kind: string
+  readonly settings: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
+}
+
+/** One turn of one native session. `nativeSessionId: null` opens a new one. */
+export interface TurnInput {
+  readonly manifest: Manifest
+  readonly installed: InstalledHarness
+  readonly executor: Executor
+  /** Every process of the turn bears this id; `Executor.reap` finds them by it. */
+  readonly leaseId: string
+  /** Absolute path; the agent works here. */
+  readonly workspaceDir: string
+  /** Absolute path; the agent's HOME, kept between the turns of a session. */
+  readonly homeDir: string
+  readonly connection: HarnessConnection | null
+  readonly model: string | null
+  readonly nativeSessionId: string | null
+  readonly prompt: ReadonlyArray<string>
+  /** Completes when the turn should be cancelled; never completing is fine. The stream then ends with `cancelled`. */
+  readonly cancel: Effect.Effect<unknown>
+  /** The longest time for the whole turn. */
+  readonly deadline: Duration.DurationInput
+  /** Instead of the manifest's `silence_timeout_ms`. */
+  readonly silenceTimeout?: Duration.DurationInput
+  /** Gets every line from (`in`) and to (`out`) the agent before it is parsed, with the connection's secrets blanked. */
+  readonly onLine?: (direction: "in" | "out", line: string) => Effect.Effect<void>
+}

@@ -1,0 +1,62 @@
+import { Context, Effect, Layer } from "effect"
+import type { Role } from "../domain/Account.js"
+import type { Scope } from "../domain/ApiKey.js"
+import type { Actor } from "../domain/Event.js"
+import type { Principal } from "../domain/Principal.js"
+import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { Database } from "../store/Database.js"
+
+/**
+ * Decides what a principal may do in a workspace. A workspace that the principal does not belong to is answered like one that does
+ * not exist; what it belongs to but may not change is `forbidden`.
+ */
+export class Access extends Context.Tag("@reins/core/identity/Access")<Access, {
+  readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
+  readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
+  readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError>
+}>() {
+  static readonly layer = Layer.effect(Access, Effect.gen(function*() {
+    const db = yield* Database
+    const read = Effect.fn("Access.read")(function*(principal: Principal, workspaceId: string) {
+      if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return yield* notFound()
+      const member = yield* db.first(db.sql<{ role: Role }>`select role from workspace_members
+        where workspace_id = ${workspaceId} and account_id = ${principal.accountId}`)
+      return member === undefined ? yield* notFound() : member.role
+    })
+    return Access.of({
+      read,
+      write: Effect.fn("Access.write")(function*(principal, workspaceId) {
+        const role = yield* read(principal, workspaceId)
+        if (role === "viewer") {
+          return yield* new ReinsError({
+            code: "forbidden",
+            message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
+            details: { role, workspace_id: workspaceId }
+          })
+        }
+        return role
+      }),
+      requireScope: (principal, scope) =>
+        covers(principal.scopes, scope) ? Effect.void : Effect.fail(
+          new ReinsError({
+            code: "insufficient_scope",
+            message: `These credentials lack the scope "${scope}". Use an API key that has it.`,
+            details: { required: scope, scopes: principal.scopes }
+          })
+        )
+    })
+  }))
+}
+
+const includes: Record<Scope, ReadonlyArray<Scope>> = { read: ["read"], write: ["write", "read"], admin: ["admin", "write", "read"] }
+
+const covers = (scopes: ReadonlyArray<Scope>, wanted: Scope): boolean => scopes.some((scope) => includes[scope].includes(wanted))
+
+/** The principal as the events name it. */
+export const actorOf = (principal: Principal): Actor =>
+  principal.via.kind === "api_key"
+    ? { kind: "api_key", id: principal.via.keyId }
+    : { kind: "account", id: principal.accountId }
+
+export const systemActor = (id: string): Actor => ({ kind: "system", id })
+

@@ -1,0 +1,16 @@
+import { Migrator, SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { initial } from "./migrations/0001_initial.js"
+
+const statements = (list: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    for (const statement of list) yield* sql.unsafe(statement)
+  })
+
+/** Brings the schema up to date. Each step commits for itself; a database of a newer release is refused. */
+export const migrate = Migrator.make({})({
+  loader: Migrator.fromRecord({
+    "0001_initial": statements(initial)
+  })
+})

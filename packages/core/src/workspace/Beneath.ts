@@ -1,0 +1,225 @@
+import { Data, Effect } from "effect"
+import { randomBytes } from "node:crypto"
+import { constants, existsSync } from "node:fs"
+import * as fs from "node:fs/promises"
+
+// Opens files below a root that somebody hostile may rearrange at the same time. Each component is opened relative to the
+// directory opened before it and never through a symbolic link, so that no rearrangement leads out of the root.
+
+/** A component of the path is absent (`missing`), a link or a special file (`refused`), or not a directory. */
+export class BeneathError extends Data.TaggedError("BeneathError")<{
+  readonly reason: "missing" | "link" | "not_a_directory" | "not_a_file" | "exists" | "denied" | "failed"
+  readonly at: string
+}> {}
+
+/** An open directory below the root; valid inside the scope of `inDirectory` alone. */
+export interface OpenDirectory {
+  readonly handle: fs.FileHandle
+  /** The path of an entry, resolved by the kernel from the open directory rather than from its name. */
+  readonly entry: (name: string | Buffer) => string | Buffer
+}
+
+// Linux resolves `/proc/self/fd/N/name` from the open directory. Elsewhere the walk still refuses links, but between two
+// steps a hostile process could exchange a directory: such systems offer no isolation for agents either.
+const hasProcFd = existsSync("/proc/self/fd")
+
+const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+
+const openDirectory = (handle: fs.FileHandle, plainPath: Buffer): OpenDirectory => {
+  const base = hasProcFd ? Buffer.from(`/proc/self/fd/${handle.fd}`) : plainPath
+  return { handle, entry: (name) => Buffer.concat([base, Buffer.from("/"), Buffer.from(name)]) }
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : ""
+
+const reasons: Readonly<Record<string, BeneathError["reason"]>> = {
+  ENOENT: "missing",
+  ELOOP: "link",
+  EMLINK: "link",
+  ENOTDIR: "not_a_directory",
+  EISDIR: "not_a_file",
+  ENXIO: "not_a_file",
+  ENODEV: "not_a_file",
+  EEXIST: "exists",
+  ENOTEMPTY: "exists",
+  EACCES: "denied",
+  EPERM: "denied",
+  EROFS: "denied"
+}
+
+const shown = (name: string | Buffer): string => Buffer.from(name).toString("utf8")
+
+/** The error of a file operation on the entry `at`. */
+export const beneathError = (cause: unknown, at: string | Buffer): BeneathError =>
+  cause instanceof BeneathError
+    ? cause
+    : new BeneathError({ reason: reasons[codeOf(cause)] ?? "failed", at: shown(at) })
+
+const attempt = <A>(at: string | Buffer, run: () => Promise<A>): Effect.Effect<A, BeneathError> =>
+  Effect.tryPromise({ try: run, catch: (cause) => beneathError(cause, at) })
+
+const plainJoin = (base: Buffer, name: string | Buffer): Buffer => Buffer.concat([base, Buffer.from("/"), Buffer.from(name)])
+
+// O_DIRECTORY with O_NOFOLLOW reports a link as ENOTDIR; callers want to know which it was.
+const explainNotDirectory = async (parent: OpenDirectory, name: string | Buffer, cause: unknown): Promise<never> => {
+  if (codeOf(cause) === "ENOTDIR") {
+    const found = await fs.lstat(parent.entry(name)).catch(() => null)
+    if (found?.isSymbolicLink() === true) throw new BeneathError({ reason: "link", at: shown(name) })
+  }
+  throw cause
+}
+
+const descend = async (parent: OpenDirectory, name: string | Buffer, create: boolean): Promise<fs.FileHandle> => {
+  const path = parent.entry(name)
+  try {
+    return await fs.open(path, directoryFlags)
+  } catch (cause) {
+    if (!create || codeOf(cause) !== "ENOENT") return explainNotDirectory(parent, name, cause)
+  }
+  await fs.mkdir(path, 0o755).catch((cause: unknown) => {
+    if (codeOf(cause) !== "EEXIST") throw cause
+  })
+  const made = await fs.open(path, directoryFlags).catch((cause: unknown) => explainNotDirectory(parent, name, cause))
+  await parent.handle.sync()
+  return made
+}
+
+const walk = async (
+  root: string,
+  names: ReadonlyArray<string | Buffer>,
+  create: boolean
+): Promise<OpenDirectory> => {
+  let plain: Buffer = Buffer.from(root)
+  let current = openDirectory(await fs.open(root, constants.O_RDONLY | constants.O_DIRECTORY), plain)
+  for (const name of names) {
+    const next = await descend(current, name, create).finally(() => current.handle.close())
+    plain = plainJoin(plain, name)
+    current = openDirectory(next, plain)
+  }
+  return current
+}
+
+/**
+ * Runs `use` with the directory at `names` below `root` held open. With `create`, missing directories are made on the way.
+ * The names must already be checked: none is empty, `.`, `..` or holds a slash.
+ */
+export const inDirectory = <A, E, R>(
+  root: string,
+  names: ReadonlyArray<string | Buffer>,
+  options: { readonly create: boolean },
+  use: (directory: OpenDirectory) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | BeneathError, R> =>
+  Effect.acquireUseRelease(
+    attempt(names.at(-1) ?? "", () => walk(root, names, options.create)),
+    use,
+    (directory) => Effect.promise(() => directory.handle.close())
+  )
+
+/** What an open regular file is, and whether its reader has been interrupted meanwhile. */
+export interface OpenFile {
+  readonly size: number
+  readonly mode: number
+  readonly interrupted: () => boolean
+}
+
+/** The content of a file that had `size` bytes when it was opened, cut at `maxBytes`; one byte more if it has grown. */
+export const readUpTo = async (handle: fs.FileHandle, size: number, maxBytes: number): Promise<Buffer> => {
+  // One byte more than the size tells a file that grew from one that did not.
+  const bytes = Buffer.allocUnsafe(Math.min(size + 1, maxBytes))
+  let filled = 0
+  while (filled < bytes.length) {
+    const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
+  }
+  return bytes.subarray(0, filled)
+}
+
+/** Opens the regular file `name` and runs `use`; a link, directory, FIFO, socket or device is `not_a_file` or `link`. */
+export const withFile = <A>(
+  directory: OpenDirectory,
+  name: string | Buffer,
+  use: (handle: fs.FileHandle, file: OpenFile) => Promise<A>
+): Effect.Effect<A, BeneathError> =>
+  Effect.acquireUseRelease(
+    // O_NONBLOCK: opening a FIFO without a writer would otherwise hold a thread for ever.
+    attempt(name, () =>
+      fs.open(directory.entry(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
+    ),
+    (handle) =>
+      Effect.tryPromise({
+        try: async (signal) => {
+          const stat = await handle.stat()
+          if (!stat.isFile()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
+          return use(handle, { size: stat.size, mode: stat.mode, interrupted: () => signal.aborted })
+        },
+        catch: (cause) => beneathError(cause, name)
+      }),
+    (handle) => Effect.promise(() => handle.close())
+  )
+
+/** The target of the symbolic link `name`, as bytes; never followed. */
+export const readLink = (directory: OpenDirectory, name: string | Buffer): Effect.Effect<Buffer, BeneathError> =>
+  attempt(name, () => fs.readlink(directory.entry(name), { encoding: "buffer" }))
+
+const temporaryName = (): string => `.reins-${randomBytes(9).toString("hex")}.tmp`
+
+/**
+ * Puts a regular file at `name` in one step: readers see the old content or the new, also after a power cut.
+ * With `exclusive` it fails with `exists` when anything is there.
+ */
+export const replaceFile = (
+  directory: OpenDirectory,
+  name: string | Buffer,
+  bytes: Uint8Array,
+  options: { readonly mode: number; readonly exclusive: boolean }
+): Effect.Effect<void, BeneathError> =>
+  attempt(name, async () => {
+    const temporary = directory.entry(temporaryName())
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+    const handle = await fs.open(temporary, flags, 0o600)
+    try {
+      try {
+        await handle.writeFile(bytes)
+        await handle.chmod(options.mode)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      if (options.exclusive) {
+        await fs.link(temporary, directory.entry(name))
+        await fs.unlink(temporary)
+      } else {
+        await fs.rename(temporary, directory.entry(name))
+      }
+    } catch (cause) {
+      await fs.rm(temporary, { force: true })
+      throw cause
+    }
+    await directory.handle.sync()
+  }).pipe(Effect.uninterruptible)
+
+/** Puts a symbolic link at `name`, replacing a file or link that is there. */
+export const replaceLink = (
+  directory: OpenDirectory,
+  name: string | Buffer,
+  target: Uint8Array
+): Effect.Effect<void, BeneathError> =>
+  attempt(name, async () => {
+    const temporary = directory.entry(temporaryName())
+    await fs.symlink(Buffer.from(target), temporary)
+    await fs.rename(temporary, directory.entry(name)).catch(async (cause: unknown) => {
+      await fs.rm(temporary, { force: true })
+      throw cause
+    })
+    await directory.handle.sync()
+  }).pipe(Effect.uninterruptible)
+
+/** Removes the file or link `name`; an absent one is fine. */
+export const removeFile = (directory: OpenDirectory, name: string | Buffer): Effect.Effect<void, BeneathError> =>
+  attempt(name, () =>
+    fs.unlink(directory.entry(name)).catch((cause: unknown) => {
+      if (codeOf(cause) !== "ENOENT") throw cause
+    })
+  )

@@ -1,0 +1,62 @@
+import { type DateTime, Effect } from "effect"
+import { git } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { isRefName } from "./RefName.js"
+import { requireTrusted } from "./Repository.js"
+
+export interface CommitRequest {
+  readonly gitDir: string
+  readonly tree: string
+  readonly parents: ReadonlyArray<string>
+  readonly message: string
+  /** Author and committer time, in whole seconds: part of the commit's identity. */
+  readonly date: DateTime.Utc
+  /** Default: Reins <reins@localhost>. The committer is always Reins. */
+  readonly author?: { readonly name: string; readonly email: string }
+}
+
+const service = { name: "Reins", email: "reins@localhost" }
+
+const plain = (text: string, fallback: string): string => {
+  const cleaned = text.replace(/[<>\n\r\0]/g, " ").trim()
+  return cleaned === "" ? fallback : cleaned
+}
+
+/** See `Git.commitTree`. */
+export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: CommitRequest) {
+  yield* requireTrusted(request.gitDir, request.tree, ...request.parents)
+  const author = request.author ?? service
+  const date = `@${Math.floor(request.date.epochMillis / 1000)} +0000`
+  const output = yield* git({
+    args: ["commit-tree", ...request.parents.flatMap((parent) => ["-p", parent]), "-F", "-", request.tree],
+    gitDir: request.gitDir,
+    stdin: Buffer.from(`${request.message.replaceAll("\0", "").trimEnd()}\n`),
+    env: {
+      GIT_AUTHOR_NAME: plain(author.name, service.name),
+      GIT_AUTHOR_EMAIL: plain(author.email, service.email),
+      GIT_AUTHOR_DATE: date,
+      GIT_COMMITTER_NAME: service.name,
+      GIT_COMMITTER_EMAIL: service.email,
+      GIT_COMMITTER_DATE: date
+    },
+    timeoutMs: options.localTimeoutMs
+  })
+  return output.stdout.toString("utf8").trim()
+})
+
+/** See `Git.keep`. */
+export const keep = Effect.fnUntraced(function* (
+  options: GitOptionsShape,
+  request: { readonly gitDir: string; readonly ref: string; readonly commit: string }
+) {
+  yield* requireTrusted(request.gitDir, request.commit)
+  if (!isRefName(request.ref)) {
+    return yield* new GitError({ kind: "internal", message: "The name to keep a commit under is not a valid ref name." })
+  }
+  yield* git({
+    args: ["update-ref", `refs/reins/${request.ref}`, request.commit],
+    gitDir: request.gitDir,
+    timeoutMs: options.localTimeoutMs
+  })
+})

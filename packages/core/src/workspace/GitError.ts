@@ -1,0 +1,101 @@
+import { Data } from "effect"
+
+/**
+ * Why a git operation failed.
+ *
+ * - `auth_required`: the remote wants a credential, or refused the one given. A new credential is the next step.
+ * - `remote_unavailable`: the remote cannot be reached, or its address is not allowed. Worth a later retry.
+ * - `ref_not_found`: the remote answers, but has no such branch, tag or commit.
+ * - `not_found`: the repository, git directory, work tree, object or path is absent.
+ * - `rejected_non_fast_forward`: the branch is where it was expected, but the commit does not contain it.
+ * - `remote_head_changed`: the branch is not where it was expected. Look again before another push.
+ * - `branch_protected`: a rule of the remote declined the update.
+ * - `conflict`: the request cannot be met in the present state of the target.
+ * - `timeout`: the time limit passed and the process was ended. A push may still have taken effect.
+ * - `internal`: anything else.
+ */
+export type GitErrorKind =
+  | "auth_required"
+  | "remote_unavailable"
+  | "ref_not_found"
+  | "not_found"
+  | "rejected_non_fast_forward"
+  | "remote_head_changed"
+  | "branch_protected"
+  | "conflict"
+  | "timeout"
+  | "internal"
+
+/** The one error of `Git`. `message` is safe to show: it holds no credential and ends with what to do next. */
+export class GitError extends Data.TaggedError("GitError")<{
+  readonly kind: GitErrorKind
+  readonly message: string
+}> {}
+
+/** Removes every given secret, in plain, percent-encoded and Base64 spelling, and the user part of every URL. */
+export const scrub = (text: string, secrets: ReadonlyArray<string> = []): string => {
+  const spellings = secrets
+    .filter((secret) => secret !== "")
+    .flatMap((secret) => [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64").replace(/=+$/, "")])
+    .sort((left, right) => right.length - left.length)
+  const hidden = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, "***"), text)
+  return hidden
+    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]*@/gi, "$1***@")
+    .replace(/\b(authorization:)[^\n]*/gi, "$1 ***")
+}
+
+/** The lines of git's stderr that say why, without progress and hints; at most 400 characters. */
+export const reasonLine = (stderr: string): string => {
+  const lines = stderr
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => /^(fatal|error|remote|ssh|! )/i.test(line) && !/^remote:\s*$/.test(line))
+  return lines.slice(0, 4).join("; ").slice(0, 400)
+}
+
+const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
+  [
+    /host key verification failed/i,
+    "remote_unavailable",
+    "The remote's SSH host key is not known: add it to the known hosts of the service's user."
+  ],
+  [
+    /authentication failed|could not read (username|password)|returned error: 401|permission denied \(|terminal prompts disabled|invalid username or (password|token)/i,
+    "auth_required",
+    "The remote refused the credential or wants one: put a valid credential in the connection."
+  ],
+  [
+    /returned error: 403|permission to .* denied|access denied/i,
+    "auth_required",
+    "The credential is not allowed to do this on the remote: use one with the permission, or ask for access."
+  ],
+  [
+    /couldn't find remote ref|not our ref|no such remote ref|unadvertised object/i,
+    "ref_not_found",
+    "The remote has no such ref: choose a branch, tag or commit that exists there."
+  ],
+  [
+    /repository .*not found|does not appear to be a git repository|returned error: 404|project you were looking for could not be found/i,
+    "not_found",
+    "The remote has no such repository, or the credential may not see it: check the URL and the connection."
+  ],
+  [
+    /could not resolve|failed to connect|connection (refused|timed out|reset)|unable to access|network is unreachable|early eof|hung up|transport .* not allowed|returned error: 5\d\d|could not read from remote/i,
+    "remote_unavailable",
+    "The remote cannot be reached: check the URL and try again later."
+  ]
+]
+
+/** The error for a failed git command: its kind by git's own words, its reason scrubbed. */
+export const classify = (operation: string, stderr: string, secrets: ReadonlyArray<string> = []): GitError => {
+  const safe = scrub(stderr, secrets)
+  const reason = reasonLine(safe)
+  const detail = reason === "" ? "" : ` (${reason})`
+  for (const [pattern, kind, message] of rules) {
+    if (pattern.test(safe)) return new GitError({ kind, message: `${message}${detail}` })
+  }
+  return new GitError({
+    kind: "internal",
+    message: `git ${operation} failed${detail}: try again, and report it if it fails the same way.`
+  })
+}

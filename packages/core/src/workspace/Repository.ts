@@ -1,0 +1,349 @@
+import { Effect } from "effect"
+import * as fs from "node:fs/promises"
+import { join } from "node:path"
+import { git, isObjectId, requireObjectIds, runGit } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { requireRefName } from "./RefName.js"
+import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
+
+// Owns the making of a trusted git directory and of the agent's clone. After that, the agent's `.git` is never used again.
+
+export interface CloneRequest {
+  readonly url: string
+  /** A branch, a tag or a full commit id; null is the default branch. */
+  readonly ref: string | null
+  readonly credential?: GitCredential
+  readonly gitDir: string
+  readonly workTree: string
+}
+
+/** `ref` is the branch or tag that was taken, or the commit id; from an empty remote `commit` is null. */
+export interface CloneResult {
+  readonly commit: string | null
+  readonly ref: string
+}
+
+export interface InitRequest {
+  readonly gitDir: string
+  readonly workTree: string
+}
+
+/** The index that the last snapshot left, with the file times that let the next one skip unchanged files. */
+export const cachedIndex = (gitDir: string): string => join(gitDir, "reins-index")
+
+// `info/attributes` overrides every `.gitattributes`: content goes in and out byte for byte, and no driver is ever chosen.
+const attributes = "* -text !eol -ident !filter !working-tree-encoding !merge !diff !export-subst\n"
+
+const defaultBranch = "main"
+
+const fileFailure = (message: string) => () => new GitError({ kind: "internal", message })
+
+const initTrusted = (options: GitOptionsShape, gitDir: string) =>
+  Effect.gen(function* () {
+    yield* git({
+      args: ["init", "--quiet", "--bare", "--template=", `--initial-branch=${defaultBranch}`],
+      gitDir,
+      timeoutMs: options.localTimeoutMs
+    })
+    yield* Effect.tryPromise({
+      try: async () => {
+        await fs.mkdir(join(gitDir, "info"), { recursive: true, mode: 0o700 })
+        await fs.writeFile(join(gitDir, "info", "attributes"), attributes)
+        await fs.chmod(gitDir, 0o700)
+      },
+      catch: fileFailure("The git directory could not be written: check the space and permissions of the data directory.")
+    })
+  })
+
+// Present while the work tree is being filled: what it holds then is ours, so a repetition may clear it.
+const makingMarker = (gitDir: string): string => join(gitDir, "reins-making")
+
+const exists = (path: string): Promise<boolean> =>
+  fs.access(path).then(
+    () => true,
+    () => false
+  )
+
+const prepareTarget = (request: InitRequest) =>
+  Effect.gen(function* () {
+    const empty = yield* Effect.tryPromise({
+      try: async () => {
+        await fs.mkdir(request.gitDir, { recursive: true, mode: 0o700 })
+        await fs.mkdir(request.workTree, { recursive: true })
+        const names = await fs.readdir(request.workTree)
+        if (names.length > 0 && !(await exists(makingMarker(request.gitDir)))) return false
+        await fs.writeFile(makingMarker(request.gitDir), "")
+        for (const name of names) await fs.rm(join(request.workTree, name), { recursive: true, force: true })
+        return true
+      },
+      catch: fileFailure("The workspace folder could not be made: check the permissions of the data directory.")
+    })
+    if (!empty) {
+      return yield* new GitError({
+        kind: "conflict",
+        message: "The workspace folder is not empty: choose a new folder, or remove what is in it."
+      })
+    }
+  })
+
+const finishTarget = (request: InitRequest) =>
+  Effect.tryPromise({
+    try: () => fs.rm(makingMarker(request.gitDir), { force: true }),
+    catch: fileFailure("The git directory could not be written: check the permissions of the data directory.")
+  })
+
+interface RemoteRefs {
+  readonly defaultBranch: string | null
+  readonly names: ReadonlyMap<string, string>
+}
+
+const listRemote = (options: GitOptionsShape, gitDir: string, remote: Remote) =>
+  git({
+    args: ["ls-remote", "--quiet", "--symref", "--end-of-options", remote.url],
+    gitDir,
+    env: remote.env,
+    secrets: remote.secrets,
+    timeoutMs: options.networkTimeoutMs
+  }).pipe(Effect.map((output) => parseRemoteRefs(output.stdout.toString("utf8"))))
+
+const parseRemoteRefs = (text: string): RemoteRefs => {
+  const names = new Map<string, string>()
+  let head: string | null = null
+  for (const line of text.split("\n")) {
+    const [value = "", name = ""] = line.split("\t")
+    if (value.startsWith("ref: refs/heads/") && name === "HEAD") head = value.slice("ref: refs/heads/".length)
+    else if (isObjectId(value)) names.set(name, value)
+  }
+  return { defaultBranch: head, names }
+}
+
+interface Choice {
+  readonly ref: string
+  readonly branch: string | null
+  readonly local: string
+}
+
+const choose = (refs: RemoteRefs, ref: string | null): Choice | null => {
+  const wanted = ref?.replace(/^refs\/heads\//, "") ?? refs.defaultBranch ?? defaultBranch
+  if (refs.names.has(`refs/heads/${wanted}`)) {
+    return { ref: wanted, branch: wanted, local: `refs/remotes/origin/${wanted}` }
+  }
+  const tag = wanted.replace(/^refs\/tags\//, "")
+  if (refs.names.has(`refs/tags/${tag}`)) return { ref: tag, branch: null, local: `refs/tags/${tag}` }
+  if (isObjectId(wanted)) return { ref: wanted, branch: null, local: wanted }
+  // The remote's HEAD is detached.
+  const head = ref === null ? refs.names.get("HEAD") : undefined
+  return head === undefined ? null : { ref: head, branch: null, local: head }
+}
+
+const fetchAll = (options: GitOptionsShape, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
+  const known = new Set(refs.names.values())
+  // A commit that no ref points at is asked for by its id; hosts that refuse that may still have it below a branch.
+  const extra = isObjectId(choice.local) && !known.has(choice.local) ? [choice.local] : []
+  const fetch = (specs: ReadonlyArray<string>) =>
+    git({
+      args: ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote.url, ...specs],
+      gitDir,
+      env: remote.env,
+      secrets: remote.secrets,
+      timeoutMs: options.networkTimeoutMs
+    })
+  const all = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
+  return fetch(all).pipe(
+    Effect.andThen(
+      extra.length === 0
+        ? Effect.void
+        : Effect.flatMap(resolveCommit(options, gitDir, choice.local), (commit) =>
+            commit === null ? Effect.asVoid(fetch(extra)) : Effect.void
+          )
+    )
+  )
+}
+
+const resolveCommit = (options: GitOptionsShape, gitDir: string, name: string) =>
+  runGit({
+    args: ["rev-parse", "--quiet", "--verify", "--end-of-options", `${name}^{commit}`],
+    gitDir,
+    timeoutMs: options.localTimeoutMs
+  }).pipe(
+    Effect.map((output) => {
+      const id = output.stdout.toString("utf8").trim()
+      return output.exitCode === 0 && isObjectId(id) ? id : null
+    })
+  )
+
+const escapeConfig = (value: string): string => `"${value.replace(/[\\"]/g, "\\$&")}"`
+
+const agentConfig = (url: string | null, branch: string | null): string =>
+  [
+    "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true",
+    "[user]\n\tname = Agent\n\temail = agent@localhost",
+    ...(url === null
+      ? []
+      : [`[remote "origin"]\n\turl = ${escapeConfig(url)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*`]),
+    ...(url === null || branch === null
+      ? []
+      : [`[branch ${escapeConfig(branch)}]\n\tremote = origin\n\tmerge = refs/heads/${branch}`])
+  ].join("\n") + "\n"
+
+// An ordinary repository, made while nobody else can write there. Objects are copied, not linked: the agent may change its own.
+const makeAgentRepository = (
+  options: GitOptionsShape,
+  request: { readonly gitDir: string; readonly workTree: string },
+  origin: { readonly url: string | null; readonly branch: string | null; readonly head: string }
+) => {
+  const agentDir = join(request.workTree, ".git")
+  return Effect.gen(function* () {
+    yield* git({
+      args: ["init", "--quiet", "--bare", "--template=", `--initial-branch=${origin.head}`],
+      gitDir: agentDir,
+      timeoutMs: options.localTimeoutMs
+    })
+    yield* Effect.tryPromise({
+      try: async () => {
+        await fs.writeFile(join(agentDir, "config"), agentConfig(origin.url, origin.branch))
+        await fs.mkdir(join(agentDir, "info"), { recursive: true })
+        await fs.writeFile(join(agentDir, "info", "exclude"), "")
+        await fs.cp(join(request.gitDir, "objects"), join(agentDir, "objects"), {
+          recursive: true,
+          mode: fs.constants.COPYFILE_FICLONE
+        })
+      },
+      catch: fileFailure("The workspace's repository could not be written: check the space of the data directory.")
+    })
+    return agentDir
+  })
+}
+
+const copyRefs = (options: GitOptionsShape, gitDir: string, agentDir: string, commands: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const listed = yield* git({
+      args: ["for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes/origin", "refs/tags"],
+      gitDir,
+      timeoutMs: options.localTimeoutMs
+    })
+    const copies = listed.stdout
+      .toString("utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => `update ${line}`)
+    yield* git({
+      args: ["update-ref", "--stdin"],
+      gitDir: agentDir,
+      stdin: Buffer.from([...copies, ...commands].map((line) => `${line}\n`).join("")),
+      timeoutMs: options.localTimeoutMs
+    })
+  })
+
+// Written by the trusted directory, so that the content lands byte for byte; both sides start with the same index.
+const checkout = (
+  options: GitOptionsShape,
+  request: { readonly gitDir: string; readonly workTree: string },
+  commit: string
+) =>
+  Effect.gen(function* () {
+    const index = cachedIndex(request.gitDir)
+    yield* git({
+      args: ["read-tree", "--reset", "-u", commit],
+      gitDir: request.gitDir,
+      workTree: request.workTree,
+      indexFile: index,
+      timeoutMs: options.localTimeoutMs
+    })
+    yield* Effect.tryPromise({
+      try: async () => {
+        const target = join(request.workTree, ".git", "index")
+        await fs.copyFile(index, target)
+        // A copy that looks younger than the index it came from would hide changes made within the same clock tick.
+        const { mtimeMs } = await fs.stat(index)
+        await fs.utimes(target, Math.floor(mtimeMs) / 1000, Math.floor(mtimeMs) / 1000)
+      },
+      catch: fileFailure("The workspace's index could not be written: check the space of the data directory.")
+    })
+  })
+
+const materialise = (
+  options: GitOptionsShape,
+  request: CloneRequest,
+  url: string,
+  choice: Choice,
+  commit: string,
+  defaultName: string | null
+) =>
+  Effect.gen(function* () {
+    const agentDir = yield* makeAgentRepository(options, request, {
+      url,
+      branch: choice.branch,
+      head: choice.branch ?? defaultBranch
+    })
+    yield* copyRefs(options, request.gitDir, agentDir, [
+      choice.branch === null
+        ? `option no-deref\nupdate HEAD ${commit}`
+        : `create refs/heads/${choice.branch} ${commit}`
+    ])
+    if (defaultName !== null) {
+      yield* git({
+        args: ["symbolic-ref", "refs/remotes/origin/HEAD", `refs/remotes/origin/${defaultName}`],
+        gitDir: agentDir,
+        timeoutMs: options.localTimeoutMs
+      })
+    }
+    yield* checkout(options, request, commit)
+  })
+
+/** See `Git.clone`. */
+export const clone = Effect.fnUntraced(function* (options: GitOptionsShape, request: CloneRequest) {
+  if (request.ref !== null) yield* requireRefName(request.ref)
+  const remote = yield* remoteOf(options, request.url, request.credential)
+  yield* prepareTarget(request)
+  yield* initTrusted(options, request.gitDir)
+  const refs = yield* listRemote(options, request.gitDir, remote)
+  const choice = choose(refs, request.ref)
+  if (refs.names.size === 0) {
+    const ref = request.ref ?? defaultBranch
+    yield* makeAgentRepository(options, request, { url: remote.url, branch: ref, head: ref })
+    yield* finishTarget(request)
+    return { commit: null, ref }
+  }
+  if (choice === null) return yield* refNotFound(request.ref)
+  yield* fetchAll(options, request.gitDir, remote, choice, refs)
+  const commit = yield* resolveCommit(options, request.gitDir, choice.local)
+  if (commit === null) return yield* refNotFound(request.ref)
+  yield* git({
+    args: ["update-ref", `refs/reins/base/${commit}`, commit],
+    gitDir: request.gitDir,
+    timeoutMs: options.localTimeoutMs
+  })
+  yield* materialise(options, request, remote.url, choice, commit, refs.defaultBranch)
+  yield* finishTarget(request)
+  return { commit, ref: choice.ref }
+})
+
+const refNotFound = (ref: string | null) =>
+  new GitError({
+    kind: "ref_not_found",
+    message:
+      ref === null
+        ? "The remote has no default branch: name a branch, tag or commit."
+        : "The remote has no branch, tag or commit of that name: choose one that exists there."
+  })
+
+/** See `Git.init`. */
+export const init = Effect.fnUntraced(function* (options: GitOptionsShape, request: InitRequest) {
+  yield* prepareTarget(request)
+  yield* initTrusted(options, request.gitDir)
+  yield* makeAgentRepository(options, request, { url: null, branch: null, head: defaultBranch })
+  yield* finishTarget(request)
+})
+
+/** Fails with `not_found` unless the git directory is there, and the ids are object ids. */
+export const requireTrusted = (gitDir: string, ...ids: ReadonlyArray<string>): Effect.Effect<void, GitError> =>
+  Effect.zipRight(
+    requireObjectIds(...ids),
+    Effect.tryPromise({
+      try: () => fs.access(join(gitDir, "HEAD")),
+      catch: () =>
+        new GitError({ kind: "not_found", message: "The git directory is not there: clone or init the workspace first." })
+    })
+  )

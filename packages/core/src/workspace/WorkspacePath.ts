@@ -1,0 +1,60 @@
+import { Either, Schema } from "effect"
+
+/** Why a path may not be used. The path itself is what the caller sent. */
+export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
+  path: Schema.String,
+  reason: Schema.Literal(
+    "empty",
+    "absolute",
+    "traversal",
+    "nul_byte",
+    "backslash",
+    "malformed",
+    "segment_too_long",
+    "too_long",
+    "git_directory",
+    "symlink",
+    "special_file"
+  )
+}) {}
+
+type Reason = PathRefused["reason"]
+
+// Code points that HFS+ leaves out when it compares names, so that `.g<U+200C>it` opens `.git` there.
+const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
+
+/**
+ * Whether a file system somewhere takes this name for `.git`: in any letter case, with the code points that HFS+ ignores,
+ * as the NTFS short name, or with the dots, spaces and streams that NTFS drops.
+ */
+export const isGitName = (segment: string): boolean => {
+  const folded = segment.replace(ignoredByHfs, "").normalize("NFKC").toLowerCase()
+  return /^(\.git|git~[0-9]+)[\s.]*([:\\].*)?$/su.test(folded)
+}
+
+const segmentReason = (segment: string): Reason | null => {
+  if (segment === "") return "malformed"
+  if (segment === "." || segment === "..") return "traversal"
+  if (Buffer.byteLength(segment) > 255) return "segment_too_long"
+  return isGitName(segment) ? "git_directory" : null
+}
+
+const wholeReason = (path: string): Reason | null => {
+  if (path === "") return "empty"
+  if (path.includes("\0")) return "nul_byte"
+  if (path.includes("\\")) return "backslash"
+  if (path.startsWith("/") || /^[a-z]:\//i.test(path)) return "absolute"
+  if (Buffer.from(path).toString() !== path) return "malformed"
+  return Buffer.byteLength(path) > 4096 ? "too_long" : null
+}
+
+/**
+ * The components of a workspace path: relative, `/` between components, no component that could lead elsewhere or into a
+ * repository's own directory. Nothing is normalised: a path that is not already plain is refused.
+ */
+export const parseWorkspacePath = (path: string): Either.Either<readonly [string, ...Array<string>], PathRefused> => {
+  const segments = path.split("/")
+  const [first = "", ...rest] = segments
+  const reason = wholeReason(path) ?? segments.map(segmentReason).find((found) => found !== null) ?? null
+  return reason === null ? Either.right([first, ...rest]) : Either.left(new PathRefused({ path, reason }))
+}

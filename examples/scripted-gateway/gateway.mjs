@@ -64,7 +64,11 @@ const decide = (read, options) => {
  */
 const answer = async (protocol, body, step, read, response) => {
   if (step.error !== undefined) {
-    return json(response, step.error, protocol.error(step.error, step.message ?? `The scripted gateway answers ${step.error}.`))
+    return json(
+      response,
+      step.error,
+      protocol.error(step.error, step.message ?? `The scripted gateway answers ${step.error}.`)
+    )
   }
   if (step.hang && step.say === undefined) return
   const id = randomBytes(8).toString("hex")
@@ -74,9 +78,11 @@ const answer = async (protocol, body, step, read, response) => {
     id,
     model: String(body.model ?? ""),
     think: step.think ?? "",
-    say: missing ? `No offered tool can ${step.tool}: ${read.tools.map((tool) => tool.name).join(", ")}.` : step.say ?? "",
+    say: missing
+      ? `No offered tool can ${step.tool}: ${read.tools.map((tool) => tool.name).join(", ")}.`
+      : (step.say ?? ""),
     call,
-    pause: () => step.slow_ms ? sleep(step.slow_ms) : Promise.resolve(),
+    pause: () => (step.slow_ms ? sleep(step.slow_ms) : Promise.resolve()),
     closed: () => response.destroyed
   }
   if (body.stream !== true) return step.drop ? response.destroy() : json(response, 200, protocol.whole(model))
@@ -86,10 +92,18 @@ const answer = async (protocol, body, step, read, response) => {
     raw(`${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`)
   const interrupted = step.drop === true || step.hang === true
   let spoken = 0
-  for await (const _ of protocol.stream({ ...model, say: interrupted ? model.say || "one two " : model.say }, { send, raw })) {
+  for await (const _ of protocol.stream(
+    { ...model, say: interrupted ? model.say || "one two " : model.say },
+    { send, raw }
+  )) {
     if (interrupted && ++spoken === 2) break
   }
-  if (step.drop) return response.destroy()
+  if (step.drop) {
+    // A reset throws away what was not sent yet, and the words before it are the point.
+    await new Promise((resolve) => response.write("\n", resolve))
+    await sleep(20)
+    return response.socket?.resetAndDestroy()
+  }
   if (!step.hang && !response.destroyed) response.end()
 }
 
@@ -123,12 +137,21 @@ export const startGateway = async (options = {}) => {
     }
     requests.push(record)
     options.onRequest?.(record)
-    if (!authorized) return json(response, 401, (protocol ?? protocols[0])?.error(401, "Incorrect API key provided.") ?? {})
+    if (!authorized)
+      return json(response, 401, (protocol ?? protocols[0])?.error(401, "Incorrect API key provided.") ?? {})
     if (request.method === "GET" && path === "/v1/models") {
-      const data = models.map((id) => ({ id, object: "model", type: "model", display_name: id, created: 1, owned_by: "scripted" }))
+      const data = models.map((id) => ({
+        id,
+        object: "model",
+        type: "model",
+        display_name: id,
+        created: 1,
+        owned_by: "scripted"
+      }))
       return json(response, 200, { object: "list", data, has_more: false })
     }
-    if (protocol === undefined) return json(response, 404, { error: { type: "not_found_error", message: `Nothing is served at ${path}.` } })
+    if (protocol === undefined)
+      return json(response, 404, { error: { type: "not_found_error", message: `Nothing is served at ${path}.` } })
     await answer(protocol, body, step, read, response)
   }
 
@@ -157,8 +180,8 @@ export const startGateway = async (options = {}) => {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const port = Number(process.env["PORT"] ?? 0)
-  const apiKey = process.env["GATEWAY_API_KEY"]
+  const port = Number(process.env.PORT ?? 0)
+  const apiKey = process.env.GATEWAY_API_KEY
   const gateway = await startGateway({ port, ...(apiKey === undefined ? {} : { apiKey }) })
   process.stdout.write(`${JSON.stringify({ event: "ready", base_url: gateway.url, models: defaultModels })}\n`)
 }

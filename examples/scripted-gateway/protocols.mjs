@@ -22,7 +22,7 @@ const textOf = (content) => {
 const words = (text) => text.match(/\S+\s*|\s+/g) ?? []
 
 /** @param {Answer} answer @param {string} text @param {(word: string) => void} send */
-const speak = async function*(answer, text, send) {
+const speak = async function* (answer, text, send) {
   for (const word of words(text)) {
     if (answer.closed()) return
     send(word)
@@ -41,9 +41,13 @@ const chat = {
       const text = textOf(message.content)
       if (message.role === "tool") messages.push({ role: "tool_result", text })
       else messages.push({ role: message.role === "developer" ? "system" : message.role, text })
-      for (const call of message.tool_calls ?? []) messages.push({ role: "tool_call", text: call.function?.arguments ?? "" })
+      for (const call of message.tool_calls ?? [])
+        messages.push({ role: "tool_call", text: call.function?.arguments ?? "" })
     }
-    const tools = (body.tools ?? []).map((/** @type {any} */ tool) => ({ name: tool.function?.name, schema: tool.function?.parameters }))
+    const tools = (body.tools ?? []).map((/** @type {any} */ tool) => ({
+      name: tool.function?.name,
+      schema: tool.function?.parameters
+    }))
     return { messages, tools }
   },
   whole: (answer) => ({
@@ -51,14 +55,20 @@ const chat = {
     object: "chat.completion",
     created: 1,
     model: answer.model,
-    choices: [{
-      index: 0,
-      finish_reason: answer.call ? "tool_calls" : "stop",
-      message: { role: "assistant", content: answer.say || null, ...(answer.call ? { tool_calls: [chatCall(answer.call)] } : {}) }
-    }],
+    choices: [
+      {
+        index: 0,
+        finish_reason: answer.call ? "tool_calls" : "stop",
+        message: {
+          role: "assistant",
+          content: answer.say || null,
+          ...(answer.call ? { tool_calls: [chatCall(answer.call)] } : {})
+        }
+      }
+    ],
     usage: chatUsage
   }),
-  stream: async function*(answer, sse) {
+  stream: async function* (answer, sse) {
     const base = { id: answer.id, object: "chat.completion.chunk", created: 1, model: answer.model }
     const delta = (/** @type {object} */ delta, /** @type {string | null} */ finish_reason = null) =>
       sse.send({ ...base, choices: [{ index: 0, delta, finish_reason }] })
@@ -70,7 +80,9 @@ const chat = {
     sse.send({ ...base, choices: [], usage: chatUsage })
     sse.raw("data: [DONE]\n\n")
   },
-  error: (status, message) => ({ error: { type: status === 401 ? "invalid_request_error" : "api_error", code: status, message } })
+  error: (status, message) => ({
+    error: { type: status === 401 ? "invalid_request_error" : "api_error", code: status, message }
+  })
 }
 
 const chatUsage = {
@@ -81,7 +93,11 @@ const chatUsage = {
 }
 
 /** @param {ToolCall} call */
-const chatCall = (call) => ({ id: call.id, type: "function", function: { name: call.name, arguments: JSON.stringify(call.args) } })
+const chatCall = (call) => ({
+  id: call.id,
+  type: "function",
+  function: { name: call.name, arguments: JSON.stringify(call.args) }
+})
 
 /** @type {Protocol} */
 const responses = {
@@ -92,31 +108,53 @@ const responses = {
     for (const item of Array.isArray(body.input) ? body.input : [{ role: "user", content: body.input }]) {
       if (/_call$/.test(item.type ?? "")) messages.push({ role: "tool_call", text: item.arguments ?? item.input ?? "" })
       else if (/_call_output$/.test(item.type ?? "")) messages.push({ role: "tool_result", text: textOf(item.output) })
-      else if (item.role) messages.push({ role: item.role === "developer" ? "system" : item.role, text: textOf(item.content) })
+      else if (item.role)
+        messages.push({ role: item.role === "developer" ? "system" : item.role, text: textOf(item.content) })
     }
     const tools = (body.tools ?? []).flatMap((/** @type {any} */ tool) =>
-      tool.type === "custom" ? [{ name: tool.name, freeform: true }] : tool.name ? [{ name: tool.name, schema: tool.parameters }] : []
+      tool.type === "custom"
+        ? [{ name: tool.name, freeform: true }]
+        : tool.name
+          ? [{ name: tool.name, schema: tool.parameters }]
+          : []
     )
     return { messages, tools }
   },
   whole: (answer) => responsesBody(answer, responsesOutput(answer)),
-  stream: async function*(answer, sse) {
+  stream: async function* (answer, sse) {
     let sequence_number = 0
-    const send = (/** @type {string} */ type, /** @type {object} */ data) => sse.send({ type, sequence_number: sequence_number++, ...data }, type)
+    const send = (/** @type {string} */ type, /** @type {object} */ data) =>
+      sse.send({ type, sequence_number: sequence_number++, ...data }, type)
     const output = responsesOutput(answer)
     send("response.created", { response: { ...responsesBody(answer, []), status: "in_progress", usage: null } })
     for (const [output_index, item] of output.entries()) {
       const place = { item_id: item.id, output_index }
       if (item.type === "reasoning") {
         send("response.output_item.added", { output_index, item: { ...item, summary: [] } })
-        send("response.reasoning_summary_part.added", { ...place, summary_index: 0, part: { type: "summary_text", text: "" } })
-        yield* speak(answer, answer.think, (delta) => send("response.reasoning_summary_text.delta", { ...place, summary_index: 0, delta }))
+        send("response.reasoning_summary_part.added", {
+          ...place,
+          summary_index: 0,
+          part: { type: "summary_text", text: "" }
+        })
+        yield* speak(answer, answer.think, (delta) =>
+          send("response.reasoning_summary_text.delta", { ...place, summary_index: 0, delta })
+        )
         send("response.reasoning_summary_text.done", { ...place, summary_index: 0, text: answer.think })
-        send("response.reasoning_summary_part.done", { ...place, summary_index: 0, part: { type: "summary_text", text: answer.think } })
+        send("response.reasoning_summary_part.done", {
+          ...place,
+          summary_index: 0,
+          part: { type: "summary_text", text: answer.think }
+        })
       } else if (item.type === "message") {
         send("response.output_item.added", { output_index, item: { ...item, status: "in_progress", content: [] } })
-        send("response.content_part.added", { ...place, content_index: 0, part: { type: "output_text", text: "", annotations: [] } })
-        yield* speak(answer, answer.say, (delta) => send("response.output_text.delta", { ...place, content_index: 0, delta }))
+        send("response.content_part.added", {
+          ...place,
+          content_index: 0,
+          part: { type: "output_text", text: "", annotations: [] }
+        })
+        yield* speak(answer, answer.say, (delta) =>
+          send("response.output_text.delta", { ...place, content_index: 0, delta })
+        )
         send("response.output_text.done", { ...place, content_index: 0, text: answer.say })
         send("response.content_part.done", { ...place, content_index: 0, part: item.content[0] })
       } else {
@@ -135,16 +173,40 @@ const responses = {
 
 /** @param {Answer} answer @returns {any[]} */
 const responsesOutput = ({ call, id, say, think }) => [
-  ...(think ? [{ type: "reasoning", id: `rs_${id}`, summary: [{ type: "summary_text", text: think }], encrypted_content: null }] : []),
+  ...(think
+    ? [{ type: "reasoning", id: `rs_${id}`, summary: [{ type: "summary_text", text: think }], encrypted_content: null }]
+    : []),
   ...(say
-    ? [{ type: "message", id: `msg_${id}`, role: "assistant", status: "completed", content: [{ type: "output_text", text: say, annotations: [] }] }]
+    ? [
+        {
+          type: "message",
+          id: `msg_${id}`,
+          role: "assistant",
+          status: "completed",
+          content: [{ type: "output_text", text: say, annotations: [] }]
+        }
+      ]
     : []),
   ...(call
     ? [
-      call.freeform === undefined
-        ? { type: "function_call", id: `fc_${id}`, call_id: call.id, name: call.name, arguments: JSON.stringify(call.args), status: "completed" }
-        : { type: "custom_tool_call", id: `ctc_${id}`, call_id: call.id, name: call.name, input: call.freeform, status: "completed" }
-    ]
+        call.freeform === undefined
+          ? {
+              type: "function_call",
+              id: `fc_${id}`,
+              call_id: call.id,
+              name: call.name,
+              arguments: JSON.stringify(call.args),
+              status: "completed"
+            }
+          : {
+              type: "custom_tool_call",
+              id: `ctc_${id}`,
+              call_id: call.id,
+              name: call.name,
+              input: call.freeform,
+              status: "completed"
+            }
+      ]
     : [])
 ]
 
@@ -172,16 +234,21 @@ const messages = {
     /** @type {ChatMessage[]} */
     const read = []
     for (const message of body.messages ?? []) {
-      for (const part of typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content ?? []) {
+      for (const part of typeof message.content === "string"
+        ? [{ type: "text", text: message.content }]
+        : (message.content ?? [])) {
         if (part.type === "tool_use") read.push({ role: "tool_call", text: JSON.stringify(part.input) })
         else if (part.type === "tool_result") read.push({ role: "tool_result", text: textOf(part.content) })
         else read.push({ role: message.role, text: part.text ?? "" })
       }
     }
-    return { messages: read, tools: (body.tools ?? []).map((/** @type {any} */ tool) => ({ name: tool.name, schema: tool.input_schema })) }
+    return {
+      messages: read,
+      tools: (body.tools ?? []).map((/** @type {any} */ tool) => ({ name: tool.name, schema: tool.input_schema }))
+    }
   },
   whole: (answer) => messagesBody(answer),
-  stream: async function*(answer, sse) {
+  stream: async function* (answer, sse) {
     const send = (/** @type {string} */ type, /** @type {object} */ data) => sse.send({ type, ...data }, type)
     const body = messagesBody(answer)
     send("message_start", { message: { ...body, content: [], stop_reason: null } })
@@ -203,7 +270,10 @@ const messages = {
     send("message_delta", { delta: { stop_reason: body.stop_reason, stop_sequence: null }, usage: body.usage })
     send("message_stop", {})
   },
-  error: (status, message) => ({ type: "error", error: { type: status === 401 ? "authentication_error" : "api_error", message } })
+  error: (status, message) => ({
+    type: "error",
+    error: { type: status === 401 ? "authentication_error" : "api_error", message }
+  })
 }
 
 /** @param {Answer} answer @returns {any} */

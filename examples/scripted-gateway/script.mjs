@@ -11,7 +11,17 @@
 /** What an intent may be called, best first. */
 const toolNames = {
   read: ["read", "Read", "read_file", "exec_command", "shell_command", "shell", "bash"],
-  write: ["write", "Write", "write_file", "create_file", "apply_patch", "exec_command", "shell_command", "shell", "bash"],
+  write: [
+    "write",
+    "Write",
+    "write_file",
+    "create_file",
+    "apply_patch",
+    "exec_command",
+    "shell_command",
+    "shell",
+    "bash"
+  ],
   edit: ["edit", "Edit", "replace", "str_replace", "apply_patch"],
   bash: ["bash", "Bash", "run_shell_command", "exec_command", "shell_command", "shell", "execute_command"]
 }
@@ -45,14 +55,17 @@ export const extractScript = (text) => {
  * @returns {{ steps: Step[], index: number } | null}
  */
 export const currentStep = (messages, plan) => {
-  const calls = (/** @type {number} */ from) => messages.slice(from).filter((message) => message.role === "tool_call").length
+  const calls = (/** @type {number} */ from) =>
+    messages.slice(from).filter((message) => message.role === "tool_call").length
   for (let at = messages.length - 1; at >= 0; at--) {
     if (messages[at]?.role !== "user") continue
     const steps = extractScript(messages[at]?.text ?? "")
     if (steps !== null) return { steps, index: calls(at) }
   }
   const planned = plan?.(messages) ?? null
-  return planned === null ? null : { steps: planned, index: calls(messages.findLastIndex((message) => message.role === "user")) }
+  return planned === null
+    ? null
+    : { steps: planned, index: calls(messages.findLastIndex((message) => message.role === "user")) }
 }
 
 /** @param {string} text */
@@ -68,10 +81,15 @@ const shellCommand = (step) => {
 /** @param {Step} step */
 const patch = (step) => {
   const mark = (/** @type {string} */ sign, /** @type {string} */ text) =>
-    text.replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n")
-  const body = step.tool === "edit"
-    ? `*** Update File: ${step.path}\n@@\n${mark("-", step.old ?? "")}\n${mark("+", step.new ?? "")}`
-    : `*** Add File: ${step.path}\n${mark("+", step.content ?? "")}`
+    text
+      .replace(/\n$/, "")
+      .split("\n")
+      .map((line) => sign + line)
+      .join("\n")
+  const body =
+    step.tool === "edit"
+      ? `*** Update File: ${step.path}\n@@\n${mark("-", step.old ?? "")}\n${mark("+", step.new ?? "")}`
+      : `*** Add File: ${step.path}\n${mark("+", step.content ?? "")}`
   return `*** Begin Patch\n${body}\n*** End Patch\n`
 }
 
@@ -85,7 +103,8 @@ const argument = (key, property, step) => {
   if (/^(content|contents|file_text|text)$/.test(key)) return step.content
   if (/^(old_?string|old_?text|old_str)$/i.test(key)) return step.old
   if (/^(new_?string|new_?text|new_str)$/i.test(key)) return step.new
-  if (/^(command|cmd)$/.test(key)) return property.type === "array" ? ["bash", "-lc", shellCommand(step)] : shellCommand(step)
+  if (/^(command|cmd)$/.test(key))
+    return property.type === "array" ? ["bash", "-lc", shellCommand(step)] : shellCommand(step)
   return undefined
 }
 

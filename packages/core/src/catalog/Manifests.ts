@@ -26,11 +26,11 @@ export class Manifests extends Context.Tag("@reins/core/catalog/Manifests")<
   static readonly layerOf = (sources: ReadonlyArray<unknown>) =>
     Layer.effect(
       Manifests,
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const list = yield* Effect.forEach(sources, (source) => decode(source))
         return Manifests.of({
           list,
-          get: Effect.fn("Manifests.get")(function*(providerId) {
+          get: Effect.fn("Manifests.get")(function* (providerId) {
             const manifest = list.find((candidate) => candidate.provider_id === providerId)
             return manifest ?? (yield* new HarnessNotFound({ providerId }))
           })

@@ -54,6 +54,8 @@ export interface AgentProcess {
   readonly write: (line: string) => Effect.Effect<void, ExecutorError>
   /** Waits for the exit of the process itself. */
   readonly exit: Effect.Effect<AgentExit>
+  /** Lines of stderr, cut at 8 KiB; the oldest are lost when nobody reads. They may hold anything. Runs once. */
+  readonly stderrLines: Stream.Stream<string>
   /** The last 16 KiB of stderr. For error messages inside the service: it may hold anything. */
   readonly stderrTail: Effect.Effect<string>
   /**

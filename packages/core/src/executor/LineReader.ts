@@ -1,5 +1,5 @@
-import { Effect, Exit, Mailbox, Stream } from "effect"
 import type { Readable } from "node:stream"
+import { Effect, Exit, Mailbox, Option, Stream } from "effect"
 import { ExecutorError } from "./Executor.js"
 
 const newline = 0x0a
@@ -11,7 +11,7 @@ const waitingLines = 64
  * pauses the pipe; a line above `maxBytes` fails.
  */
 export const make = (readable: Readable, maxBytes: number): Effect.Effect<Stream.Stream<string, ExecutorError>> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const mailbox = yield* Mailbox.make<string, ExecutorError>()
     let parts: Array<Buffer> = []
     let size = 0
@@ -33,9 +33,11 @@ export const make = (readable: Readable, maxBytes: number): Effect.Effect<Stream
       }
       if (start < chunk.length) keep(chunk.subarray(start))
       if (size > maxBytes) {
-        mailbox.unsafeDone(Exit.fail(new ExecutorError({ kind: "io", message: `The agent wrote a line above ${maxBytes} bytes.` })))
+        mailbox.unsafeDone(
+          Exit.fail(new ExecutorError({ kind: "io", message: `The agent wrote a line above ${maxBytes} bytes.` }))
+        )
         readable.destroy()
-      } else if ((mailbox.unsafeSize().pipe((waiting) => waiting._tag === "Some" ? waiting.value : 0)) > waitingLines) {
+      } else if (Option.getOrElse(mailbox.unsafeSize(), () => 0) > waitingLines) {
         readable.pause()
       }
     })

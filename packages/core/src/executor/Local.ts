@@ -1,6 +1,6 @@
-import { Deferred, Effect, Redacted } from "effect"
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { mkdir } from "node:fs/promises"
+import { Deferred, Effect, Exit, Mailbox, Redacted } from "effect"
 import type { StopPolicy } from "../harness/Manifest.js"
 import {
   type AgentCommand,
@@ -21,11 +21,13 @@ const isolation: Isolation = {
   own_home: true,
   filesystem: "shared",
   network: "shared",
-  summary: "A process group with its own HOME and a short list of variables; no security boundary: the agent can do what the service's user can."
+  summary:
+    "A process group with its own HOME and a short list of variables; no security boundary: the agent can do what the service's user can."
 }
 
 const maxLineBytes = 32 * 1024 * 1024
 const stderrTailBytes = 16 * 1024
+const stderrLineLength = 8 * 1024
 /** Nothing survives SIGKILL for long but a process that hangs in the kernel. */
 const killRounds = 200
 const pollInterval = "25 millis"
@@ -73,10 +75,12 @@ export const environmentOf = (command: AgentCommand): Record<string, string> => 
 const makeDirectories = (command: AgentCommand) =>
   Effect.tryPromise({
     try: async () => {
-      for (const directory of Object.values(homeVariables(command))) await mkdir(directory, { recursive: true, mode: 0o700 })
+      for (const directory of Object.values(homeVariables(command)))
+        await mkdir(directory, { recursive: true, mode: 0o700 })
       await mkdir(command.workspaceDir, { recursive: true })
     },
-    catch: () => new ExecutorError({ kind: "spawn_failed", message: `The agent's home ${command.homeDir} cannot be made.` })
+    catch: () =>
+      new ExecutorError({ kind: "spawn_failed", message: `The agent's home ${command.homeDir} cannot be made.` })
   })
 
 const start = (command: AgentCommand) =>
@@ -89,10 +93,15 @@ const start = (command: AgentCommand) =>
     })
     child.once("spawn", () => resume(Effect.succeed(child)))
     child.once("error", (error: NodeJS.ErrnoException) =>
-      resume(Effect.fail(new ExecutorError({
-        kind: "spawn_failed",
-        message: `${command.executable} cannot be started (${error.code ?? "unknown error"}); install the harness again.`
-      }))))
+      resume(
+        Effect.fail(
+          new ExecutorError({
+            kind: "spawn_failed",
+            message: `${command.executable} cannot be started (${error.code ?? "unknown error"}); install the harness again.`
+          })
+        )
+      )
+    )
     // A process that ends while we write is told by its exit.
     child.stdin.on("error", () => undefined)
   })
@@ -105,7 +114,7 @@ const killMarked = (leaseId: string) =>
   })
 
 /** Kills until a look finds nothing: a process can fork while it is being killed. */
-const reap = Effect.fn("Executor.reap")(function*(leaseId: string) {
+const reap = Effect.fn("Executor.reap")(function* (leaseId: string) {
   const ended = new Map<number, ReapedProcess>()
   for (let round = 0; round < killRounds; round++) {
     const found = yield* killMarked(leaseId)
@@ -123,20 +132,24 @@ interface Running {
   readonly exit: Deferred.Deferred<AgentExit>
 }
 
+/** A limit that also holds where interruption is off: the waiting itself may always be given up. */
+const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
+  Effect.timeoutOption(Effect.interruptible(effect), milliseconds)
+
 const anythingLeft = ({ exit, leaseId, pid }: Running) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     if (!(yield* Deferred.isDone(exit))) return true
-    return yield* Effect.promise(async () => await groupAlive(pid) || (await bearing(leaseId)).length > 0)
+    return yield* Effect.promise(async () => (await groupAlive(pid)) || (await bearing(leaseId)).length > 0)
   })
 
 const waitUntilGone = (running: Running, milliseconds: number) =>
   anythingLeft(running).pipe(
-    Effect.tap((left) => left ? Effect.sleep(pollInterval) : Effect.void),
+    Effect.tap((left) => (left ? Effect.sleep(pollInterval) : Effect.void)),
     Effect.repeat({ while: (left) => left }),
-    Effect.timeoutOption(milliseconds)
+    (gone) => within(gone, milliseconds)
   )
 
-const kill = Effect.fnUntraced(function*(running: Running) {
+const kill = Effect.fnUntraced(function* (running: Running) {
   for (let round = 0; round < killRounds; round++) {
     signal(-running.pid, "SIGKILL")
     yield* killMarked(running.leaseId)
@@ -148,15 +161,15 @@ const kill = Effect.fnUntraced(function*(running: Running) {
 
 const politely = (hook: StopHooks["cancel"], grace: number | undefined) =>
   // The signals that follow do what a failed or slow request did not.
-  hook === undefined || grace === undefined ? Effect.void : Effect.ignore(Effect.timeoutOption(hook, grace))
+  hook === undefined || grace === undefined ? Effect.void : Effect.ignore(within(hook, grace))
 
-const stop = Effect.fnUntraced(function*(running: Running, policy: StopPolicy, hooks: StopHooks) {
+const stop = Effect.fnUntraced(function* (running: Running, policy: StopPolicy, hooks: StopHooks) {
   const exited = yield* Deferred.isDone(running.exit)
   if (!exited) {
     yield* politely(hooks.cancel, policy.cancel_ms)
     yield* politely(hooks.close, policy.close_ms)
     yield* Effect.sync(() => running.child.stdin.end())
-    yield* Deferred.await(running.exit).pipe(Effect.timeoutOption(policy.stdin_eof_ms))
+    yield* within(Deferred.await(running.exit), policy.stdin_eof_ms)
   }
   if (!(yield* anythingLeft(running))) return
   yield* Effect.sync(() => signal(-running.pid, "SIGTERM"))
@@ -167,21 +180,37 @@ const stop = Effect.fnUntraced(function*(running: Running, policy: StopPolicy, h
 const write = (child: ChildProcessWithoutNullStreams) => (line: string) =>
   Effect.async<void, ExecutorError>((resume) => {
     child.stdin.write(`${line}\n`, (error) =>
-      resume(error ? Effect.fail(new ExecutorError({ kind: "io", message: "The agent does not read its input." })) : Effect.void))
+      resume(
+        error
+          ? Effect.fail(new ExecutorError({ kind: "io", message: "The agent does not read its input." }))
+          : Effect.void
+      )
+    )
   })
 
-const stderrTail = (child: ChildProcessWithoutNullStreams): Effect.Effect<string> => {
+/** Keeps the end of stderr, and hands out its lines to whoever reads in time. */
+const readStderr = Effect.fnUntraced(function* (child: ChildProcessWithoutNullStreams) {
+  const mailbox = yield* Mailbox.make<string>({ capacity: 256, strategy: "sliding" })
   let tail = Buffer.alloc(0)
-  child.stderr.on("data", (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-stderrTailBytes)
+  let rest = ""
+  child.stderr.setEncoding("utf8")
+  child.stderr.on("data", (text: string) => {
+    tail = Buffer.concat([tail, Buffer.from(text)]).subarray(-stderrTailBytes)
+    const lines = (rest + text).split("\n")
+    rest = (lines.pop() ?? "").slice(0, stderrLineLength)
+    for (const line of lines) mailbox.unsafeOffer(line.slice(0, stderrLineLength))
   })
   child.stderr.on("error", () => undefined)
-  return Effect.sync(() => tail.toString("utf8"))
-}
+  child.stderr.once("close", () => mailbox.unsafeDone(Exit.void))
+  return { tail: Effect.sync(() => tail.toString("utf8")), lines: Mailbox.toStream(mailbox) }
+})
 
-const launch = Effect.fnUntraced(function*(command: AgentCommand) {
+const launch = Effect.fnUntraced(function* (command: AgentCommand) {
   if (process.platform === "win32") {
-    return yield* new ExecutorError({ kind: "unavailable", message: "Agents run on Linux and macOS; on Windows use WSL." })
+    return yield* new ExecutorError({
+      kind: "unavailable",
+      message: "Agents run on Linux and macOS; on Windows use WSL."
+    })
   }
   yield* makeDirectories(command)
   const child = yield* start(command)
@@ -189,15 +218,17 @@ const launch = Effect.fnUntraced(function*(command: AgentCommand) {
   child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
   const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
   const once = yield* Effect.makeSemaphore(1)
-  const process_: AgentProcess = {
+  const stderr = yield* readStderr(child)
+  const started: AgentProcess = {
     pid: running.pid,
     lines: yield* LineReader.make(child.stdout, maxLineBytes),
     write: write(child),
     exit: Deferred.await(exit),
-    stderrTail: stderrTail(child),
+    stderrLines: stderr.lines,
+    stderrTail: stderr.tail,
     stop: (hooks = {}) => Effect.uninterruptible(once.withPermits(1)(stop(running, command.stop, hooks)))
   }
-  return process_
+  return started
 })
 
 /** Runs agents as processes of this machine and this user. */

@@ -5,7 +5,8 @@ import type { ReapedProcess } from "./Executor.js"
 export const leaseVariable = "REINS_LEASE"
 
 // A process may end between the listing and the read, and others belong to somebody else. Neither is ours.
-const readProc = (pid: number, file: string): Promise<string> => readFile(`/proc/${pid}/${file}`, "latin1").catch(() => "")
+const readProc = (pid: number, file: string): Promise<string> =>
+  readFile(`/proc/${pid}/${file}`, "latin1").catch(() => "")
 
 /** Group and liveness; a zombie has ended, only its parent has not collected it. */
 const status = async (pid: number): Promise<{ readonly group: number; readonly alive: boolean }> => {
@@ -17,7 +18,10 @@ const status = async (pid: number): Promise<{ readonly group: number; readonly a
 const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
   if (process.platform !== "linux") return []
   const entries = await readdir("/proc")
-  return entries.filter((entry) => /^\d+$/.test(entry)).map(Number).filter((pid) => pid !== process.pid)
+  return entries
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => pid !== process.pid)
 }
 
 /**

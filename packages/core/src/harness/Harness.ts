@@ -18,5 +18,8 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
     readonly nativeState: (manifest: Manifest, homeDir: string) => Effect.Effect<NativeState.NativeState>
   }
 >() {
-  static readonly layer = Layer.succeed(Harness, Harness.of({ runTurn: AcpDriver.runTurn, nativeState: NativeState.read }))
+  static readonly layer = Layer.succeed(
+    Harness,
+    Harness.of({ runTurn: AcpDriver.runTurn, nativeState: NativeState.read })
+  )
 }

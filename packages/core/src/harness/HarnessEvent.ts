@@ -73,7 +73,7 @@ export type Usage = typeof Usage.Type
 /** Output that nothing understands, kept up to 8 KiB. */
 export const Diagnostic = Schema.Struct({
   _tag: Schema.Literal("diagnostic"),
-  kind: Schema.Literal("unparsed", "unknown_update", "unknown_message", "stderr_summary"),
+  kind: Schema.Literal("unparsed", "unknown_update", "unknown_message"),
   line: Schema.String
 }).annotations({ identifier: "HarnessDiagnostic" })
 export type Diagnostic = typeof Diagnostic.Type
@@ -84,7 +84,16 @@ export const Ended = Schema.Struct({
   stop_reason: Schema.Literal("completed", "cancelled", "refused", "limit")
 }).annotations({ identifier: "HarnessEnded" })
 
-export const HarnessEvent = Schema.Union(Ready, NativeSession, Text, Reasoning, Tool, Usage, Diagnostic, Ended).annotations({
+export const HarnessEvent = Schema.Union(
+  Ready,
+  NativeSession,
+  Text,
+  Reasoning,
+  Tool,
+  Usage,
+  Diagnostic,
+  Ended
+).annotations({
   identifier: "HarnessEvent"
 })
 export type HarnessEvent = typeof HarnessEvent.Type
@@ -93,8 +102,11 @@ export type HarnessEvent = typeof HarnessEvent.Type
  * Why a turn ended without a result. `message` says what happened and what to do next, and holds no secret. `retryable`: the same
  * turn may succeed later without a change.
  */
-export class HarnessFailure extends Schema.TaggedError<HarnessFailure>("@reins/core/harness/HarnessFailure")("HarnessFailure", {
-  reason: FailureReason,
-  message: Schema.String,
-  retryable: Schema.Boolean
-}) {}
+export class HarnessFailure extends Schema.TaggedError<HarnessFailure>("@reins/core/harness/HarnessFailure")(
+  "HarnessFailure",
+  {
+    reason: FailureReason,
+    message: Schema.String,
+    retryable: Schema.Boolean
+  }
+) {}

@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto"
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
+import * as path from "node:path"
+import { Config, Context, Effect, Layer, Option, Schema } from "effect"
+import { type HarnessNotFound, Manifests } from "../catalog/Manifests.js"
+import * as HostPlatform from "./HostPlatform.js"
+import { withLock } from "./InstallLock.js"
+import type { Manifest, PinnedPackage, Platform, Runtime } from "./Manifest.js"
+import { type DownloadProgress, diskError, download, HarnessInstallError, unpack } from "./PackageDownload.js"
+
+export { HarnessInstallError } from "./PackageDownload.js"
+
+const defaultRegistry = "https://registry.npmjs.org"
+const markerFile = "reins-install.json"
+
+/** An agent's program on this machine. */
+export interface InstalledHarness {
+  readonly provider_id: string
+  readonly version: string
+  readonly directory: string
+  readonly executable: string
+}
+
+export interface InstallProgress extends DownloadProgress {
+  /** Packages that are complete, and how many there are. */
+  readonly packages_done: number
+  readonly packages_total: number
+}
+
+interface Plan {
+  readonly manifest: Manifest
+  readonly runtime: Runtime
+  readonly platform: Platform
+  readonly packages: ReadonlyArray<PinnedPackage>
+  readonly installed: InstalledHarness
+}
+
+/** What a finished directory holds. It is written last, so a directory without it is not finished. */
+const Marker = Schema.parseJson(
+  Schema.Struct({
+    packages: Schema.Array(Schema.Struct({ name: Schema.String, version: Schema.String, integrity: Schema.String }))
+  })
+)
+const decodeMarker = Schema.decodeUnknownOption(Marker)
+
+const identity = (packages: ReadonlyArray<PinnedPackage>) =>
+  packages.map(({ integrity, name, version }) => ({ name, version, integrity }))
+
+const makePlan = (cacheDir: string, manifest: Manifest): Effect.Effect<Plan, HarnessInstallError> => {
+  const { provider_id, runtime } = manifest
+  if (runtime === null) {
+    return Effect.fail(
+      new HarnessInstallError({ kind: "disabled", message: `${provider_id} is disabled: there is nothing to install.` })
+    )
+  }
+  const platform = HostPlatform.select(runtime.install.platforms)
+  if (platform === undefined) {
+    const known = runtime.install.platforms.map((each) => each.id).join(", ")
+    return Effect.fail(
+      new HarnessInstallError({
+        kind: "platform_unsupported",
+        message: `${provider_id} (${runtime.agent.name}) has no build for ${process.platform}-${process.arch}; it runs on ${known}.`
+      })
+    )
+  }
+  const packages = [...runtime.install.packages, ...platform.packages]
+  const digest = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 12)
+  const directory = path.join(
+    cacheDir,
+    "harnesses",
+    `${runtime.agent.name}-${runtime.agent.version}-${platform.id}-${digest}`
+  )
+  const executable = path.join(directory, platform.executable)
+  const installed = { provider_id, version: runtime.agent.version, directory, executable }
+  return Effect.succeed({ manifest, runtime, platform, packages, installed })
+}
+
+const isComplete = (plan: Plan): Effect.Effect<boolean> =>
+  Effect.promise(async () => {
+    const text = await readFile(path.join(plan.installed.directory, markerFile), "utf8").catch(() => "")
+    const marker = decodeMarker(text)
+    const program = await stat(plan.installed.executable).catch(() => undefined)
+    return (
+      program?.isFile() === true &&
+      Option.isSome(marker) &&
+      JSON.stringify(marker.value.packages) === JSON.stringify(identity(plan.packages))
+    )
+  })
+
+const onDisk = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: diskError })
+
+/** Downloads stay beside the unpacked tree until all is complete, so that a second run goes on where the first stopped. */
+const build = Effect.fnUntraced(function* (
+  plan: Plan,
+  registry: string,
+  onProgress: (progress: InstallProgress) => void
+) {
+  const partial = `${plan.installed.directory}.partial`
+  const tree = path.join(partial, "tree")
+  yield* onDisk(() => mkdir(path.join(partial, "tarballs"), { recursive: true }))
+  const total = plan.packages.length
+  const tarball = (index: number) => path.join(partial, "tarballs", `${index}.tgz`)
+  for (const [index, pinned] of plan.packages.entries()) {
+    const report = (progress: DownloadProgress) =>
+      onProgress({ ...progress, packages_done: index, packages_total: total })
+    yield* download(registry, pinned, tarball(index), report)
+  }
+  yield* onDisk(() => rm(tree, { recursive: true, force: true }))
+  for (const [index, pinned] of plan.packages.entries()) {
+    yield* unpack(tarball(index), path.join(tree, pinned.path ?? `node_modules/${pinned.name}`))
+  }
+  yield* onDisk(async () => {
+    await chmod(path.join(tree, plan.platform.executable), 0o755)
+    await writeFile(path.join(tree, markerFile), JSON.stringify({ packages: identity(plan.packages) }))
+    await rm(plan.installed.directory, { recursive: true, force: true })
+    await rename(tree, plan.installed.directory)
+    await rm(partial, { recursive: true, force: true })
+  })
+})
+
+/** Brings the pinned programs of the bound providers to this machine, only when asked. */
+export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInstall")<
+  HarnessInstall,
+  {
+    /** None if it is not (completely) installed, or cannot be here. Downloads nothing. */
+    readonly find: (providerId: string) => Effect.Effect<Option.Option<InstalledHarness>, HarnessNotFound>
+    /**
+     * Downloads, verifies and unpacks what is not there yet. Several processes may do it at once: one works, the others wait.
+     * An interrupted or failed one is continued by the next.
+     */
+    readonly install: (
+      providerId: string,
+      onProgress?: (progress: InstallProgress) => void
+    ) => Effect.Effect<InstalledHarness, HarnessNotFound | HarnessInstallError>
+  }
+>() {
+  /** Installs below `cacheDir`, from `REINS_NPM_REGISTRY`, `npm_config_registry` or the public registry of npm. */
+  static readonly layer = (cacheDir: string) =>
+    Layer.effect(
+      HarnessInstall,
+      Effect.gen(function* () {
+        const manifests = yield* Manifests
+        const registry = yield* Config.nonEmptyString("REINS_NPM_REGISTRY").pipe(
+          Config.orElse(() => Config.nonEmptyString("npm_config_registry")),
+          Config.withDefault(defaultRegistry)
+        )
+
+        const find = Effect.fn("HarnessInstall.find")(function* (providerId: string) {
+          const manifest = yield* manifests.get(providerId)
+          const plan = yield* Effect.option(makePlan(cacheDir, manifest))
+          return Option.isSome(plan) && (yield* isComplete(plan.value))
+            ? Option.some(plan.value.installed)
+            : Option.none()
+        })
+
+        const install = Effect.fn("HarnessInstall.install")(function* (
+          providerId: string,
+          onProgress: (progress: InstallProgress) => void = () => undefined
+        ) {
+          const plan = yield* makePlan(cacheDir, yield* manifests.get(providerId))
+          if (yield* isComplete(plan)) return plan.installed
+          yield* Effect.unlessEffect(build(plan, registry, onProgress), isComplete(plan)).pipe(
+            withLock(`${plan.installed.directory}.lock`, diskError)
+          )
+          return plan.installed
+        })
+
+        return HarnessInstall.of({ find, install })
+      })
+    )
+}

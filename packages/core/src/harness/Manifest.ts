@@ -53,9 +53,6 @@ const Template = Schema.String.pipe(
   Schema.filter((text) => !/\{\{[^}]*secret\./.test(text) || "a secret may only be named in environment")
 )
 
-/** A template that may also name `secret.<name>`. */
-const SecretTemplate = Schema.String
-
 /** One npm package, pinned by version and by the digest of its tarball. `path` is where it is unpacked, `node_modules/<name>` if absent. */
 export const PinnedPackage = Schema.Struct({
   name: Schema.String,
@@ -89,7 +86,7 @@ export const Profile = Schema.Struct({
     settings: exactOptional(Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) })),
     secrets: exactOptional(Schema.Array(Schema.String))
   }),
-  /** A value that is not text is rendered to JSON, after its texts were rendered. */
+  /** Here a template may also name `secret.<name>`. A value that is not text is rendered to JSON, after its texts were rendered. */
   environment: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
   files: Schema.Array(Schema.Struct({ path: Template, content: Template }))
 })
@@ -120,8 +117,7 @@ export type FailureReason = typeof FailureReason.Type
 export const ErrorRule = Schema.Struct({
   pattern: regexSource,
   reason: FailureReason,
-  retryable: Schema.Boolean,
-  message: exactOptional(Schema.String)
+  retryable: Schema.Boolean
 })
 export type ErrorRule = typeof ErrorRule.Type
 
@@ -130,8 +126,17 @@ export const AcpQuirks = Schema.Struct({
   resume: Schema.Literal("load", "resume", "none"),
   /** What the `usage` of a prompt's answer covers. */
   usage_scope: Schema.Literal("last_call", "turn", "process", "none"),
-  /** An agent that reports a failed model call as words of the assistant ends its turn like that; these patterns tell. */
-  error_as_text: Schema.Array(ErrorRule),
+  /**
+   * Some agents say a failed model call as the assistant and end the turn as if all was well. After an update in which the value at
+   * `path` is `value`, words are the error.
+   */
+  error_as_text: Schema.NullOr(Schema.Struct({ path: Schema.Array(Schema.String), value: Schema.String })),
+  /**
+   * Lines of stderr that tell more than the protocol does; the first group is the text. `error` explains a failure that the protocol
+   * reports, `fatal` ends a turn that the agent would go on with, for instance a retry too many.
+   */
+  stderr: Schema.Struct({ error: Schema.NullOr(regexSource), fatal: Schema.NullOr(regexSource) }),
+  /** Before the rules that hold for every agent. */
   errors: Schema.Array(ErrorRule),
   model_selector: Schema.Literal("config_option", "set_model", "none"),
   /** The agent's name for the chosen model. */
@@ -175,9 +180,13 @@ export const Manifest = Schema.Struct({
   credential: Schema.NullOr(Schema.Struct({ connection_kind: Schema.String, required: Schema.Boolean })),
   capabilities: Capabilities,
   runtime: Schema.NullOr(Runtime)
-}).pipe(
-  Schema.filter((manifest) =>
-    (manifest.tier === "disabled") === (manifest.runtime === null) || "a provider is bound to an agent unless it is disabled"
+})
+  .pipe(
+    Schema.filter(
+      (manifest) =>
+        (manifest.tier === "disabled") === (manifest.runtime === null) ||
+        "a provider is bound to an agent unless it is disabled"
+    )
   )
-).annotations({ identifier: "HarnessManifest" })
+  .annotations({ identifier: "HarnessManifest" })
 export type Manifest = typeof Manifest.Type

@@ -1,9 +1,9 @@
-import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { createReadStream, type Dirent } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import { pipeline } from "node:stream/promises"
+import { Effect } from "effect"
 import type { Manifest } from "./Manifest.js"
 
 export interface NativeStateFile {
@@ -20,7 +20,11 @@ export interface NativeState {
 }
 
 /** The agent's files that are state: below the declared paths, regular, not ignored. Links are never followed. */
-const listFiles = async (homeDir: string, paths: ReadonlyArray<string>, ignore: ReadonlyArray<RegExp>): Promise<Array<string>> => {
+const listFiles = async (
+  homeDir: string,
+  paths: ReadonlyArray<string>,
+  ignore: ReadonlyArray<RegExp>
+): Promise<Array<string>> => {
   const found: Array<string> = []
   const visit = async (relative: string): Promise<void> => {
     const stat = await fs.lstat(path.join(homeDir, relative)).catch(() => undefined)
@@ -38,7 +42,11 @@ const listFiles = async (homeDir: string, paths: ReadonlyArray<string>, ignore: 
 const readState = async (manifest: Manifest, homeDir: string): Promise<NativeState> => {
   if (manifest.runtime === null) return { files: [], digest: null }
   const { ignore, paths } = manifest.runtime.state
-  const names = await listFiles(homeDir, paths, ignore.map((source) => new RegExp(source)))
+  const names = await listFiles(
+    homeDir,
+    paths,
+    ignore.map((source) => new RegExp(source))
+  )
   if (names.length === 0) return { files: [], digest: null }
   const hash = createHash("sha256")
   const files: Array<NativeStateFile> = []

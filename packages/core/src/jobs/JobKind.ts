@@ -24,11 +24,10 @@ export interface RunningAttempt {
   readonly commit: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E | AttemptLost>
 }
 
-/** What the commit that ends a successful attempt also writes, or that the job was stopped as it was asked to. */
-export interface Completion {
-  readonly state: "succeeded" | "cancelled"
-  readonly command: Effect.Effect<void>
-}
+/** How an attempt ended as its kind foresees, with what is written in the commit that ends it. */
+export type Completion =
+  | { readonly state: "succeeded" | "cancelled"; readonly command: Effect.Effect<void> }
+  | { readonly state: "failed"; readonly failure: JobFailure; readonly command: Effect.Effect<void> }
 
 /**
  * One kind of durable work. An attempt may die at any point and the job may be attempted again, so `run` looks up every outside
@@ -44,8 +43,8 @@ export interface JobKind {
   /** What is written with the end of a job that failed for good. */
   readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void>
   /**
-   * What becomes of a job whose worker is gone; runs inside the commit that ends the lost attempt. `retry` starts another attempt
-   * if one is left.
+   * What becomes of a job whose worker is gone: another attempt if one is left, or its end. It may look at the world and clean up
+   * after the lost attempt; the command is written with the end of that attempt.
    */
-  readonly lost: (claim: Claim) => Effect.Effect<"retry" | "failed">
+  readonly lost: (claim: Claim) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void> }>
 }

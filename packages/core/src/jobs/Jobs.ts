@@ -5,7 +5,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Access } from "../identity/Access.js"
-import { jobsTopic } from "../store/Bell.js"
+import { jobsTopic, jobTopic } from "../store/Bell.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 
@@ -60,9 +60,10 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<Jobs, {
   readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
   /** Running jobs whose worker is gone: its claim ran out, or it belongs to another boot and this process is alone. */
   readonly listLost: (bootId: string, alone: boolean) => Effect.Effect<ReadonlyArray<Claim>>
-  /** When the next waiting job is due; undefined when none waits. */
-  readonly nextDue: Effect.Effect<Timestamp | undefined>
-  readonly ref: (jobId: JobId) => Effect.Effect<OperationRef>
+  /** When the next waiting job of these kinds is due; undefined when none waits. */
+  readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
+  /** The newest job that was enqueued for a subject, which has one. */
+  readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
   readonly get: (principal: Principal, jobId: string) => Effect.Effect<Job, ReinsError>
   readonly operation: (principal: Principal, operationId: string) => Effect.Effect<Operation, ReinsError>
 }>() {
@@ -109,7 +110,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<Jobs, {
         yield* db.run(sql`update jobs set state = 'cancelled', finished_at = ${at}
           where id = ${jobId} and state in ('queued', 'retry_wait')`)
         yield* db.run(sql`update jobs set cancel_requested = 1 where id = ${jobId} and state = 'running'`)
-        yield* wake
+        yield* journal.ringAfterCommit(jobTopic(jobId))
       }),
       claim: Effect.fn("Jobs.claim")(function*(kind, limit, worker) {
         const at = yield* now
@@ -170,18 +171,20 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<Jobs, {
           order by jobs.id`)
         return rows.map((row) => toClaim(row, row.attempt_id))
       }),
-      nextDue: Effect.map(
-        db.first(sql<{ run_at: Timestamp | null }>`select min(run_at) as run_at from jobs
-          where state in ('queued', 'retry_wait') and held = 0`),
-        (row) => row?.run_at ?? undefined
-      ),
-      ref: (jobId) =>
+      nextDue: (kinds) =>
+        kinds.length === 0 ? Effect.succeed(undefined) : Effect.map(
+          db.first(sql<{ run_at: Timestamp | null }>`select min(run_at) as run_at from jobs
+            where state in ('queued', 'retry_wait') and held = 0 and ${sql.in("kind", kinds)}`),
+          (row) => row?.run_at ?? undefined
+        ),
+      newestOf: (subjectId) =>
         Effect.flatMap(
-          db.first(sql<{ operation_id: OperationId; state: JobState }>`select operation_id, state from jobs where id = ${jobId}`),
+          db.first(sql<{ id: JobId; operation_id: OperationId; state: JobState }>`select id, operation_id, state from jobs
+            where subject_id = ${subjectId} order by id desc limit 1`),
           (row) =>
             row === undefined
-              ? Effect.dieMessage(`no job ${jobId}`)
-              : Effect.succeed({ id: row.operation_id, job_id: jobId, state: row.state })
+              ? Effect.dieMessage(`no job for ${subjectId}`)
+              : Effect.succeed({ id: row.operation_id, job_id: row.id, state: row.state })
         ),
       get: Effect.fn("Jobs.get")(function*(principal, jobId) {
         const [job] = yield* visible(principal, yield* db.all(sql<JobRow>`select * from jobs where id = ${jobId}`))

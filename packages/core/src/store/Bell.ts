@@ -30,4 +30,6 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<Bell, {
 
 export const jobsTopic = "jobs"
 
+export const jobTopic = (jobId: string): string => `job:${jobId}`
+
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`

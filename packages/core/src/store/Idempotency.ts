@@ -11,7 +11,7 @@ export interface Answer {
   readonly body: string | null
 }
 
-export interface MutationRequest<A> {
+export interface MutationRequest<A, E = never> {
   /** The principal, or the route and client address of an anonymous call. Keys of different scopes never meet. */
   readonly scope: string
   readonly key: string
@@ -19,7 +19,8 @@ export interface MutationRequest<A> {
   readonly fingerprint: string
   /** Store the body sealed, since it holds a secret. */
   readonly sealed: boolean
-  readonly handler: Effect.Effect<A, ReinsError>
+  /** Errors besides `ReinsError` are never stored. */
+  readonly handler: Effect.Effect<A, ReinsError | E>
   readonly encode: (result: A) => Answer
   readonly encodeError: (error: ReinsError) => Answer
 }
@@ -41,7 +42,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
    * neither. Expected errors are stored too, but for 401, 403, 422, 429 and 5xx. Fails with `idempotency_conflict` when the key was
    * used for another request and with `idempotency_in_progress` while the first call runs.
    */
-  readonly run: <A>(request: MutationRequest<A>) => Effect.Effect<MutationAnswer<A>, ReinsError>
+  readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer<A>, ReinsError | E>
   /** Deletes the records that can no longer be replayed. */
   readonly purge: Effect.Effect<void>
 }>() {
@@ -50,7 +51,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
     const vault = yield* Vault
     const running = new Set<string>()
 
-    const find = Effect.fnUntraced(function*<A>(request: MutationRequest<A>) {
+    const find = Effect.fnUntraced(function*<A, E>(request: MutationRequest<A, E>) {
       const at = yield* now
       const row = yield* db.first(db.sql<{ fingerprint: string; status: number; body: string | null; sealed: number }>`
         select fingerprint, status, body, sealed from idempotency
@@ -63,7 +64,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
       return { answer: { status: row.status, body }, replayed: true, result: undefined }
     })
 
-    const store = Effect.fnUntraced(function*<A>(request: MutationRequest<A>, answer: Answer) {
+    const store = Effect.fnUntraced(function*<A, E>(request: MutationRequest<A, E>, answer: Answer) {
       const at = yield* now
       const expiresAt = yield* fromNow(retentionMs)
       const body = request.sealed && answer.body !== null
@@ -85,7 +86,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
       if (stored === undefined) return yield* Effect.die(new AnsweredElsewhere())
     })
 
-    const execute = Effect.fnUntraced(function*<A>(request: MutationRequest<A>) {
+    const execute = Effect.fnUntraced(function*<A, E>(request: MutationRequest<A, E>) {
       let recorded: { readonly result: unknown; readonly answer: Answer } | undefined
       // The result has the type of the handler: what a commit gives back is what the request is answered with.
       const record = (result: unknown) =>
@@ -95,8 +96,9 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
         })
       const outcome = yield* Effect.either(Effect.locally(request.handler, CurrentAnswer, record))
       if (Either.isLeft(outcome)) {
-        if (!isStored(outcome.left.status)) return yield* outcome.left
-        const answer = request.encodeError(outcome.left)
+        const error = outcome.left
+        if (!(error instanceof ReinsError) || !isStored(error.status)) return yield* Effect.fail(error)
+        const answer = request.encodeError(error)
         yield* store(request, answer)
         return { answer, replayed: false, result: undefined }
       }
@@ -111,7 +113,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
     })
 
     return Idempotency.of({
-      run: Effect.fn("Idempotency.run")(function*<A>(request: MutationRequest<A>) {
+      run: Effect.fn("Idempotency.run")(function*<A, E>(request: MutationRequest<A, E>) {
         const stored = yield* find(request)
         if (stored !== undefined) return stored
         const place = `${request.scope}\n${request.key}`
@@ -126,7 +128,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Id
       purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`))
     })
 
-    function replay<A>(request: MutationRequest<A>) {
+    function replay<A, E>(request: MutationRequest<A, E>) {
       return Effect.flatMap(find(request), (stored) => (stored === undefined ? inProgress : Effect.succeed(stored)))
     }
   }))

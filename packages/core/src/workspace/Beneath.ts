@@ -1,7 +1,7 @@
-import { Data, Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { constants, existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
+import { Data, Effect } from "effect"
 
 // Opens files below a root that somebody hostile may rearrange at the same time. Each component is opened relative to the
 // directory opened before it and never through a symbolic link, so that no rearrangement leads out of the root.
@@ -56,10 +56,15 @@ export const beneathError = (cause: unknown, at: string | Buffer): BeneathError 
     ? cause
     : new BeneathError({ reason: reasons[codeOf(cause)] ?? "failed", at: shown(at) })
 
-const attempt = <A>(at: string | Buffer, run: () => Promise<A>): Effect.Effect<A, BeneathError> =>
-  Effect.tryPromise({ try: run, catch: (cause) => beneathError(cause, at) })
+/**
+ * One operation on the entry `at` of an open directory, with its failure as `BeneathError`. Not interruptible: one still
+ * under way when its directory is closed could meet another directory under the same descriptor number.
+ */
+export const attempt = <A>(at: string | Buffer, run: () => Promise<A>): Effect.Effect<A, BeneathError> =>
+  Effect.uninterruptible(Effect.tryPromise({ try: run, catch: (cause) => beneathError(cause, at) }))
 
-const plainJoin = (base: Buffer, name: string | Buffer): Buffer => Buffer.concat([base, Buffer.from("/"), Buffer.from(name)])
+const plainJoin = (base: Buffer, name: string | Buffer): Buffer =>
+  Buffer.concat([base, Buffer.from("/"), Buffer.from(name)])
 
 // O_DIRECTORY with O_NOFOLLOW reports a link as ENOTDIR; callers want to know which it was.
 const explainNotDirectory = async (parent: OpenDirectory, name: string | Buffer, cause: unknown): Promise<never> => {
@@ -85,11 +90,7 @@ const descend = async (parent: OpenDirectory, name: string | Buffer, create: boo
   return made
 }
 
-const walk = async (
-  root: string,
-  names: ReadonlyArray<string | Buffer>,
-  create: boolean
-): Promise<OpenDirectory> => {
+const walk = async (root: string, names: ReadonlyArray<string | Buffer>, create: boolean): Promise<OpenDirectory> => {
   let plain: Buffer = Buffer.from(root)
   let current = openDirectory(await fs.open(root, constants.O_RDONLY | constants.O_DIRECTORY), plain)
   for (const name of names) {
@@ -145,7 +146,10 @@ export const withFile = <A>(
   Effect.acquireUseRelease(
     // O_NONBLOCK: opening a FIFO without a writer would otherwise hold a thread for ever.
     attempt(name, () =>
-      fs.open(directory.entry(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
+      fs.open(
+        directory.entry(name),
+        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+      )
     ),
     (handle) =>
       Effect.tryPromise({
@@ -198,7 +202,7 @@ export const replaceFile = (
       throw cause
     }
     await directory.handle.sync()
-  }).pipe(Effect.uninterruptible)
+  })
 
 /** Puts a symbolic link at `name`, replacing a file or link that is there. */
 export const replaceLink = (
@@ -214,7 +218,7 @@ export const replaceLink = (
       throw cause
     })
     await directory.handle.sync()
-  }).pipe(Effect.uninterruptible)
+  })
 
 /** Removes the file or link `name`; an absent one is fine. */
 export const removeFile = (directory: OpenDirectory, name: string | Buffer): Effect.Effect<void, BeneathError> =>

@@ -16,6 +16,11 @@ export interface CommitRequest {
   readonly author?: { readonly name: string; readonly email: string }
 }
 
+/** A commit whose tree may lie in another object store, which `env` names. */
+interface InternalCommitRequest extends CommitRequest {
+  readonly env?: Readonly<Record<string, string>>
+}
+
 const service = { name: "Reins", email: "reins@localhost" }
 
 const plain = (text: string, fallback: string): string => {
@@ -24,7 +29,7 @@ const plain = (text: string, fallback: string): string => {
 }
 
 /** See `Git.commitTree`. */
-export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: CommitRequest) {
+export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: InternalCommitRequest) {
   yield* requireTrusted(request.gitDir, request.tree, ...request.parents)
   const author = request.author ?? service
   const date = `@${Math.floor(request.date.epochMillis / 1000)} +0000`
@@ -33,6 +38,7 @@ export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape,
     gitDir: request.gitDir,
     stdin: Buffer.from(`${request.message.replaceAll("\0", "").trimEnd()}\n`),
     env: {
+      ...request.env,
       GIT_AUTHOR_NAME: plain(author.name, service.name),
       GIT_AUTHOR_EMAIL: plain(author.email, service.email),
       GIT_AUTHOR_DATE: date,
@@ -52,7 +58,10 @@ export const keep = Effect.fnUntraced(function* (
 ) {
   yield* requireTrusted(request.gitDir, request.commit)
   if (!isRefName(request.ref)) {
-    return yield* new GitError({ kind: "internal", message: "The name to keep a commit under is not a valid ref name." })
+    return yield* new GitError({
+      kind: "internal",
+      message: "The name to keep a commit under is not a valid ref name."
+    })
   }
   yield* git({
     args: ["update-ref", `refs/reins/${request.ref}`, request.commit],

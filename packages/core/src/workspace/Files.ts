@@ -1,16 +1,16 @@
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import { createHash, type Hash } from "node:crypto"
 import * as fs from "node:fs/promises"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
 import {
+  attempt,
   type BeneathError,
-  beneathError,
   inDirectory,
   type OpenDirectory,
   readUpTo,
   replaceFile,
   withFile
 } from "./Beneath.js"
-import { isGitName, parseWorkspacePath, PathRefused } from "./WorkspacePath.js"
+import { isGitName, PathRefused, parseWorkspacePath } from "./WorkspacePath.js"
 
 /** Nothing is at the path, or the workspace folder is absent. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", { path: Schema.String }) {}
@@ -175,10 +175,10 @@ const list = Effect.fnUntraced(function* (root: string, path: string) {
   const names = path === "" ? [] : yield* parseWorkspacePath(path)
   return yield* inDirectory(root, names, { create: false }, (directory) =>
     Effect.gen(function* () {
-      const found = yield* Effect.tryPromise({ try: () => namesIn(directory), catch: (cause) => beneathError(cause, path) })
+      const found = yield* attempt(path, () => namesIn(directory))
       const items = yield* Effect.forEach(
         found.slice(0, maxItems),
-        (raw) => Effect.promise(() => itemOf(directory, path, raw)),
+        (raw) => attempt(raw, () => itemOf(directory, path, raw)),
         { concurrency: 16 }
       )
       return { items: items.filter((item) => item !== null), truncated: found.length > maxItems }
@@ -191,11 +191,16 @@ const refineNotAFile = (directory: OpenDirectory, name: string, path: string, er
   error.reason !== "not_a_file"
     ? Effect.fail(fileError(path)(error))
     : Effect.flatMap(
-        Effect.promise(() => fs.lstat(directory.entry(name)).catch(() => null)),
+        Effect.promise(() => fs.lstat(directory.entry(name)).catch(() => null)).pipe(Effect.uninterruptible),
         (stat) => Effect.fail(stat?.isDirectory() === true ? new NotAFile({ path }) : fileError(path)(error))
       )
 
-const hashRest = async (handle: fs.FileHandle, hash: Hash, from: number, interrupted: () => boolean): Promise<number> => {
+const hashRest = async (
+  handle: fs.FileHandle,
+  hash: Hash,
+  from: number,
+  interrupted: () => boolean
+): Promise<number> => {
   const chunk = Buffer.allocUnsafe(chunkBytes)
   let position = from
   while (position <= maxHashedBytes && !interrupted()) {
@@ -272,7 +277,9 @@ const write = Effect.fnUntraced(function* (root: string, path: string, bytes: Ui
       yield* replaceFile(directory, name, bytes, { mode, exclusive: expected === "absent" }).pipe(
         Effect.catchTag("BeneathError", (error) =>
           error.reason === "exists" && expected === "absent"
-            ? Effect.flatMap(existingFile(directory, name, path, true), (now) => Effect.fail(mismatch(path, expected, now)))
+            ? Effect.flatMap(existingFile(directory, name, path, true), (now) =>
+                Effect.fail(mismatch(path, expected, now))
+              )
             : Effect.fail(fileError(path)(error))
         )
       )

@@ -1,13 +1,13 @@
 import { Context, Effect, Layer } from "effect"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
-import { commitTree, type CommitRequest, keep } from "./Commit.js"
-import { diff, type Diff, type DiffRequest, patch, type PatchRequest } from "./Diff.js"
+import { type CommitRequest, commitTree, keep } from "./Commit.js"
+import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
 import type { GitError } from "./GitError.js"
 import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
-import { push, type PushRequest, type PushResult, remoteHead, type RemoteHeadRequest } from "./Push.js"
-import { clone, type CloneRequest, type CloneResult, init, type InitRequest } from "./Repository.js"
+import { type PushRequest, type PushResult, push, type RemoteHeadRequest, remoteHead } from "./Push.js"
+import { type CloneRequest, type CloneResult, clone, type InitRequest, init } from "./Repository.js"
 import { type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
-import { subjectOf, type Subject, type SubjectRequest } from "./Subject.js"
+import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
 import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
 
 /**

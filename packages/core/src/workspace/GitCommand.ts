@@ -1,7 +1,7 @@
-import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import { Effect } from "effect"
 import { classify, GitError, scrub } from "./GitError.js"
 
 // Owns how git is started: its environment, settings, process group and limits. Knows no operation.

@@ -36,7 +36,11 @@ export class GitError extends Data.TaggedError("GitError")<{
 export const scrub = (text: string, secrets: ReadonlyArray<string> = []): string => {
   const spellings = secrets
     .filter((secret) => secret !== "")
-    .flatMap((secret) => [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64").replace(/=+$/, "")])
+    .flatMap((secret) => [
+      secret,
+      encodeURIComponent(secret),
+      Buffer.from(secret).toString("base64").replace(/=+$/, "")
+    ])
     .sort((left, right) => right.length - left.length)
   const hidden = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, "***"), text)
   return hidden

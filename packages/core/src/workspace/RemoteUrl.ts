@@ -1,5 +1,5 @@
-import { Effect, Redacted } from "effect"
 import { isAbsolute } from "node:path"
+import { Effect, Redacted } from "effect"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
@@ -50,7 +50,9 @@ const networkNames = [
 ]
 
 const networkEnv = (scheme: string): Record<string, string> => ({
-  ...Object.fromEntries(networkNames.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))),
+  ...Object.fromEntries(
+    networkNames.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
+  ),
   GIT_ALLOW_PROTOCOL: protocolsOf(scheme),
   GIT_SSH_COMMAND: "ssh -oBatchMode=yes -oConnectTimeout=20",
   GIT_HTTP_LOW_SPEED_LIMIT: "1",
@@ -119,7 +121,8 @@ export const remoteOf: (
     if (scheme === "ssh" && /^[A-Za-z0-9[]/.test(parsed.hostname) && !parsed.username.startsWith("-")) {
       return { url, env: networkEnv("ssh"), secrets: [] }
     }
-    if (scheme === "file" && options.allowFile && parsed.host === "") return { url, env: networkEnv("file"), secrets: [] }
+    if (scheme === "file" && options.allowFile && parsed.host === "")
+      return { url, env: networkEnv("file"), secrets: [] }
     return yield* refuse(`Repository URLs that start with ${scheme ?? ""}: are not allowed here: use an https URL.`)
   }
   if (scpLike.test(url)) return { url, env: networkEnv("ssh"), secrets: [] }

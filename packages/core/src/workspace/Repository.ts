@@ -1,6 +1,6 @@
-import { Effect } from "effect"
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { git, isObjectId, requireObjectIds, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
@@ -52,7 +52,9 @@ const initTrusted = (options: GitOptionsShape, gitDir: string) =>
         await fs.writeFile(join(gitDir, "info", "attributes"), attributes)
         await fs.chmod(gitDir, 0o700)
       },
-      catch: fileFailure("The git directory could not be written: check the space and permissions of the data directory.")
+      catch: fileFailure(
+        "The git directory could not be written: check the space and permissions of the data directory."
+      )
     })
   })
 
@@ -176,7 +178,7 @@ const resolveCommit = (options: GitOptionsShape, gitDir: string, name: string) =
 const escapeConfig = (value: string): string => `"${value.replace(/[\\"]/g, "\\$&")}"`
 
 const agentConfig = (url: string | null, branch: string | null): string =>
-  [
+  `${[
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true",
     "[user]\n\tname = Agent\n\temail = agent@localhost",
     ...(url === null
@@ -185,7 +187,7 @@ const agentConfig = (url: string | null, branch: string | null): string =>
     ...(url === null || branch === null
       ? []
       : [`[branch ${escapeConfig(branch)}]\n\tremote = origin\n\tmerge = refs/heads/${branch}`])
-  ].join("\n") + "\n"
+  ].join("\n")}\n`
 
 // An ordinary repository, made while nobody else can write there. Objects are copied, not linked: the agent may change its own.
 const makeAgentRepository = (
@@ -278,9 +280,7 @@ const materialise = (
       head: choice.branch ?? defaultBranch
     })
     yield* copyRefs(options, request.gitDir, agentDir, [
-      choice.branch === null
-        ? `option no-deref\nupdate HEAD ${commit}`
-        : `create refs/heads/${choice.branch} ${commit}`
+      choice.branch === null ? `option no-deref\nupdate HEAD ${commit}` : `create refs/heads/${choice.branch} ${commit}`
     ])
     if (defaultName !== null) {
       yield* git({
@@ -344,6 +344,9 @@ export const requireTrusted = (gitDir: string, ...ids: ReadonlyArray<string>): E
     Effect.tryPromise({
       try: () => fs.access(join(gitDir, "HEAD")),
       catch: () =>
-        new GitError({ kind: "not_found", message: "The git directory is not there: clone or init the workspace first." })
+        new GitError({
+          kind: "not_found",
+          message: "The git directory is not there: clone or init the workspace first."
+        })
     })
   )

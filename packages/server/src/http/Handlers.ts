@@ -1,24 +1,47 @@
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpServerResponse } from "@effect/platform"
 import type { Effect } from "effect"
+import type { Api } from "@reins/core/api/Api"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
-import type { Api } from "@reins/core/api/Api"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { ExchangeState } from "./Exchange.js"
+
+/** The endpoints that anybody may call. They are annotated so in the API too, and the router checks that the two agree. */
+export const publicEndpoints = ["register", "login", "verifyEmail", "resetPassword"] as const
+
+type IsPublic<E> = HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof publicEndpoints)[number] ? true : false
+
+type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
+
+/** What a handler is called with: who calls, and the decoded path, query and body as far as the endpoint has them. */
+export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> =
+  & { readonly exchange: ExchangeState }
+  & (IsPublic<E> extends true ? unknown : { readonly principal: Principal })
+  & Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>>
+  & Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>>
+  & Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
+
+/** A read may answer with a response of its own kind, as a stream does. */
+type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonly method: "GET" }
+  ? HttpApiEndpoint.HttpApiEndpoint.Success<E> | HttpServerResponse.HttpServerResponse
+  : HttpApiEndpoint.HttpApiEndpoint.Success<E>
+
+/** One function for each endpoint of a group. It only moves values: from the request to a service, and its result back. */
+export type HandlersOf<Group extends HttpApiGroup.HttpApiGroup.Any> = {
+  readonly [
+    E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>
+  ]: (call: Call<E>) => Effect.Effect<Answer<E>, ReinsError | RequestInvalid>
+}
+
+export type AllHandlersOf<Groups extends HttpApiGroup.HttpApiGroup.Any> = {
+  readonly [Name in HttpApiGroup.HttpApiGroup.Name<Groups>]: HandlersOf<HttpApiGroup.HttpApiGroup.WithName<Groups, Name>>
+}
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
 
 export type GroupName = HttpApiGroup.HttpApiGroup.Name<Groups>
-export type EndpointOf<Group extends GroupName> = HttpApiGroup.HttpApiGroup.EndpointsWithName<Groups, Group>
 
-/** The decoded parts of a request, as one object: what is given by name in the path, the query and the body. */
-export interface Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> {
-  readonly path: HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>
-  readonly query: HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>
-  readonly body: HttpApiEndpoint.HttpApiEndpoint.Payload<E>
-}
+/** The handlers of one group of the API. */
+export type Handlers<Name extends GroupName> = AllHandlersOf<Groups>[Name]
 
-/** One function for each endpoint of a group. It only moves values: from the request to a service, and its result back. */
-export type Handlers<Group extends GroupName, Context = { readonly principal: Principal }> = {
-  readonly [E in EndpointOf<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: (
-    call: Call<E> & Context
-  ) => Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E>, ReinsError>
-}
+export type AllHandlers = AllHandlersOf<Groups>

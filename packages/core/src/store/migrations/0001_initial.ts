@@ -31,12 +31,12 @@ export const initial: ReadonlyArray<string> = [
     ended_at text
   )`,
   `create index login_sessions_account on login_sessions (account_id)`,
-  `create table login_failures (
+  `create table throttle_hits (
+    id text primary key,
     subject text not null,
-    failed_at text not null,
-    id text primary key
+    hit_at text not null
   )`,
-  `create index login_failures_subject on login_failures (subject, failed_at)`,
+  `create index throttle_hits_subject on throttle_hits (subject, hit_at)`,
   `create table workspaces (
     id text primary key,
     name text not null,
@@ -130,13 +130,13 @@ export const initial: ReadonlyArray<string> = [
     lease_state text not null,
     lease_created_at text,
     lease_used_at text,
-    lease_boot_id text,
     workspace_state text not null,
     repository text,
     base_ref text,
     base_commit text,
     native_session_id text,
     native_digest text,
+    context_lost integer not null,
     auto_capture integer not null,
     lifecycle text not null,
     usage text not null,

@@ -1,0 +1,142 @@
+import { type ErrorCategory, type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
+import { Data } from "effect"
+
+/** A code of the API, or `unknown` for an answer that is not Reins's own (a proxy's) or has a code newer than this client. */
+export type ReinsErrorCode = ErrorCode | "unknown"
+
+/** Reins refused the call. `message` says what happened and what to do next. */
+export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
+  readonly code: ReinsErrorCode
+  readonly category: ErrorCategory
+  /** The HTTP status. */
+  readonly status: number
+  /** True when the same call may succeed later. */
+  readonly retryable: boolean
+  /** Ids and closed literals for programs. */
+  readonly details: Readonly<Record<string, unknown>>
+  /** Names the request in the server's log; null when the answer carried none. */
+  readonly requestId: string | null
+  readonly message: string
+  /** Seconds to wait before the call is repeated, when the server said so. */
+  readonly retryAfterSeconds?: number
+}> {}
+
+/** One wrong part of a request. */
+export interface ValidationIssue {
+  /** As in `["body", "title"]`; starts with `path`, `query`, `header` or `body`. */
+  readonly loc: ReadonlyArray<string | number>
+  readonly msg: string
+  readonly type: string
+}
+
+/** The request is malformed (422). Repeating it cannot help. */
+export class ReinsValidationError extends Data.TaggedError("ReinsValidationError")<{
+  /** All issues of the request. The values that were sent are left out, since one may be a secret. */
+  readonly detail: ReadonlyArray<ValidationIssue>
+  readonly requestId: string | null
+  readonly message: string
+}> {
+  readonly status = 422
+  readonly retryable = false
+}
+
+/** No readable answer arrived. A mutation may or may not have happened; repeating it with its idempotency key is safe. */
+export class ReinsConnectionError extends Data.TaggedError("ReinsConnectionError")<{
+  readonly reason: "unreachable" | "timeout" | "unreadable"
+  readonly message: string
+}> {
+  readonly retryable = true
+}
+
+export type ReinsClientError = ReinsApiError | ReinsValidationError | ReinsConnectionError
+
+/** An answer that is not a success, as it came. */
+export interface Refusal {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly retryAfterSeconds: number | undefined
+}
+
+/** The typed error of an answer, whoever wrote it. */
+export const fromRefusal = (refusal: Refusal): ReinsApiError | ReinsValidationError => {
+  const body = parse(refusal.text)
+  const headerId = refusal.headers.get("x-request-id")
+  if (refusal.status === 422 && isRecord(body) && Array.isArray(body.detail)) {
+    const detail = body.detail.flatMap(toIssue)
+    return new ReinsValidationError({ detail, requestId: headerId, message: describe(detail) })
+  }
+  const retryAfter = refusal.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: refusal.retryAfterSeconds }
+  if (isRecord(body) && isRecord(body.error) && typeof body.error.code === "string") {
+    const { category, code, details, message, request_id, retryable } = body.error
+    return new ReinsApiError({
+      code: isErrorCode(code) ? code : "unknown",
+      category: isCategory(category) ? category : categoryOf(refusal.status),
+      status: refusal.status,
+      retryable: typeof retryable === "boolean" ? retryable : isTransient(refusal.status),
+      details: isRecord(details) ? details : {},
+      requestId: typeof request_id === "string" ? request_id : headerId,
+      message: `${typeof message === "string" ? message : "The call was refused."}${isErrorCode(code) ? "" : ` (${code})`}`,
+      ...retryAfter
+    })
+  }
+  return new ReinsApiError({
+    code: "unknown",
+    category: categoryOf(refusal.status),
+    status: refusal.status,
+    retryable: isTransient(refusal.status),
+    details: {},
+    requestId: headerId,
+    message: foreignMessage(refusal),
+    ...retryAfter
+  })
+}
+
+/** Whether an answer that says no more than its status may be another one later. */
+export const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500
+
+const foreignMessage = ({ headers, status }: Refusal): string => {
+  const location = headers.get("location")
+  if (status >= 300 && status < 400) {
+    const origin = location !== null && URL.canParse(location) ? ` to ${new URL(location).origin}` : ""
+    return `The server redirects${origin} (HTTP ${status}), which the client does not follow. Set baseUrl to where the API is.`
+  }
+  const kind = headers.get("content-type")?.split(";")[0] ?? "no content type"
+  return `HTTP ${status} with a body that is not Reins's own (${kind}). A proxy may have answered, or baseUrl is not a Reins server.`
+}
+
+const describe = (detail: ReadonlyArray<ValidationIssue>): string =>
+  detail.length === 0
+    ? "The request is malformed."
+    : `The request is malformed: ${detail.map((issue) => `${issue.loc.join(".")}: ${issue.msg}`).join("; ")}`
+
+const toIssue = (value: unknown): Array<ValidationIssue> =>
+  isRecord(value) && Array.isArray(value.loc) && typeof value.msg === "string" && typeof value.type === "string"
+    ? [{ loc: value.loc.filter(isLocPart), msg: value.msg, type: value.type }]
+    : []
+
+const isLocPart = (part: unknown): part is string | number => typeof part === "string" || typeof part === "number"
+
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorKinds, code)
+
+const categories: ReadonlySet<unknown> = new Set(Object.values(errorKinds).map((kind) => kind.category))
+
+const isCategory = (category: unknown): category is ErrorCategory => categories.has(category)
+
+const categoryOf = (status: number): ErrorCategory => {
+  if (status === 401) return "authentication"
+  if (status === 403) return "access"
+  if (status === 429) return "throttle"
+  return status >= 500 ? "upstream" : "request"
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

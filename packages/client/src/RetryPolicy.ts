@@ -1,0 +1,65 @@
+import { Clock, Effect, Random } from "effect"
+import { fromRefusal, type ReinsClientError, type ReinsConnectionError } from "./ReinsClientError.js"
+
+/** A failed try, with what it means for the next one. */
+export interface Failure {
+  readonly error: ReinsClientError
+  /** Whether the same request may be sent again. */
+  readonly repeat: boolean
+  /** The server's wish for the wait before the next try. */
+  readonly afterMs: number | undefined
+}
+
+/** A longer `Retry-After` is the caller's to wait for: the call fails at once and the error tells how long. */
+const longestWaitMs = 60_000
+const firstDelayMs = 500
+const longestDelayMs = 8_000
+
+/** Half a second doubling to eight, up to a quarter less so that clients spread out. `failures` counts from 0. */
+export const backoffMs = (failures: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (random) => Math.min(firstDelayMs * 2 ** failures, longestDelayMs) * (1 - random / 4))
+
+/** Waits as the server asked, else for the back-off. */
+export const pause = (failures: number, afterMs: number | undefined): Effect.Effect<void> =>
+  Effect.flatMap(afterMs === undefined ? backoffMs(failures) : Effect.succeed(afterMs), (millis) => Effect.sleep(millis))
+
+/** Repeats the attempt at most `maxRetries` times, as long as its failure says that this may help. */
+export const retrying = <A>(attempt: Effect.Effect<A, Failure>, maxRetries: number): Effect.Effect<A, ReinsClientError> => {
+  const from = (failures: number): Effect.Effect<A, ReinsClientError> =>
+    Effect.catchAll(attempt, (failure) =>
+      mayRepeat(failure, failures, maxRetries)
+        ? Effect.zipRight(pause(failures, failure.afterMs), from(failures + 1))
+        : Effect.fail(failure.error)
+    )
+  return from(0)
+}
+
+export const mayRepeat = (failure: Failure, failures: number, maxRetries: number): boolean =>
+  failure.repeat && failures < maxRetries && (failure.afterMs ?? 0) <= longestWaitMs
+
+/** No answer came, so the same request may be sent again. */
+export const unanswered = (error: ReinsConnectionError): Failure => ({ error, repeat: true, afterMs: undefined })
+
+/** What an answer that is not a success means. */
+export const refused = (status: number, headers: Headers, text: string): Effect.Effect<Failure> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const afterMs = retryAfterMs(headers.get("retry-after"), now)
+    const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000)
+    const error = fromRefusal({ status, headers, text, retryAfterSeconds })
+    return { error, repeat: shouldRepeat(headers, error), afterMs }
+  })
+
+const shouldRepeat = (headers: Headers, error: ReinsClientError): boolean => {
+  // The server stored this answer under the idempotency key: the same key only brings it back.
+  if (headers.get("idempotency-replayed") === "true") return false
+  const wish = headers.get("x-should-retry")
+  if (wish === "true" || wish === "false") return wish === "true"
+  return error._tag === "ReinsApiError" ? error.retryable : false
+}
+
+/** `Retry-After` is a number of seconds or an HTTP date. */
+const retryAfterMs = (value: string | null, now: number): number | undefined => {
+  if (value === null) return undefined
+  const millis = /^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
+  return Number.isNaN(millis) ? undefined : Math.max(0, millis)
+}

@@ -1,0 +1,145 @@
+import { mkdir, rename, writeFile } from "node:fs/promises"
+import * as path from "node:path"
+import { Effect, Redacted } from "effect"
+import type { AgentCommand } from "../executor/Executor.js"
+import { HarnessFailure } from "./HarnessEvent.js"
+import type { Manifest, Profile, Runtime } from "./Manifest.js"
+import type { HarnessConnection, TurnInput } from "./TurnInput.js"
+
+const placeholder = /\{\{\s*(json\s+)?([a-z_]+(?:\.[a-z0-9_]+)?)(?:\|([^}]*))?\s*\}\}/g
+
+/** Replaces the placeholders of a template. Fails with the name of one that has neither a value nor a default. */
+export const render = (template: string, values: Readonly<Record<string, string>>): Effect.Effect<string, string> =>
+  Effect.suspend(() => {
+    let missing: string | undefined
+    const text = template.replace(
+      placeholder,
+      (_, json: string | undefined, name: string, fallback: string | undefined) => {
+        const value = values[name] ?? fallback
+        if (value === undefined) missing ??= name
+        return json === undefined ? (value ?? "") : JSON.stringify(value ?? "")
+      }
+    )
+    return missing === undefined ? Effect.succeed(text) : Effect.fail(missing)
+  })
+
+/** Renders every text within a value; names of fields are rendered too. */
+const renderDeep = (value: unknown, values: Readonly<Record<string, string>>): Effect.Effect<unknown, string> => {
+  if (typeof value === "string") return render(value, values)
+  if (Array.isArray(value)) return Effect.forEach(value, (item) => renderDeep(item, values))
+  if (typeof value !== "object" || value === null) return Effect.succeed(value)
+  return Effect.forEach(Object.entries(value), ([key, item]) =>
+    Effect.all([render(key, values), renderDeep(item, values)])
+  ).pipe(Effect.map(Object.fromEntries))
+}
+
+const fits =
+  (connection: HarnessConnection | null) =>
+  ({ when }: Profile): boolean => {
+    if (connection === null) return !when.connection
+    return (
+      when.connection &&
+      Object.entries(when.settings ?? {}).every(([name, allowed]) =>
+        allowed.includes(connection.settings[name] ?? "")
+      ) &&
+      (when.secrets ?? []).every((name) => connection.secrets[name] !== undefined)
+    )
+  }
+
+const valuesOf = (input: TurnInput): Record<string, string> => ({
+  home: input.homeDir,
+  workspace: input.workspaceDir,
+  install: input.installed.directory,
+  executable: input.installed.executable,
+  node: process.execPath,
+  ...(input.model === null ? {} : { model: input.model }),
+  ...Object.fromEntries(
+    Object.entries(input.connection?.settings ?? {}).map(([name, value]) => [`connection.${name}`, value])
+  )
+})
+
+const missingValue = (manifest: Manifest) => (name: string) =>
+  new HarnessFailure({
+    reason: "executor_unavailable",
+    message:
+      name === "model"
+        ? `${manifest.provider_id} needs a model: name one in the session's harness or as the connection's preferred_model.`
+        : `${manifest.provider_id} cannot start: its connection has no ${name.replace("connection.", "")}. Add it to the connection.`,
+    retryable: false
+  })
+
+const writeFiles = (files: ReadonlyArray<{ readonly path: string; readonly content: string }>, homeDir: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      for (const file of files) {
+        const target = path.resolve(homeDir, file.path)
+        await mkdir(path.dirname(target), { recursive: true, mode: 0o700 })
+        // Through a rename: the agent of an earlier turn may have left a link in its place.
+        await writeFile(`${target}.reins`, file.content, { mode: 0o600 })
+        await rename(`${target}.reins`, target)
+      }
+    },
+    catch: () =>
+      new HarnessFailure({
+        reason: "executor_unavailable",
+        message: "The agent's home cannot be written. Check the space and the permissions of the data directory.",
+        retryable: true
+      })
+  })
+
+const environmentOf = Effect.fnUntraced(function* (
+  runtime: Runtime,
+  profile: Profile,
+  values: Record<string, string>,
+  input: TurnInput
+) {
+  const secrets = Object.entries(input.connection?.secrets ?? {}).map(([name, secret]) => [
+    `secret.${name}`,
+    Redacted.value(secret)
+  ])
+  const all = { ...values, ...Object.fromEntries(secrets) }
+  const entries = Object.entries({ ...runtime.launch.environment, ...profile.environment })
+  const rendered = yield* Effect.forEach(entries, ([name, value]) =>
+    Effect.map(
+      renderDeep(value, all),
+      (result) => [name, Redacted.make(typeof result === "string" ? result : JSON.stringify(result))] as const
+    )
+  )
+  return Object.fromEntries(rendered)
+})
+
+/** Writes the agent's configuration into its home and gives the command that starts it. */
+export const prepare = Effect.fn("Launch.prepare")(function* (input: TurnInput, runtime: Runtime) {
+  const { manifest } = input
+  const profile = runtime.launch.profiles.find(fits(input.connection))
+  if (profile === undefined) {
+    return yield* new HarnessFailure({
+      reason: "credential_invalid",
+      message: runtime.launch.no_profile,
+      retryable: false
+    })
+  }
+  const values = valuesOf(input)
+  const named = Effect.mapError(missingValue(manifest))
+  const files = yield* named(
+    Effect.forEach(profile.files, (file) =>
+      Effect.all({ path: render(file.path, values), content: render(file.content, values) })
+    )
+  )
+  const environment = yield* named(environmentOf(runtime, profile, values, input))
+  const executable = yield* named(render(runtime.launch.command, values))
+  const args = yield* named(Effect.forEach(runtime.launch.args, (arg) => render(arg, values)))
+  yield* writeFiles(files, input.homeDir)
+  const command: AgentCommand = {
+    leaseId: input.leaseId,
+    executable,
+    args,
+    workspaceDir: input.workspaceDir,
+    homeDir: input.homeDir,
+    tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
+    programDirs: [input.installed.directory, path.dirname(path.dirname(process.execPath))],
+    environment,
+    stop: runtime.stop
+  }
+  return command
+})

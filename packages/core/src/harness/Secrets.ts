@@ -1,0 +1,34 @@
+import { Redacted } from "effect"
+
+const blank = "[secret]"
+/** A shorter text would blank ordinary words. */
+const minimumLength = 6
+
+/** Blanks a connection's secrets in whatever an agent says. */
+export interface Scrubber {
+  readonly scrub: (text: string) => string
+  /** The length of the end of `text` that may be the beginning of a secret. */
+  readonly partialLength: (text: string) => number
+}
+
+export const scrubber = (secrets: Readonly<Record<string, Redacted.Redacted<string>>>): Scrubber => {
+  const plain = Object.values(secrets)
+    .map(Redacted.value)
+    .filter((secret) => secret.length >= minimumLength)
+  const forms = [
+    ...new Set(plain.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]))
+  ]
+  // A longer form first: a secret may contain another one.
+  forms.sort((left, right) => right.length - left.length)
+  return {
+    scrub: (text) => forms.reduce((scrubbed, form) => scrubbed.replaceAll(form, blank), text),
+    partialLength: (text) => {
+      const longest = Math.min(text.length, (forms[0]?.length ?? 1) - 1)
+      for (let length = longest; length > 0; length--) {
+        const end = text.slice(-length)
+        if (forms.some((form) => form.length > length && form.startsWith(end))) return length
+      }
+      return 0
+    }
+  }
+}

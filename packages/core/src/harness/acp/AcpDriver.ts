@@ -1,0 +1,325 @@
+import { Clock, Deferred, Duration, Effect, Fiber, Mailbox, Option, Ref, Schema, Stream } from "effect"
+import type { AgentProcess, ExecutorError, StopHooks } from "../../executor/Executor.js"
+import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
+import * as Launch from "../Launch.js"
+import type { Runtime } from "../Manifest.js"
+import { type Scrubber, scrubber } from "../Secrets.js"
+import type { TurnInput } from "../TurnInput.js"
+import { InitializeResult, PermissionRequest, PromptResult, SessionResult } from "./AcpSchema.js"
+import * as Failures from "./Failures.js"
+import * as JsonRpc from "./JsonRpc.js"
+import * as Transcript from "./Transcript.js"
+
+const waitingEvents = 256
+/** After its exit an agent's last lines are still in the pipe. */
+const drainTimeout = "2 seconds"
+
+/** What the parts of one running turn share. */
+interface Turn {
+  readonly input: TurnInput
+  readonly runtime: Runtime
+  readonly scrubber: Scrubber
+  readonly emit: (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
+  /** Fails when nothing more can come of the turn. */
+  readonly broken: Deferred.Deferred<never, HarnessFailure>
+  /** The transcript once the prompt was sent; updates before it are a replay. */
+  readonly transcript: Ref.Ref<Option.Option<Transcript.Transcript>>
+  readonly cancelled: Ref.Ref<boolean>
+  readonly lastLineAt: Ref.Ref<number>
+  /** What the agent said beside the protocol about a failed model call. */
+  readonly report: Ref.Ref<string>
+}
+
+const makeTurn = Effect.fnUntraced(function* (input: TurnInput, runtime: Runtime, emit: Turn["emit"]) {
+  const turn: Turn = {
+    input,
+    runtime,
+    scrubber: scrubber(input.connection?.secrets ?? {}),
+    emit,
+    broken: yield* Deferred.make<never, HarnessFailure>(),
+    transcript: yield* Ref.make(Option.none<Transcript.Transcript>()),
+    cancelled: yield* Ref.make(false),
+    lastLineAt: yield* Effect.flatMap(Clock.currentTimeMillis, Ref.make),
+    report: yield* Ref.make("")
+  }
+  return turn
+})
+
+/** A result, or the reason why it will never come. */
+const orBroken =
+  (turn: Turn) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
+    Effect.raceFirst(effect, Deferred.await(turn.broken))
+
+const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
+  const request = Schema.decodeUnknownOption(PermissionRequest)(params)
+  if (Option.isNone(request)) return null
+  const transcript = yield* Ref.get(turn.transcript)
+  if (Option.isSome(transcript)) yield* turn.emit(transcript.value.tool(request.value.toolCall))
+  const chosen = turn.runtime.acp.permission_answer.flatMap((kind) =>
+    request.value.options.filter((option) => option.kind === kind)
+  )[0]
+  const refused = chosen === undefined || (yield* Ref.get(turn.cancelled))
+  return {
+    result: { outcome: refused ? { outcome: "cancelled" } : { outcome: "selected", optionId: chosen.optionId } }
+  }
+})
+
+const onNotification = Effect.fnUntraced(function* (turn: Turn, method: string, params: unknown, line: string) {
+  // `_` and `$/` are for extensions that a client may leave alone.
+  if (method.startsWith("_") || method.startsWith("$/")) return
+  if (method !== "session/update") return yield* turn.emit([Transcript.diagnostic("unknown_message", line)])
+  const transcript = yield* Ref.get(turn.transcript)
+  if (Option.isSome(transcript)) yield* turn.emit(transcript.value.update(params, line))
+})
+
+const makePeer = (turn: Turn, process: AgentProcess): JsonRpc.Peer =>
+  JsonRpc.make({
+    lines: Stream.map(process.lines, turn.scrubber.scrub),
+    write: process.write,
+    onLine: (direction, line) =>
+      Effect.zipRight(
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Ref.set(turn.lastLineAt, now)),
+        turn.input.onLine?.(direction, turn.scrubber.scrub(line)) ?? Effect.void
+      ),
+    onNotification: (method, params, line) => onNotification(turn, method, params, line),
+    onRequest: (method, params) =>
+      method === "session/request_permission" ? onPermission(turn, params) : Effect.succeed(null),
+    onUnparsed: (line) => turn.emit([Transcript.diagnostic("unparsed", line)])
+  })
+
+/** Reads the agent until it is gone; then nothing that was asked will be answered. */
+const watchOutput = (turn: Turn, process: AgentProcess, peer: JsonRpc.Peer) =>
+  Effect.gen(function* () {
+    const reading = yield* Effect.forkScoped(Effect.exit(peer.run))
+    yield* Effect.raceFirst(Fiber.join(reading), Effect.zipRight(process.exit, Effect.sleep(drainTimeout)))
+    const exit = yield* Effect.timeoutOption(process.exit, drainTimeout)
+    const how = Option.match(exit, {
+      onNone: () => "it closed its output",
+      onSome: ({ code, signal }) => (signal === null ? `exit code ${code}` : signal)
+    })
+    yield* Deferred.fail(turn.broken, Failures.crashed(turn.runtime, how))
+  })
+
+const watchStderr = (turn: Turn, process: AgentProcess) => {
+  const { error, fatal } = turn.runtime.acp.stderr
+  const text = (pattern: string | null, line: string) =>
+    pattern === null ? undefined : new RegExp(pattern, "i").exec(line)?.[1]
+  return Stream.runForEach(process.stderrLines, (raw) => {
+    const line = turn.scrubber.scrub(raw)
+    const fatalText = text(fatal, line)
+    if (fatalText !== undefined)
+      return Deferred.fail(turn.broken, Failures.reported(fatalText, turn.input, turn.runtime))
+    const report = text(error, line)
+    return report === undefined ? Effect.void : Ref.set(turn.report, report)
+  })
+}
+
+/** Silence counts only while the agent waits for its model: a tool may be quiet for as long as it runs. */
+const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
+  const limit = Duration.toMillis(turn.input.silenceTimeout ?? turn.runtime.acp.silence_timeout_ms)
+  while (true) {
+    const transcript = yield* Ref.get(turn.transcript)
+    const now = yield* Clock.currentTimeMillis
+    if (Option.isSome(transcript) && transcript.value.hasOpenTool()) yield* Ref.set(turn.lastLineAt, now)
+    const left = (yield* Ref.get(turn.lastLineAt)) + limit - now
+    if (left <= 0) {
+      return yield* Deferred.fail(
+        turn.broken,
+        Failures.timedOut(turn.runtime, `got no answer from its model for ${limit / 1000} seconds`)
+      )
+    }
+    yield* Effect.sleep(Math.min(left, 1000))
+  }
+})
+
+const ask = <A, I>(turn: Turn, peer: JsonRpc.Peer, method: string, params: unknown, schema: Schema.Schema<A, I>) =>
+  peer.request(method, params).pipe(
+    // A pipe that breaks is an agent that ends; its exit says more.
+    Effect.catchTag("ExecutorError", () => Effect.never),
+    Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),
+    Effect.catchTag("ParseError", () => Effect.fail(Failures.protocolBroken(turn.runtime, method))),
+    orBroken(turn)
+  )
+
+const failed = (turn: Turn) => (error: JsonRpc.RpcError) =>
+  Effect.flatMap(Ref.get(turn.report), (report) =>
+    Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, turn.input, turn.runtime))
+  )
+
+const inTime =
+  (turn: Turn) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
+    Effect.timeoutFail(effect, {
+      duration: turn.runtime.acp.start_timeout_ms,
+      onTimeout: () => Failures.timedOut(turn.runtime, "did not start in time")
+    })
+
+const initialize = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) {
+  const capabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false }
+  const params = { protocolVersion: 1, clientCapabilities: capabilities, clientInfo: { name: "reins", version: "1" } }
+  const result = yield* ask(turn, peer, "initialize", params, InitializeResult).pipe(
+    Effect.catchTag("RpcError", failed(turn))
+  )
+  const { agent } = turn.runtime
+  yield* turn.emit([
+    {
+      _tag: "ready",
+      agent_name: result.agentInfo?.name ?? agent.name,
+      agent_version: result.agentInfo?.version ?? agent.version
+    }
+  ])
+})
+
+/** A session that cannot be resumed is a failure. A new one in its place would have forgotten everything. */
+const resume = (turn: Turn, peer: JsonRpc.Peer, sessionId: string) => {
+  const { resume } = turn.runtime.acp
+  if (resume === "none") return Effect.fail(Failures.contextUnavailable(turn.runtime, "it has no way to resume"))
+  const params = { sessionId, cwd: turn.input.workspaceDir, mcpServers: [] }
+  return ask(turn, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
+    Effect.map((result) => ({ ...result, sessionId })),
+    Effect.catchTag("RpcError", (error) => {
+      const meaning = Failures.reported(Failures.rpcText(error), turn.input, turn.runtime)
+      return Effect.fail(
+        meaning.reason === "credential_invalid"
+          ? meaning
+          : Failures.contextUnavailable(turn.runtime, Failures.rpcText(error))
+      )
+    })
+  )
+}
+
+const openSession = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) {
+  const { nativeSessionId, workspaceDir } = turn.input
+  const session =
+    nativeSessionId === null
+      ? yield* ask(turn, peer, "session/new", { cwd: workspaceDir, mcpServers: [] }, SessionResult).pipe(
+          Effect.catchTag("RpcError", failed(turn))
+        )
+      : yield* resume(turn, peer, nativeSessionId)
+  const id = session.sessionId
+  if (id === null || id === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/new")
+  yield* turn.emit([{ _tag: "native_session", id, resumed: nativeSessionId !== null }])
+  return { id, session }
+})
+
+/** A resumed session may come with the model of its last turn. */
+const selectModel = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, id: string, session: SessionResult) {
+  const { model_selector, model_value } = turn.runtime.acp
+  const { model } = turn.input
+  if (model === null || model_selector === "none") return
+  const wanted = model_value.replaceAll("{{model}}", model)
+  const option = session.configOptions?.find((each) => each.category === "model")
+  const current = model_selector === "config_option" ? option?.currentValue : session.models?.currentModelId
+  if (current === wanted || (model_selector === "config_option" && option === undefined)) return
+  const [method, params] =
+    model_selector === "config_option"
+      ? ["session/set_config_option", { sessionId: id, configId: option?.id, value: wanted }]
+      : ["session/set_model", { sessionId: id, modelId: wanted }]
+  yield* ask(turn, peer, method, params, Schema.Unknown).pipe(Effect.catchTag("RpcError", failed(turn)))
+})
+
+type StopReason = Extract<HarnessEvent, { _tag: "ended" }>["stop_reason"]
+
+const stopReasons: Readonly<Record<string, StopReason>> = {
+  end_turn: "completed",
+  cancelled: "cancelled",
+  refusal: "refused",
+  max_tokens: "limit",
+  max_turn_requests: "limit"
+}
+
+const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript.Transcript, result: PromptResult) {
+  yield* turn.emit(transcript.usage(result))
+  const reason = stopReasons[result.stopReason]
+  if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
+  if (reason !== "completed") return reason
+  const error = transcript.errorText()
+  if (error !== "") return yield* Failures.reported(error, turn.input, turn.runtime)
+  return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
+})
+
+const prompt = Effect.fnUntraced(function* (
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  answered: Deferred.Deferred<void>
+) {
+  const transcript = Transcript.make(sessionId, turn.runtime.acp, turn.scrubber)
+  yield* Ref.set(turn.transcript, Option.some(transcript))
+  const params = { sessionId, prompt: turn.input.prompt.map((text) => ({ type: "text", text })) }
+  const answer = yield* Effect.fork(
+    ask(turn, peer, "session/prompt", params, PromptResult).pipe(
+      Effect.catchTag("RpcError", failed(turn)),
+      Effect.ensuring(Deferred.succeed(answered, undefined))
+    )
+  )
+  const afterCancel = turn.input.cancel.pipe(
+    Effect.zipRight(Ref.set(turn.cancelled, true)),
+    Effect.zipRight(Effect.ignore(peer.notify("session/cancel", { sessionId }))),
+    Effect.zipRight(Effect.timeoutOption(Effect.option(Fiber.join(answer)), turn.runtime.acp.cancel_timeout_ms)),
+    Effect.map(Option.flatten)
+  )
+  const result = yield* Effect.raceFirst(Effect.map(Fiber.join(answer), Option.some), afterCancel).pipe(
+    // The answer may fail because of the cancellation, just before the cancelling side is heard.
+    Effect.catchAll((failure) =>
+      Effect.flatMap(Ref.get(turn.cancelled), (asked) => (asked ? Effect.succeedNone : Effect.fail(failure)))
+    ),
+    // What the agent says from now on would open again what is closed here.
+    Effect.ensuring(Ref.set(turn.transcript, Option.none())),
+    Effect.tap(() => turn.emit(transcript.finish())),
+    Effect.tapError(() => turn.emit(transcript.finish()))
+  )
+  return yield* Option.match(result, {
+    onNone: () => Effect.succeed<StopReason>("cancelled"),
+    onSome: (answer) => conclude(turn, transcript, answer)
+  })
+})
+
+/** What the agent is asked before it is made to end. A prompt without an answer is cancelled first. */
+const stopHooks = (peer: JsonRpc.Peer, sessionId: string, answered: Deferred.Deferred<void>): StopHooks => ({
+  cancel: Effect.flatMap(Deferred.isDone(answered), (done) =>
+    done ? Effect.void : Effect.zipRight(peer.notify("session/cancel", { sessionId }), Deferred.await(answered))
+  ),
+  close: peer.request("session/close", { sessionId })
+})
+
+const unavailable = (error: ExecutorError) => Failures.executorUnavailable(error.message, error.kind !== "unavailable")
+
+const runSession = Effect.fnUntraced(function* (turn: Turn) {
+  const command = yield* Launch.prepare(turn.input, turn.runtime)
+  const process = yield* Effect.mapError(turn.input.executor.spawn(command), unavailable)
+  const peer = makePeer(turn, process)
+  yield* Effect.forkScoped(watchOutput(turn, process, peer))
+  yield* Effect.forkScoped(watchStderr(turn, process))
+  yield* inTime(turn)(initialize(turn, peer))
+  const { id, session } = yield* inTime(turn)(openSession(turn, peer))
+  const answered = yield* Deferred.make<void>()
+  yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
+  yield* selectModel(turn, peer, id, session)
+  yield* Effect.forkScoped(watchSilence(turn))
+  return yield* prompt(turn, peer, id, answered)
+})
+
+const run = Effect.fnUntraced(function* (input: TurnInput, emit: Turn["emit"]) {
+  const { runtime } = input.manifest
+  if (runtime === null) return yield* Failures.executorUnavailable(`${input.manifest.provider_id} is disabled.`, false)
+  const turn = yield* makeTurn(input, runtime, emit)
+  const stop_reason = yield* Effect.scoped(runSession(turn)).pipe(
+    Effect.timeoutFail({
+      duration: input.deadline,
+      onTimeout: () => Failures.timedOut(runtime, `did not end within ${Duration.format(input.deadline)}`)
+    })
+  )
+  yield* emit([{ _tag: "ended", stop_reason }])
+})
+
+/** One turn over the Agent Client Protocol, version 1. See `Harness.runTurn` for what it promises. */
+export const runTurn = (input: TurnInput): Stream.Stream<HarnessEvent, HarnessFailure> =>
+  Stream.unwrapScoped(
+    Effect.gen(function* () {
+      const events = yield* Mailbox.make<HarnessEvent, HarnessFailure>({ capacity: waitingEvents })
+      yield* run(input, (batch) => Effect.asVoid(events.offerAll(batch))).pipe(Mailbox.into(events), Effect.forkScoped)
+      return Mailbox.toStream(events)
+    })
+  )

@@ -1,0 +1,115 @@
+import { HarnessFailure } from "../HarnessEvent.js"
+import type { ErrorRule, FailureReason, Runtime } from "../Manifest.js"
+import type { TurnInput } from "../TurnInput.js"
+import type { RpcError } from "./JsonRpc.js"
+
+const quotedLength = 500
+
+interface Verdict {
+  readonly reason: FailureReason
+  readonly retryable: boolean
+}
+
+const byStatus = (status: number): Verdict => {
+  if (status === 401 || status === 403) return { reason: "credential_invalid", retryable: false }
+  if (status === 402) return { reason: "quota_exhausted", retryable: false }
+  if (status === 429) return { reason: "quota_exhausted", retryable: true }
+  return { reason: "upstream_error", retryable: status >= 500 || status === 408 }
+}
+
+/** For agents that pass on a provider's words and not its status. The first match wins. */
+const common: ReadonlyArray<ErrorRule> = [
+  { pattern: "insufficient|quota|credit|billing|payment required", reason: "quota_exhausted", retryable: false },
+  { pattern: "rate.?limit|too many requests", reason: "quota_exhausted", retryable: true },
+  {
+    pattern: "api.?key|unauthori[sz]ed|authenticat|forbidden|invalid credential|permission denied",
+    reason: "credential_invalid",
+    retryable: false
+  }
+]
+
+const statusOf = (text: string): number | undefined => {
+  const match = /\b(?:http|status(?: code)?:?|answers) (4\d\d|5\d\d)\b/i.exec(text)
+  return match?.[1] === undefined ? undefined : Number(match[1])
+}
+
+const judge = (text: string, rules: ReadonlyArray<ErrorRule>): Verdict => {
+  const matching = (rule: ErrorRule) => new RegExp(rule.pattern, "i").test(text)
+  const declared = rules.find(matching)
+  if (declared !== undefined) return declared
+  const status = statusOf(text)
+  if (status !== undefined) return byStatus(status)
+  return common.find(matching) ?? { reason: "upstream_error", retryable: true }
+}
+
+const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string => {
+  const kind = input.manifest.credential?.connection_kind ?? "provider"
+  switch (verdict.reason) {
+    case "credential_invalid":
+      return input.connection === null
+        ? `${runtime.agent.name} has no credentials of its own: connect a ${kind} connection to the session.`
+        : "The gateway refused the credential: post a new credential version to the connection."
+    case "quota_exhausted":
+      return "The gateway's limit is used up: wait or raise the limit, then retry the turn."
+    default:
+      return verdict.retryable
+        ? "Retry the turn; if it fails again, check the gateway."
+        : "Check the model and the gateway, then retry."
+  }
+}
+
+const quote = (text: string): string => (text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text)
+
+/** What an agent's report of a failed model call means. */
+export const reported = (text: string, input: TurnInput, runtime: Runtime): HarnessFailure => {
+  const verdict = judge(text, runtime.acp.errors)
+  return new HarnessFailure({
+    ...verdict,
+    message: `${runtime.agent.name} could not go on: ${quote(text)} ${advice(verdict, input, runtime)}`
+  })
+}
+
+/** All that an error answer says, in one line. */
+export const rpcText = (error: RpcError): string => {
+  const details =
+    typeof error.data === "object" && error.data !== null && "details" in error.data ? error.data.details : undefined
+  return typeof details === "string" ? `${error.message}: ${details}` : error.message
+}
+
+export const executorUnavailable = (message: string, retryable: boolean): HarnessFailure =>
+  new HarnessFailure({ reason: "executor_unavailable", message, retryable })
+
+export const crashed = (runtime: Runtime, how: string): HarnessFailure =>
+  new HarnessFailure({
+    reason: "harness_crashed",
+    message: `${runtime.agent.name} ended in the middle of the turn (${how}). Its native session is kept: retry the turn.`,
+    retryable: true
+  })
+
+export const timedOut = (runtime: Runtime, what: string): HarnessFailure =>
+  new HarnessFailure({
+    reason: "timeout",
+    message: `${runtime.agent.name} ${what}. It was stopped; retry the turn.`,
+    retryable: true
+  })
+
+export const noOutput = (runtime: Runtime): HarnessFailure =>
+  new HarnessFailure({
+    reason: "output_invalid",
+    message: `${runtime.agent.name} ended its turn without a word and without a finished tool. Check the model, then retry.`,
+    retryable: true
+  })
+
+export const protocolBroken = (runtime: Runtime, method: string): HarnessFailure =>
+  new HarnessFailure({
+    reason: "output_invalid",
+    message: `${runtime.agent.name} answered ${method} with something that is no answer of its protocol. Install the pinned version again.`,
+    retryable: false
+  })
+
+export const contextUnavailable = (runtime: Runtime, text: string): HarnessFailure =>
+  new HarnessFailure({
+    reason: "context_unavailable",
+    message: `${runtime.agent.name} cannot resume its native session: ${quote(text)}. Switch the harness to go on with a summary in a new session.`,
+    retryable: false
+  })

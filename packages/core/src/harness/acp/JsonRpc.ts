@@ -1,0 +1,105 @@
+import { Data, Deferred, Effect, Schema, Stream } from "effect"
+import type { ExecutorError } from "../../executor/Executor.js"
+
+/** The agent answered a request with an error. */
+export class RpcError extends Data.TaggedError("RpcError")<{
+  readonly method: string
+  readonly code: number
+  readonly message: string
+  readonly data: unknown
+}> {}
+
+const Message = Schema.Struct({
+  id: Schema.optional(Schema.Union(Schema.Number, Schema.String, Schema.Null)),
+  method: Schema.optional(Schema.String),
+  params: Schema.optional(Schema.Unknown),
+  result: Schema.optional(Schema.Unknown),
+  error: Schema.optional(
+    Schema.Struct({
+      code: Schema.optionalWith(Schema.Number, { default: () => 0 }),
+      message: Schema.optionalWith(Schema.String, { default: () => "" }),
+      data: Schema.optional(Schema.Unknown)
+    })
+  )
+})
+const decodeMessage = Schema.decodeUnknown(Schema.parseJson(Message))
+
+export interface PeerOptions {
+  readonly lines: Stream.Stream<string, ExecutorError>
+  readonly write: (line: string) => Effect.Effect<void, ExecutorError>
+  /** Sees every line, before it is parsed and after it was written. */
+  readonly onLine: (direction: "in" | "out", line: string) => Effect.Effect<void>
+  readonly onNotification: (method: string, params: unknown, line: string) => Effect.Effect<void>
+  /** The answer to a request of the agent; null for a method that we do not have. */
+  readonly onRequest: (method: string, params: unknown) => Effect.Effect<{ readonly result: unknown } | null>
+  /** A line that is no message of the protocol, or answers nothing that was asked. */
+  readonly onUnparsed: (line: string) => Effect.Effect<void>
+}
+
+export interface Peer {
+  readonly request: (method: string, params: unknown) => Effect.Effect<unknown, RpcError | ExecutorError>
+  readonly notify: (method: string, params: unknown) => Effect.Effect<void, ExecutorError>
+  /** Handles lines in their order until the output ends. Must run for requests to be answered. */
+  readonly run: Effect.Effect<void, ExecutorError>
+}
+
+/** JSON-RPC 2.0, one message a line. Pending requests stay pending when the output ends: the caller watches `run`. */
+export const make = (options: PeerOptions): Peer => {
+  const pending = new Map<number, { readonly method: string; readonly answer: Deferred.Deferred<unknown, RpcError> }>()
+  let lastId = 0
+
+  const send = (message: object) => {
+    const line = JSON.stringify({ jsonrpc: "2.0", ...message })
+    return Effect.zipRight(options.write(line), options.onLine("out", line))
+  }
+
+  const answer = (message: typeof Message.Type, line: string) => {
+    const waiting = typeof message.id === "number" ? pending.get(message.id) : undefined
+    if (waiting === undefined) return options.onUnparsed(line)
+    return message.error === undefined
+      ? Deferred.succeed(waiting.answer, message.result)
+      : Deferred.fail(waiting.answer, new RpcError({ method: waiting.method, data: undefined, ...message.error }))
+  }
+
+  const serve = (id: string | number, method: string, params: unknown) =>
+    options
+      .onRequest(method, params)
+      .pipe(
+        Effect.flatMap((served) =>
+          send(
+            served === null
+              ? { id, error: { code: -32601, message: `Method not found: ${method}` } }
+              : { id, ...served }
+          )
+        )
+      )
+
+  const handle = (message: typeof Message.Type, line: string): Effect.Effect<unknown, ExecutorError> => {
+    if (message.method === undefined) return answer(message, line)
+    return message.id === undefined || message.id === null
+      ? options.onNotification(message.method, message.params, line)
+      : serve(message.id, message.method, message.params)
+  }
+
+  const receive = (line: string) =>
+    line.trim() === ""
+      ? Effect.void
+      : options.onLine("in", line).pipe(
+          Effect.zipRight(decodeMessage(line)),
+          Effect.flatMap((message) => handle(message, line)),
+          Effect.catchTag("ParseError", () => options.onUnparsed(line))
+        )
+
+  return {
+    request: (method, params) =>
+      Effect.gen(function* () {
+        const id = ++lastId
+        const deferred = yield* Deferred.make<unknown, RpcError>()
+        pending.set(id, { method, answer: deferred })
+        yield* send({ id, method, params })
+        return yield* Deferred.await(deferred).pipe(Effect.ensuring(Effect.sync(() => pending.delete(id))))
+      }),
+    notify: (method, params) => send({ method, params }),
+    run: Stream.runForEach(options.lines, receive)
+  }
+}

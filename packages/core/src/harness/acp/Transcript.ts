@@ -1,0 +1,215 @@
+import { Either, Option, Schema } from "effect"
+import type { HarnessDiff, HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
+import type { AcpQuirks } from "../Manifest.js"
+import type { Scrubber } from "../Secrets.js"
+import { MessageChunk, type PromptResult, SessionUpdate, ToolCall, ToolContent, UsageUpdate } from "./AcpSchema.js"
+
+const diagnosticLength = 8 * 1024
+const outputLength = 256 * 1024
+
+/** Updates that say nothing about the work of the turn. */
+const housekeeping = new Set([
+  "available_commands_update",
+  "config_option_update",
+  "current_mode_update",
+  "session_info_update",
+  "user_message_chunk"
+])
+
+const toolStates: Readonly<Record<string, Tool["state"]>> = {
+  pending: "pending",
+  in_progress: "running",
+  completed: "done",
+  failed: "failed"
+}
+
+const decodeUpdate = Schema.decodeUnknownOption(SessionUpdate)
+const decodeChunk = Schema.decodeUnknownOption(MessageChunk)
+const decodeTool = Schema.decodeUnknownOption(ToolCall)
+const decodeUsage = Schema.decodeUnknownOption(UsageUpdate)
+const decodeContent = Schema.decodeUnknownEither(ToolContent)
+
+export const diagnostic = (kind: "unparsed" | "unknown_update" | "unknown_message", line: string): HarnessEvent => ({
+  _tag: "diagnostic",
+  kind,
+  line: line.slice(0, diagnosticLength)
+})
+
+const valueAt = (value: unknown, path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>(
+    (at, key) => (typeof at === "object" && at !== null && key in at ? Reflect.get(at, key) : undefined),
+    value
+  )
+
+const rawOutputText = (rawOutput: unknown): string | undefined => {
+  if (typeof rawOutput === "string") return rawOutput
+  const output = valueAt(rawOutput, ["output"])
+  return typeof output === "string" ? output : undefined
+}
+
+/** The part of a tool's content that is files, and the part that is words. */
+const readContent = (
+  content: ReadonlyArray<unknown>
+): { readonly diffs: Array<HarnessDiff>; readonly text: string | undefined } => {
+  const diffs: Array<HarnessDiff> = []
+  const texts: Array<string> = []
+  for (const item of content.flatMap((each) =>
+    Either.match(decodeContent(each), { onLeft: () => [], onRight: (known) => [known] })
+  )) {
+    if (item.type === "diff") diffs.push({ path: item.path, old_text: item.oldText ?? null, new_text: item.newText })
+    else texts.push(item.content.text)
+  }
+  return { diffs, text: texts.length === 0 ? undefined : texts.join("\n") }
+}
+
+/** A tool call after one more message about it. What the message leaves out stays. */
+const merge = (before: Tool | undefined, call: ToolCall): Tool => {
+  const content = readContent(call.content ?? [])
+  const more = call._meta?.terminal_output_delta?.data
+  const output =
+    content.text ??
+    rawOutputText(call.rawOutput) ??
+    (more === undefined ? before?.output_text : (before?.output_text ?? "") + more)
+  return {
+    _tag: "tool",
+    tool_id: call.toolCallId,
+    kind: call.kind ?? before?.kind ?? "other",
+    title: call.title ?? before?.title ?? call.kind ?? "tool",
+    input: call.rawInput ?? before?.input ?? null,
+    state: toolStates[call.status ?? ""] ?? before?.state ?? "pending",
+    ...(output === undefined ? {} : { output_text: output.slice(-outputLength) }),
+    diffs: content.diffs.length > 0 ? content.diffs : (before?.diffs ?? [])
+  }
+}
+
+const isOpen = (tool: Tool): boolean => tool.state === "pending" || tool.state === "running"
+
+interface Words {
+  readonly tag: "text" | "reasoning"
+  readonly key: string
+  /** The end of what was said, which may be the beginning of a secret. */
+  readonly held: string
+}
+
+/** Turns the updates of one turn into events. Owns what must be remembered between them; decides nothing. */
+export interface Transcript {
+  readonly update: (params: unknown, line: string) => ReadonlyArray<HarnessEvent>
+  readonly tool: (call: unknown) => ReadonlyArray<HarnessEvent>
+  readonly usage: (result: PromptResult) => ReadonlyArray<HarnessEvent>
+  /** Words that were held back, and open tools as aborted. */
+  readonly finish: () => ReadonlyArray<HarnessEvent>
+  readonly hasOpenTool: () => boolean
+  /** Whether the agent said something or finished a tool. */
+  readonly hasOutput: () => boolean
+  /** What an agent that reports errors as words said after the mark; empty without one. */
+  readonly errorText: () => string
+}
+
+export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): Transcript => {
+  const tools = new Map<string, Tool>()
+  let words: Words | undefined
+  let part = 0
+  let output = false
+  let error: string | undefined
+
+  const say = (tag: Words["tag"], key: string, text: string): ReadonlyArray<HarnessEvent> =>
+    text === ""
+      ? []
+      : [tag === "text" ? { _tag: "text", message_key: key, text } : { _tag: "reasoning", message_key: key, text }]
+
+  const flush = (): ReadonlyArray<HarnessEvent> => {
+    const rest = words
+    words = undefined
+    part += 1
+    return rest === undefined ? [] : say(rest.tag, rest.key, rest.held)
+  }
+
+  const speak = (tag: Words["tag"], chunk: typeof MessageChunk.Type): ReadonlyArray<HarnessEvent> => {
+    if (error !== undefined) {
+      error += chunk.content.text
+      return []
+    }
+    const same = words !== undefined && words.tag === tag && (chunk.messageId ?? words.key) === words.key
+    const before = same ? [] : flush()
+    const key = chunk.messageId ?? words?.key ?? `${tag}-${part}`
+    const text = scrubber.scrub((words?.held ?? "") + chunk.content.text)
+    const held = scrubber.partialLength(text)
+    words = { tag, key, held: text.slice(text.length - held) }
+    if (tag === "text" && chunk.content.text.trim() !== "") output = true
+    return [...before, ...say(tag, key, text.slice(0, text.length - held))]
+  }
+
+  const upsert = (call: ToolCall): ReadonlyArray<HarnessEvent> => {
+    const tool = merge(tools.get(call.toolCallId), call)
+    tools.set(tool.tool_id, tool)
+    if (tool.state === "done") output = true
+    return [...flush(), tool]
+  }
+
+  const read = (kind: string, update: object): Option.Option<ReadonlyArray<HarnessEvent>> => {
+    switch (kind) {
+      case "agent_message_chunk":
+        return Option.map(decodeChunk(update), (chunk) => speak("text", chunk))
+      case "agent_thought_chunk":
+        return Option.map(decodeChunk(update), (chunk) => speak("reasoning", chunk))
+      case "tool_call":
+      case "tool_call_update":
+        return Option.map(decodeTool(update), upsert)
+      case "usage_update":
+        return Option.map(decodeUsage(update), ({ cost, size, used }) => [contextUsage(used, size, cost)])
+      default:
+        return housekeeping.has(kind) ? Option.some([]) : Option.none()
+    }
+  }
+
+  return {
+    update: (params, line) => {
+      const decoded = Option.filter(decodeUpdate(params), (update) => update.sessionId === sessionId)
+      if (Option.isNone(decoded)) return [diagnostic("unknown_update", line)]
+      const { update } = decoded.value
+      const mark = quirks.error_as_text
+      if (mark !== null && valueAt(update, mark.path) === mark.value) error ??= ""
+      return Option.getOrElse(read(update.sessionUpdate, update), () => [diagnostic("unknown_update", line)])
+    },
+    tool: (call) => Option.match(decodeTool(call), { onNone: () => [], onSome: upsert }),
+    usage: ({ usage }) =>
+      usage === null || usage === undefined || quirks.usage_scope === "none"
+        ? []
+        : [
+            {
+              _tag: "usage",
+              scope: quirks.usage_scope,
+              input_tokens: count(usage.inputTokens),
+              output_tokens: count(usage.outputTokens),
+              cached_tokens: count(usage.cachedReadTokens),
+              reasoning_tokens: count(usage.thoughtTokens)
+            }
+          ],
+    finish: () => [
+      ...flush(),
+      ...[...tools.values()].filter(isOpen).map((tool): HarnessEvent => ({ ...tool, state: "aborted" }))
+    ],
+    hasOpenTool: () => [...tools.values()].some(isOpen),
+    hasOutput: () => output,
+    errorText: () => (error ?? "").trim()
+  }
+}
+
+const count = (tokens: number | null | undefined): number | null =>
+  tokens === null || tokens === undefined ? null : Math.round(tokens)
+
+const contextUsage = (
+  used: number,
+  size: number,
+  cost: { amount: number; currency: string } | null | undefined
+): Usage => ({
+  _tag: "usage",
+  scope: "context",
+  input_tokens: null,
+  output_tokens: null,
+  cached_tokens: null,
+  reasoning_tokens: null,
+  context_used: Math.round(used),
+  context_size: Math.round(size),
+  ...(cost === null || cost === undefined ? {} : { cost })
+})

@@ -1,0 +1,238 @@
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import type { EmailVerificationInput, Me, RegisterInput } from "../api/AccountsApi.js"
+import { Vault } from "../connections/Vault.js"
+import { type Account, accountStates, EmailAddress, type Role } from "../domain/Account.js"
+import { AccountId, newId, WorkspaceId } from "../domain/Ids.js"
+import type { Page, PageRequest } from "../domain/Page.js"
+import type { Principal } from "../domain/Principal.js"
+import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { now } from "../domain/Timestamp.js"
+import { Jobs } from "../jobs/Jobs.js"
+import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import * as Keyset from "../store/Keyset.js"
+import { type AccountRow, findByEmail, findById, normaliseEmail, toAccount } from "./AccountRow.js"
+import { csrfTokenOf } from "./LoginSessions.js"
+import { mailTo } from "./MailJob.js"
+import * as PasswordRules from "./PasswordRules.js"
+import { Passwords } from "./Passwords.js"
+import * as Throttle from "./Throttle.js"
+import * as Token from "./Token.js"
+
+export interface NewAccount {
+  readonly email: string
+  readonly password: Redacted.Redacted
+  readonly displayName?: string | null
+}
+
+/** Who may log in, and the personal workspace that everybody has. */
+export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
+  Accounts,
+  {
+    /**
+     * Makes an unverified account and mails a link that verifies it. Whether the address is taken is told to its owner alone: the
+     * answer, the work and the time are the same. Registering an unverified address again replaces its password and its links.
+     */
+    readonly register: (
+      input: typeof RegisterInput.Type
+    ) => Effect.Effect<{ readonly status: "accepted" }, ReinsError | RequestInvalid>
+    /**
+     * A token activates its account together with its workspace, once; a used, expired or unknown one fails with `token_expired`.
+     * An address has a new link sent if it waits for one, and is answered the same if not. At most 3 mails go to an address in an
+     * hour.
+     */
+    readonly verifyEmail: (
+      input: typeof EmailVerificationInput.Type
+    ) => Effect.Effect<{ readonly status: "accepted" | "verified" }, ReinsError>
+    readonly me: (principal: Principal) => Effect.Effect<Me, ReinsError>
+    /** An active account with its workspace, made by the operator. Fails with `already_exists`. */
+    readonly createVerified: (account: NewAccount) => Effect.Effect<Account, ReinsError | RequestInvalid>
+    /** Ends an account for good: its logins and keys stop at once. */
+    readonly disable: (accountId: AccountId) => Effect.Effect<Account, ReinsError>
+    /** By id or by address. */
+    readonly get: (idOrEmail: string) => Effect.Effect<Account, ReinsError>
+    /** Newest first. */
+    readonly list: (page: PageRequest) => Effect.Effect<Page<Account>, ReinsError>
+    /** Deletes the one-time tokens that can no longer be used. */
+    readonly purge: Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Accounts,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { sql } = db
+      const journal = yield* Journal
+      const jobs = yield* Jobs
+      const passwords = yield* Passwords
+      const vault = yield* Vault
+      const throttle = yield* Throttle.make
+
+      const prepare = Effect.fnUntraced(function* (given: string, password: Redacted.Redacted) {
+        const email = yield* Schema.decode(EmailAddress)(normaliseEmail(given)).pipe(
+          Effect.mapError(({ issue }) => new RequestInvalid({ loc: ["body", "email"], issue, input: given }))
+        )
+        yield* PasswordRules.check(password, email)
+        return { email, password_hash: yield* passwords.hash(password) }
+      })
+
+      const insert = Effect.fnUntraced(function* (
+        values: Pick<AccountRow, "email" | "display_name" | "password_hash" | "state">
+      ) {
+        const at = yield* now
+        const row = { id: yield* newId(AccountId), ...values, created_at: at, updated_at: at }
+        return yield* db.first(sql<AccountRow>`insert into accounts ${sql.insert(row)}
+          on conflict (email) do nothing returning *`)
+      })
+
+      const addWorkspace = Effect.fnUntraced(function* (accountId: AccountId) {
+        const id = yield* newId(WorkspaceId)
+        const created_at = yield* now
+        const workspace = { id, name: "Personal", personal_account_id: accountId, created_at }
+        const member = { workspace_id: id, account_id: accountId, role: "owner", created_at }
+        yield* db.run(sql`insert into workspaces ${sql.insert(workspace)}`)
+        yield* db.run(sql`insert into workspace_members ${sql.insert(member)}`)
+      })
+
+      /** Whether another mail may go to the address; writes as much for one that nobody has. */
+      const takeMail = Effect.fnUntraced(function* (email: string) {
+        const wait = yield* throttle.retryAfterSeconds(mailLimit, email)
+        if (wait !== undefined) return false
+        yield* throttle.hit(mailLimit, email)
+        return true
+      })
+
+      const replaceUnverified = Effect.fnUntraced(function* (
+        account: AccountRow,
+        values: Pick<AccountRow, "display_name" | "password_hash">
+      ) {
+        const at = yield* now
+        yield* db.run(sql`update accounts set ${sql.update({ ...values, updated_at: at })}
+          where id = ${account.id} and state = 'unverified'`)
+        // A link that was mailed for another password must not bring this one into force.
+        yield* voidTokens(account.id)
+        yield* jobs.enqueue(mailTo(account.id, "verify_email"))
+      })
+
+      const voidTokens = (accountId: AccountId) =>
+        Effect.flatMap(now, (at) =>
+          db.run(sql`update one_time_tokens set used_at = ${at}
+            where account_id = ${accountId} and purpose = 'verify_email' and used_at is null`)
+        )
+
+      const resend = Effect.fnUntraced(function* (given: string) {
+        const email = normaliseEmail(given)
+        const account = yield* findByEmail(db, email)
+        const mayMail = yield* takeMail(email)
+        if (mayMail && account?.state === "unverified") yield* jobs.enqueue(mailTo(account.id, "verify_email"))
+        return accepted
+      })
+
+      const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+        const at = yield* now
+        const used = yield* db.first(sql<{ account_id: AccountId }>`update one_time_tokens set used_at = ${at}
+          where hash = ${Token.digest(token)} and purpose = 'verify_email' and used_at is null and expires_at > ${at}
+          returning account_id`)
+        if (used === undefined) return yield* tokenExpired
+        const account = yield* db.first(sql<AccountRow>`update accounts set state = 'active', updated_at = ${at}
+          where id = ${used.account_id} and state = 'unverified' returning *`)
+        if (account === undefined) return yield* tokenExpired
+        yield* addWorkspace(account.id)
+        yield* voidTokens(account.id)
+        return { status: "verified" as const }
+      })
+
+      return Accounts.of({
+        register: Effect.fn("Accounts.register")(function* (input) {
+          const prepared = yield* prepare(input.email, Redacted.make(input.password))
+          const values = { ...prepared, display_name: input.display_name ?? null }
+          return yield* journal.commit(
+            Effect.gen(function* () {
+              const mayMail = yield* takeMail(values.email)
+              const created = yield* insert({ ...values, state: "unverified" })
+              const account = created ?? (yield* findByEmail(db, values.email))
+              if (created !== undefined) yield* jobs.enqueue(mailTo(created.id, "verify_email"))
+              else if (mayMail && account?.state === "unverified") yield* replaceUnverified(account, values)
+              else if (mayMail && account?.state === "active")
+                yield* jobs.enqueue(mailTo(account.id, "already_registered"))
+              return accepted
+            })
+          )
+        }),
+        verifyEmail: Effect.fn("Accounts.verifyEmail")(function* (input) {
+          return yield* journal.commit<{ readonly status: "accepted" | "verified" }, ReinsError>(
+            input.email === undefined ? verify(Redacted.make(input.token ?? "")) : resend(input.email)
+          )
+        }),
+        me: Effect.fn("Accounts.me")(function* (principal) {
+          const account = yield* findById(db, principal.accountId)
+          if (account === undefined) return yield* notFound()
+          const rows = yield* db.all(sql<{ id: WorkspaceId; name: string; role: Role }>`
+            select workspaces.id, workspaces.name, workspace_members.role from workspace_members
+            join workspaces on workspaces.id = workspace_members.workspace_id
+            where workspace_members.account_id = ${principal.accountId} order by workspaces.id`)
+          const { via, workspaceId } = principal
+          return {
+            account: toAccount(account),
+            workspaces: rows.filter((row) => workspaceId === null || row.id === workspaceId),
+            auth: { via: via.kind, scopes: principal.scopes, ...(via.kind === "api_key" && { key_id: via.keyId }) },
+            ...(via.kind === "login" && { csrf_token: csrfTokenOf(vault, via.loginId) })
+          }
+        }),
+        createVerified: Effect.fn("Accounts.createVerified")(function* (input) {
+          const prepared = yield* prepare(input.email, input.password)
+          return yield* journal.commit(
+            Effect.gen(function* () {
+              const row = yield* insert({ ...prepared, display_name: input.displayName ?? null, state: "active" })
+              if (row === undefined) return yield* alreadyExists
+              yield* addWorkspace(row.id)
+              return toAccount(row)
+            })
+          )
+        }),
+        disable: Effect.fn("Accounts.disable")(function* (accountId) {
+          return yield* journal.commit(
+            Effect.gen(function* () {
+              const account = yield* findById(db, accountId)
+              if (account === undefined) return yield* notFound()
+              yield* accountStates.check(account.state, "disabled")
+              const at = yield* now
+              yield* db.run(sql`update accounts set state = 'disabled', updated_at = ${at} where id = ${accountId}`)
+              return toAccount({ ...account, state: "disabled" })
+            })
+          )
+        }),
+        get: Effect.fn("Accounts.get")(function* (idOrEmail) {
+          const account = yield* idOrEmail.includes("@")
+            ? findByEmail(db, normaliseEmail(idOrEmail))
+            : findById(db, idOrEmail)
+          return account === undefined ? yield* notFound() : toAccount(account)
+        }),
+        list: Effect.fn("Accounts.list")(function* (request) {
+          const before = yield* Keyset.decode(request.cursor)
+          const limit = Keyset.limitOf(request)
+          const rows = yield* db.all(sql<AccountRow>`select * from accounts
+            ${before === undefined ? sql.literal("") : sql`where id < ${before}`} order by id desc limit ${limit + 1}`)
+          return Keyset.map(
+            Keyset.page(rows, limit, (row) => row.id),
+            toAccount
+          )
+        }),
+        purge: Effect.flatMap(now, (at) => db.run(sql`delete from one_time_tokens where expires_at <= ${at}`))
+      })
+    })
+  )
+}
+
+const mailLimit: Throttle.Limit = { kind: "mail", max: 3, windowMs: 60 * 60 * 1000 }
+
+const accepted = { status: "accepted" } as const
+
+const tokenExpired = new ReinsError({
+  code: "token_expired",
+  message:
+    "This token was used, has expired or never existed. If your address is verified, log in; else send your e-mail to this endpoint to get a new link."
+})
+
+const alreadyExists = new ReinsError({ code: "already_exists", message: "An account with this e-mail address exists." })

@@ -1,0 +1,205 @@
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Redacted } from "effect"
+import type { Login, LoginInput } from "../api/AccountsApi.js"
+import { Vault } from "../connections/Vault.js"
+import type { AccountId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import { type AccountRow, findByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
+import { Passwords } from "./Passwords.js"
+import * as Throttle from "./Throttle.js"
+import * as Token from "./Token.js"
+
+export interface LoggedIn {
+  readonly login: Login
+  /** What the cookie holds. It is stored as a hash and cannot be read again. */
+  readonly token: Redacted.Redacted
+  readonly csrfToken: string
+  readonly expiresAt: Timestamp
+}
+
+/** How long a login lasts without being used, and at most. */
+export const idleMs = 7 * 24 * 60 * 60 * 1000
+export const absoluteMs = 30 * 24 * 60 * 60 * 1000
+
+/** People who log in with a password, and what their browser holds afterwards. */
+export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessions")<
+  LoginSessions,
+  {
+    /**
+     * A new login with a new token. A wrong password, an unknown address and a disabled account fail with the same
+     * `invalid_credentials` after the same work; `email_unverified` is told to whoever knows the password. After 10 failures of an
+     * address or 50 of a client within 15 minutes everything fails with `rate_limited`.
+     */
+    readonly login: (
+      input: typeof LoginInput.Type,
+      client: { readonly clientAddress: string }
+    ) => Effect.Effect<LoggedIn, ReinsError>
+    /** Who holds the token; undefined when the login has ended, expired or never was, or the account is disabled. */
+    readonly authenticate: (token: Redacted.Redacted) => Effect.Effect<Principal | undefined>
+    /** Ends the login that the principal came by. Nothing happens for other credentials. */
+    readonly logout: (principal: Principal) => Effect.Effect<void>
+    /** Whether the token was given to the login of this principal. False for other credentials. */
+    readonly verifyCsrf: (principal: Principal, csrfToken: string) => boolean
+    /** Deletes the logins and failures that no longer count. */
+    readonly purge: Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    LoginSessions,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { sql } = db
+      const journal = yield* Journal
+      const passwords = yield* Passwords
+      const vault = yield* Vault
+      const throttle = yield* Throttle.make
+
+      const refuseThrottled = Effect.fnUntraced(function* (email: string, clientAddress: string) {
+        const waits = yield* Effect.all([
+          throttle.retryAfterSeconds(accountLimit, email),
+          throttle.retryAfterSeconds(clientLimit, clientAddress)
+        ])
+        const retryAfterSeconds = Math.max(...waits.map((wait) => wait ?? 0))
+        if (retryAfterSeconds > 0) return yield* rateLimited(retryAfterSeconds)
+      })
+
+      const countFailure = (email: string, clientAddress: string) =>
+        journal.commitAside(
+          Effect.zipRight(throttle.hit(accountLimit, email), throttle.hit(clientLimit, clientAddress))
+        )
+
+      /** The account, if the password is its own. */
+      const checkPassword = Effect.fnUntraced(function* (email: string, password: Redacted.Redacted) {
+        const account = yield* findByEmail(db, email)
+        if (account === undefined) {
+          yield* passwords.dummyVerify(password)
+          return undefined
+        }
+        const right = yield* passwords.verify(account.password_hash, password)
+        return right && account.state !== "disabled" ? account : undefined
+      })
+
+      const renewHash = Effect.fnUntraced(function* (account: AccountRow, password: Redacted.Redacted) {
+        if (!passwords.needsRehash(account.password_hash)) return
+        const hash = yield* passwords.hash(password)
+        const at = yield* now
+        yield* journal.commitAside(
+          db.run(sql`update accounts set password_hash = ${hash}, updated_at = ${at}
+            where id = ${account.id} and password_hash = ${account.password_hash}`)
+        )
+      })
+
+      const open = Effect.fnUntraced(function* (account: AccountRow) {
+        const at = yield* now
+        const token = yield* Token.random
+        const expiresAt = yield* fromNow(absoluteMs)
+        const id = randomUUID()
+        const row = {
+          id,
+          hash: Token.digest(token),
+          account_id: account.id,
+          created_at: at,
+          last_seen_at: at,
+          expires_at: expiresAt
+        }
+        yield* throttle.clear(accountLimit, account.email)
+        yield* db.run(sql`insert into login_sessions ${sql.insert(row)}`)
+        const csrfToken = csrfTokenOf(vault, id)
+        const login: Login = { account: toAccount(account), csrf_token: csrfToken, expires_at: expiresAt }
+        return { login, token, csrfToken, expiresAt }
+      })
+
+      return LoginSessions.of({
+        login: Effect.fn("LoginSessions.login")(function* (input, { clientAddress }) {
+          const email = normaliseEmail(input.email)
+          const password = Redacted.make(input.password)
+          yield* refuseThrottled(email, clientAddress)
+          const account = yield* checkPassword(email, password)
+          // Again, so that guesses made at the same time learn no more than guesses made one by one.
+          yield* refuseThrottled(email, clientAddress)
+          if (account === undefined) {
+            yield* countFailure(email, clientAddress)
+            return yield* invalidCredentials
+          }
+          if (account.state === "unverified") return yield* emailUnverified
+          // A server too busy for another hash renews it at a later login.
+          yield* Effect.catchTag(renewHash(account, password), "ReinsError", () => Effect.void)
+          return yield* journal.commit(open(account))
+        }),
+        authenticate: Effect.fn("LoginSessions.authenticate")(function* (token) {
+          const at = yield* now
+          const oldest = yield* fromNow(-idleMs)
+          const row =
+            yield* db.first(sql<LoginRow>`select login_sessions.id, account_id, last_seen_at from login_sessions
+            join accounts on accounts.id = account_id and accounts.state = 'active'
+            where hash = ${Token.digest(token)} and ended_at is null and expires_at > ${at} and last_seen_at > ${oldest}`)
+          if (row === undefined) return undefined
+          const minuteAgo = yield* fromNow(-60_000)
+          if (row.last_seen_at <= minuteAgo) {
+            yield* db.run(sql`update login_sessions set last_seen_at = ${at}
+              where id = ${row.id} and last_seen_at <= ${minuteAgo}`)
+          }
+          return {
+            accountId: row.account_id,
+            scopes: ["admin"],
+            workspaceId: null,
+            via: { kind: "login", loginId: row.id }
+          }
+        }),
+        logout: Effect.fn("LoginSessions.logout")(function* ({ via }) {
+          if (via.kind !== "login") return
+          const at = yield* now
+          yield* journal.commit(
+            db.run(sql`update login_sessions set ended_at = ${at} where id = ${via.loginId} and ended_at is null`)
+          )
+        }),
+        verifyCsrf: ({ via }, csrfToken) =>
+          via.kind === "login" && vault.verifyMac(csrfPurpose, via.loginId, csrfToken),
+        purge: Effect.gen(function* () {
+          const at = yield* now
+          const oldest = yield* fromNow(-idleMs)
+          yield* db.run(sql`delete from login_sessions
+            where ended_at is not null or expires_at <= ${at} or last_seen_at <= ${oldest}`)
+          yield* throttle.purge
+        })
+      })
+    })
+  )
+}
+
+interface LoginRow {
+  readonly id: string
+  readonly account_id: AccountId
+  readonly last_seen_at: Timestamp
+}
+
+const csrfPurpose = "csrf"
+
+/** The token that a browser must send besides its cookie; the same for as long as the login lasts. */
+export const csrfTokenOf = (vault: Vault["Type"], loginId: string): string => vault.mac(csrfPurpose, loginId)
+
+const windowMs = 15 * 60 * 1000
+const accountLimit: Throttle.Limit = { kind: "login account", max: 10, windowMs }
+const clientLimit: Throttle.Limit = { kind: "login client", max: 50, windowMs }
+
+const invalidCredentials = new ReinsError({
+  code: "invalid_credentials",
+  message: "The e-mail address or the password is wrong."
+})
+
+const emailUnverified = new ReinsError({
+  code: "email_unverified",
+  message:
+    "The e-mail address is not verified yet. Open the link that was mailed to it, or ask for a new one at /api/auth/email-verifications."
+})
+
+const rateLimited = (retryAfterSeconds: number): ReinsError =>
+  new ReinsError({
+    code: "rate_limited",
+    message: `Too many attempts to log in failed. Wait ${retryAfterSeconds} seconds before the next one.`,
+    retryAfterSeconds
+  })

@@ -1,0 +1,119 @@
+import { randomBytes } from "node:crypto"
+import { mkdir, open, rename } from "node:fs/promises"
+import { join } from "node:path"
+import { buffer } from "node:stream/consumers"
+import { Clock, Context, Data, Effect, Layer, Redacted } from "effect"
+import nodemailer from "nodemailer"
+
+export interface Mail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+/** The mail was not handed over. `code` is the code of the transport or the status of the mail server, and holds no address. */
+export class MailRefused extends Data.TaggedError("MailRefused")<{
+  readonly code: string
+  /** False when the mail server refused it for good. */
+  readonly retryable: boolean
+}> {}
+
+/** Hands a text mail over to be delivered. It may arrive twice, since a mail server that took it may fail to say so. */
+export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
+  Mailer,
+  {
+    readonly send: (mail: Mail) => Effect.Effect<void, MailRefused>
+  }
+>() {
+  /**
+   * Writes every mail as a file `<time>-<number>-<random>.eml` into a directory, for an installation without a mail server. Names
+   * sort by time. The files hold one-time tokens by their nature: their mode is 0600, that of the directory 0700.
+   */
+  static readonly layerOutbox = (dir: string, from = "Reins <reins@localhost>") =>
+    Layer.sync(Mailer, () => {
+      const composer = nodemailer.createTransport({
+        streamTransport: true,
+        buffer: true,
+        newline: "windows",
+        ...closed
+      })
+      let written = 0
+      return Mailer.of({
+        send: Effect.fn("Mailer.send")(function* (mail) {
+          const at = new Date(yield* Clock.currentTimeMillis)
+          const number = String(written++).padStart(6, "0")
+          const name = `${at.toISOString().replaceAll(/[-:.]/g, "")}-${number}-${randomBytes(4).toString("hex")}.eml`
+          const path = join(dir, name)
+          yield* Effect.tryPromise({
+            try: async () => {
+              const { message } = await composer.sendMail({ ...envelope(mail, from), date: at })
+              await mkdir(dir, { recursive: true, mode: 0o700 })
+              await writeWhole(path, Buffer.isBuffer(message) ? message : await buffer(message))
+            },
+            catch: (cause) => new MailRefused({ code: codeOf(cause), retryable: true })
+          })
+          yield* Effect.logInfo("a mail was written to the outbox", { path })
+        })
+      })
+    })
+
+  /** Sends mail through a server: `smtp://` or `smtps://` with the credentials in the URL. */
+  static readonly layerSmtp = (url: Redacted.Redacted, from: string) =>
+    Layer.scoped(
+      Mailer,
+      Effect.gen(function* () {
+        const transport = yield* Effect.acquireRelease(
+          Effect.sync(() => nodemailer.createTransport({ url: Redacted.value(url), ...timeouts, ...closed })),
+          (open) => Effect.sync(() => open.close())
+        )
+        return Mailer.of({
+          send: Effect.fn("Mailer.send")(function* (mail) {
+            yield* Effect.tryPromise({ try: () => transport.sendMail(envelope(mail, from)), catch: refusal })
+          })
+        })
+      })
+    )
+}
+
+/** Nothing in a mail makes this program read a file or open a URL. */
+const closed = { disableFileAccess: true, disableUrlAccess: true }
+
+const timeouts = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 }
+
+const envelope = (mail: Mail, from: string) => ({
+  from,
+  // As an object, so that nothing in an address is read as a second one.
+  to: { name: "", address: mail.to },
+  subject: mail.subject,
+  text: mail.text,
+  textEncoding: "quoted-printable" as const
+})
+
+/** A file that is there whole or not at all. */
+const writeWhole = async (path: string, content: Buffer): Promise<void> => {
+  const temporary = `${path}.tmp`
+  const file = await open(temporary, "wx", 0o600)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+}
+
+const codeOf = (cause: unknown): string =>
+  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string"
+    ? cause.code
+    : "unknown"
+
+const refusal = (cause: unknown): MailRefused => {
+  const status =
+    typeof cause === "object" && cause !== null && "responseCode" in cause && typeof cause.responseCode === "number"
+      ? cause.responseCode
+      : undefined
+  return new MailRefused({
+    code: status === undefined ? codeOf(cause) : `smtp_${status}`,
+    retryable: status === undefined || status < 500
+  })
+}

@@ -1,0 +1,73 @@
+import { Effect, ParseResult, Redacted, Schema } from "effect"
+import { NewPassword } from "../domain/Account.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { commonPasswords, commonWords } from "./CommonPasswords.js"
+
+export type PasswordWeakness = "too_long" | "like_email" | "too_common"
+
+/** Why a password of the right length is refused all the same; undefined when it is not. Any mix of characters will do. */
+export const weakness = (password: string, email: string): PasswordWeakness | undefined => {
+  if (Buffer.byteLength(password, "utf8") > 1024) return "too_long"
+  const text = password.normalize("NFC").toLowerCase()
+  if (text === email || text === email.slice(0, email.indexOf("@"))) return "like_email"
+  return isCommon(text) ? "too_common" : undefined
+}
+
+/** Fails unless the password may be chosen for the account of this address. The failure does not hold the password. */
+export const check = (password: Redacted.Redacted, email: string): Effect.Effect<void, RequestInvalid> =>
+  Schema.decodeUnknown(NewPassword)(Redacted.value(password)).pipe(
+    Effect.mapError(() => lengthMessage),
+    Effect.flatMap((text) => {
+      const found = weakness(text, email)
+      return found === undefined ? Effect.void : Effect.fail(messages[found])
+    }),
+    Effect.mapError(
+      (message) => new RequestInvalid({ loc: ["body", "password"], issue: issue(message), input: masked })
+    )
+  )
+
+const masked = "**********"
+
+const issue = (message: string) => new ParseResult.Type(NewPassword.ast, masked, message)
+
+const lengthMessage = "A password has at least 8 characters and at most 1024 bytes"
+
+const messages: Record<PasswordWeakness, string> = {
+  too_long: lengthMessage,
+  like_email: "The password is the e-mail address or a part of it; choose another one",
+  too_common:
+    "The password is one of those that are guessed first; choose another one, a few words in a row for example"
+}
+
+const isCommon = (text: string): boolean => {
+  const plain = unLeet(text)
+  return (
+    commonPasswords.has(text) ||
+    [text, plain].some((form) => commonWords.has(form.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, ""))) ||
+    isRepeated(text) ||
+    isRun(text)
+  )
+}
+
+/** Letters in the place of the digits and signs that stand for them. */
+const unLeet = (text: string): string => text.replace(/[@4031!$57]/g, (sign) => leet.get(sign) ?? sign)
+
+const leet = new Map(
+  Object.entries({ "@": "a", "4": "a", "0": "o", "3": "e", "1": "i", "!": "i", $: "s", "5": "s", "7": "t" })
+)
+
+/** One short piece over and over: `aaaaaaaa`, `abcabcabc`. */
+const isRepeated = (text: string): boolean => /^(.{1,4}?)\1+$/su.test(text)
+
+/** A stretch of the alphabet, the digits or a row of the keyboard, forwards or backwards. */
+const isRun = (text: string): boolean => {
+  const backwards = Array.from(text).reverse().join("")
+  return rows.some((row) => row.includes(text) || row.includes(backwards))
+}
+
+const rows = [
+  "abcdefghijklmnopqrstuvwxyz",
+  "01234567890123456789",
+  "qwertyuiopasdfghjklzxcvbnm",
+  "1qaz2wsx3edc4rfv5tgb6yhn7ujm"
+]

@@ -1,0 +1,87 @@
+import { hash, parseOptions, verify } from "@node-rs/argon2"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { ReinsError } from "../domain/ReinsError.js"
+
+/** What a hash costs, and how many may be made at once. */
+export interface PasswordCost {
+  readonly memoryKiB: number
+  readonly passes: number
+  readonly concurrency: number
+  /** How many wait for their turn before others are turned away. */
+  readonly maxWaiting: number
+}
+
+const productionCost: PasswordCost = { memoryKiB: 64 * 1024, passes: 3, concurrency: 2, maxWaiting: 64 }
+
+/**
+ * Hashes passwords with argon2id. A hash takes much memory and time by intent, so few run at once and few wait for it; beyond that
+ * every method fails with `waiting_capacity`. Unicode forms of one password are the same password.
+ */
+export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
+  Passwords,
+  {
+    readonly hash: (password: Redacted.Redacted) => Effect.Effect<string, ReinsError>
+    readonly verify: (hash: string, password: Redacted.Redacted) => Effect.Effect<boolean, ReinsError>
+    /** Takes as long as `verify`, for an account that does not exist. */
+    readonly dummyVerify: (password: Redacted.Redacted) => Effect.Effect<void, ReinsError>
+    /** Whether the hash was made at another cost than new ones are. */
+    readonly needsRehash: (hash: string) => boolean
+  }
+>() {
+  static readonly make = (cost: PasswordCost): Effect.Effect<Passwords["Type"]> =>
+    Effect.gen(function* () {
+      const queued = yield* makeQueue(cost)
+      const options = { memoryCost: cost.memoryKiB, timeCost: cost.passes, parallelism: 1 }
+      const hashed = (password: Redacted.Redacted) => queued(() => hash(textOf(password), options))
+      return Passwords.of({
+        hash: Effect.fn("Passwords.hash")(hashed),
+        verify: Effect.fn("Passwords.verify")((encoded, password) => queued(() => verify(encoded, textOf(password)))),
+        dummyVerify: Effect.fn("Passwords.dummyVerify")((password) => Effect.asVoid(hashed(password))),
+        needsRehash: (encoded) => {
+          const used = parseOptions(encoded)
+          return !(
+            encoded.startsWith("$argon2id$") &&
+            used.memoryCost === options.memoryCost &&
+            used.timeCost === options.timeCost &&
+            used.parallelism === options.parallelism
+          )
+        }
+      })
+    })
+
+  static readonly layer = Layer.effect(Passwords, Passwords.make(productionCost))
+
+  /** Hashes that are fast and worth nothing. */
+  static readonly layerTest = Layer.effect(
+    Passwords,
+    Passwords.make({ memoryKiB: 64, passes: 1, concurrency: 2, maxWaiting: 64 })
+  )
+}
+
+const textOf = (password: Redacted.Redacted): string => Redacted.value(password).normalize("NFC")
+
+const makeQueue = (cost: PasswordCost) =>
+  Effect.map(Effect.makeSemaphore(cost.concurrency), (running) => {
+    let present = 0
+    const enter = Effect.suspend(() => {
+      if (present >= cost.concurrency + cost.maxWaiting) return Effect.fail(busy)
+      present++
+      return Effect.void
+    })
+    const leave = Effect.sync(() => {
+      present--
+    })
+    // A hash that has begun cannot be stopped, and holds its place until it has ended.
+    return <A>(work: () => Promise<A>): Effect.Effect<A, ReinsError> =>
+      Effect.acquireUseRelease(
+        enter,
+        () => running.withPermits(1)(Effect.uninterruptible(Effect.promise(work))),
+        () => leave
+      )
+  })
+
+const busy = new ReinsError({
+  code: "waiting_capacity",
+  message: "Too many passwords are being checked at the moment. Try again in a few seconds.",
+  retryAfterSeconds: 2
+})

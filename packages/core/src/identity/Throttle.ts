@@ -1,0 +1,54 @@
+import { randomUUID } from "node:crypto"
+import { Effect } from "effect"
+import { Vault } from "../connections/Vault.js"
+import { fromMillis, fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
+import { Database } from "../store/Database.js"
+
+/** At most `max` hits in any `windowMs`. */
+export interface Limit {
+  readonly kind: string
+  readonly max: number
+  readonly windowMs: number
+}
+
+export interface Throttle {
+  /** Whole seconds until the subject is below its limit; undefined when it is below it now. */
+  readonly retryAfterSeconds: (limit: Limit, subject: string) => Effect.Effect<number | undefined>
+  readonly hit: (limit: Limit, subject: string) => Effect.Effect<void>
+  readonly clear: (limit: Limit, subject: string) => Effect.Effect<void>
+  /** Deletes the hits that are older than any window. */
+  readonly purge: Effect.Effect<void>
+}
+
+/** The longest window of a limit. */
+const maxWindowMs = 60 * 60 * 1000
+
+/**
+ * Counts what happened lately to a subject, across all processes. A subject is stored as a keyed digest: it may be an address that
+ * does not exist here, or a password that was typed into the wrong field.
+ */
+export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen(function* () {
+  const db = yield* Database
+  const { sql } = db
+  const vault = yield* Vault
+  const keyOf = (limit: Limit, subject: string) => vault.mac(`throttle ${limit.kind}`, subject)
+
+  return {
+    retryAfterSeconds: Effect.fnUntraced(function* (limit, subject) {
+      const at = toMillis(yield* now)
+      const since = fromMillis(at - limit.windowMs)
+      const hits = yield* db.all(sql<{ hit_at: Timestamp }>`select hit_at from throttle_hits
+        where subject = ${keyOf(limit, subject)} and hit_at > ${since} order by hit_at desc limit ${limit.max}`)
+      const oldest = hits[limit.max - 1]
+      return oldest === undefined ? undefined : Math.ceil((toMillis(oldest.hit_at) + limit.windowMs - at) / 1000)
+    }),
+    hit: Effect.fnUntraced(function* (limit, subject) {
+      const row = { id: randomUUID(), subject: keyOf(limit, subject), hit_at: yield* now }
+      yield* db.run(sql`insert into throttle_hits ${sql.insert(row)}`)
+    }),
+    clear: (limit, subject) => db.run(sql`delete from throttle_hits where subject = ${keyOf(limit, subject)}`),
+    purge: Effect.flatMap(fromNow(-maxWindowMs), (oldest) =>
+      db.run(sql`delete from throttle_hits where hit_at <= ${oldest}`)
+    )
+  }
+})

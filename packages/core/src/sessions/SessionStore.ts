@@ -1,0 +1,158 @@
+import type { Fragment } from "@effect/sql/Statement"
+import { Context, Effect, Layer } from "effect"
+import type { ConnectionId, LeaseId, ProjectId, ProjectVersionId, SessionId, TurnId, WorkspaceId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import type { LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import type { TurnState } from "../domain/Turn.js"
+import { Access } from "../identity/Access.js"
+import { Database } from "../store/Database.js"
+
+/** A session as it is stored, with what its turns say of it. */
+export interface SessionRow {
+  readonly id: SessionId
+  readonly workspace_id: WorkspaceId
+  readonly project_id: ProjectId | null
+  readonly project_version_id: ProjectVersionId | null
+  readonly title: string | null
+  readonly labels: string
+  readonly provider_id: string
+  readonly model: string | null
+  readonly connection_id: ConnectionId | null
+  readonly backend: string
+  readonly lease_id: LeaseId | null
+  readonly lease_state: LeaseState
+  readonly lease_created_at: Timestamp | null
+  readonly lease_used_at: Timestamp | null
+  readonly workspace_state: WorkspaceState
+  readonly repository: string | null
+  readonly base_ref: string | null
+  readonly base_commit: string | null
+  readonly native_session_id: string | null
+  readonly native_digest: string | null
+  readonly context_lost: number
+  readonly auto_capture: number
+  readonly lifecycle: SessionLifecycle
+  readonly usage: string
+  readonly event_watermark: number
+  readonly message_count: number
+  readonly turn_count: number
+  readonly version: number
+  readonly created_at: Timestamp
+  readonly updated_at: Timestamp
+  readonly archived_at: Timestamp | null
+  readonly closed_at: Timestamp | null
+  readonly active_turn_id: TurnId | null
+  readonly active_turn_state: TurnState | null
+  readonly queued_turns: number
+  /** Interrupted turns that nobody has acknowledged yet. */
+  readonly held_turns: number
+}
+
+/** The columns of a session that commands change. */
+export type SessionChange = Partial<
+  Pick<
+    SessionRow,
+    | "title" | "labels" | "model" | "lease_id" | "lease_state" | "lease_created_at" | "lease_used_at" | "workspace_state"
+    | "base_ref" | "base_commit" | "native_session_id" | "native_digest" | "context_lost" | "auto_capture" | "lifecycle" | "usage"
+    | "archived_at" | "closed_at"
+  >
+>
+
+/** The rows of sessions. Every other service of the room reads and writes them through here. */
+export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore")<SessionStore, {
+  readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
+  /** Fails with `not_found` for a session that the principal may not see. */
+  readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
+  /** The row, held against other writers until the commit is through. Only inside a commit. */
+  readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined>
+  /** `lock` for a principal that may change the session. */
+  readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
+  readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
+  /** Changes columns and the time of the update; `touch` also raises the version that clients see. */
+  readonly change: (sessionId: SessionId, change: SessionChange, touch?: "touch") => Effect.Effect<void>
+}>() {
+  static readonly layer = Layer.effect(SessionStore, Effect.gen(function*() {
+    const db = yield* Database
+    const access = yield* Access
+    const sql = db.sql
+    const live = sql.literal("('preparing', 'running', 'requires_action', 'cancelling')")
+    const columns = sql`sessions.*,
+      (select id from turns where session_id = sessions.id and state in ${live}) as active_turn_id,
+      (select state from turns where session_id = sessions.id and state in ${live}) as active_turn_state,
+      (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'queued') as queued_turns,
+      (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'interrupted'
+        and acknowledged_at is null) as held_turns`
+
+    const find = (id: string) => db.first(sql<SessionRow>`select ${columns} from sessions where id = ${id}`)
+    const lock = Effect.fnUntraced(function*(id: string) {
+      // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
+      if (db.dialect === "pg") yield* db.run(sql`select id from sessions where id = ${id}${db.forUpdate}`)
+      return yield* find(id)
+    })
+
+    return SessionStore.of({
+      find,
+      lock,
+      readable: Effect.fn("SessionStore.readable")(function*(principal, sessionId) {
+        const row = yield* find(sessionId)
+        if (row === undefined) return yield* notFound()
+        yield* access.read(principal, row.workspace_id)
+        return row
+      }),
+      writable: Effect.fn("SessionStore.writable")(function*(principal, sessionId) {
+        const row = yield* lock(sessionId)
+        if (row === undefined) return yield* notFound()
+        yield* access.write(principal, row.workspace_id)
+        return row
+      }),
+      select: (where) => db.all(sql<SessionRow>`select ${columns} from sessions where ${where}`),
+      change: Effect.fn("SessionStore.change")(function*(sessionId, change, touch) {
+        const at = yield* now
+        const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
+        yield* db.run(sql`update sessions set ${sql.update({ ...change, updated_at: at })}${raise} where id = ${sessionId}`)
+      })
+    })
+  }))
+}
+
+const activityOf = (row: SessionRow): SessionActivity => {
+  if (row.held_turns > 0) return "attention"
+  if (row.active_turn_state === "requires_action") return "requires_action"
+  if (row.active_turn_state !== null) return "running"
+  return row.queued_turns > 0 ? "queued" : "idle"
+}
+
+export const toSession = (row: SessionRow): Session => ({
+  id: row.id,
+  workspace_id: row.workspace_id,
+  project_id: row.project_id,
+  project_version_id: row.project_version_id,
+  title: row.title,
+  labels: JSON.parse(row.labels),
+  harness: { provider_id: row.provider_id, model: row.model, connection_id: row.connection_id },
+  executor: { backend: row.backend, state: row.lease_state, lease_id: row.lease_id },
+  base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit },
+  workspace: { state: row.workspace_state },
+  auto_capture: row.auto_capture === 1,
+  lifecycle: row.lifecycle,
+  activity: activityOf(row),
+  active_turn_id: row.active_turn_id,
+  usage: JSON.parse(row.usage),
+  event_watermark: row.event_watermark,
+  version: row.version,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+  archived_at: row.archived_at,
+  closed_at: row.closed_at
+})
+
+/** What the events of a session say of it. */
+export const sessionPayload = (row: SessionRow) => ({
+  lifecycle: row.lifecycle,
+  title: row.title,
+  labels: JSON.parse(row.labels),
+  harness: { provider_id: row.provider_id, model: row.model },
+  version: row.version
+})

@@ -1,0 +1,151 @@
+import type { EventSubjects, NewEvent, ToolPayload } from "../domain/Event.js"
+import type { MessageId } from "../domain/Ids.js"
+import type { ContentBlock, MessagePart } from "../domain/Message.js"
+import { noUsage, type Usage } from "../domain/Session.js"
+import type { HarnessEvent, Tool, Usage as HarnessUsage } from "../harness/HarnessEvent.js"
+
+/** Text beyond this is cut in an event; what a tool did to files is in the changeset, whole. */
+const maxText = 64 * 1024
+
+interface Part {
+  readonly kind: "text" | "reasoning"
+  text: string
+  /** What readers have not been told yet. */
+  pending: string
+  revision: number
+}
+
+/** Turns what a harness says in one turn into events, and keeps what the turn ends with. One value a turn, used by one fiber. */
+export class TurnOutput {
+  private readonly parts = new Map<string, Part>()
+  private readonly startedTools = new Set<string>()
+  private readonly changedParts = new Set<string>()
+  usage: Usage = noUsage
+  stopReason: "completed" | "cancelled" | "refused" | "limit" | undefined
+  nativeSessionId: string | undefined
+
+  constructor(private readonly messageId: MessageId, private readonly subjects: EventSubjects) {}
+
+  /** The events of a batch of output, in its order; words of one part that follow one another become one event. */
+  events(batch: Iterable<HarnessEvent>): Array<NewEvent> {
+    const events: Array<NewEvent> = []
+    for (const event of batch) {
+      if (event._tag !== "text" && event._tag !== "reasoning") events.push(...this.flush())
+      events.push(...this.apply(event))
+    }
+    return [...events, ...this.flush()]
+  }
+
+  /** The last events of the output: every part is sealed. */
+  seal(): Array<NewEvent> {
+    return [...this.parts].map(([key, part]) => this.partEvent(key, part, "", true))
+  }
+
+  /** What the agent said, one block for each of its messages. */
+  content(): ReadonlyArray<ContentBlock> {
+    return [...this.parts.values()].filter((part) => part.kind === "text" && part.text !== "")
+      .map((part) => ({ type: "text" as const, text: part.text }))
+  }
+
+  private apply(event: HarnessEvent): Array<NewEvent> {
+    switch (event._tag) {
+      case "text":
+      case "reasoning": {
+        const key = `${event._tag}:${event.message_key}`
+        const part = this.parts.get(key) ?? { kind: event._tag, text: "", pending: "", revision: 0 }
+        part.pending += event.text
+        this.parts.set(key, part)
+        if (!this.changedParts.has(key)) {
+          const before = this.flush()
+          this.changedParts.add(key)
+          return before
+        }
+        return []
+      }
+      case "tool":
+        return [this.toolEvent(event)]
+      case "usage":
+        return [this.usageEvent(event)]
+      case "diagnostic":
+        return [{ type: "diagnostic.reported", payload: { kind: event.kind, line: event.line }, subjects: this.subjects }]
+      case "native_session":
+        this.nativeSessionId = event.id
+        return []
+      case "ended":
+        this.stopReason = event.stop_reason
+        return []
+      case "ready":
+        return []
+    }
+  }
+
+  private flush(): Array<NewEvent> {
+    const events = [...this.changedParts].flatMap((key) => {
+      const part = this.parts.get(key)
+      if (part === undefined || part.pending === "") return []
+      const added = part.pending
+      part.text += added
+      part.pending = ""
+      return [this.partEvent(key, part, added, false)]
+    })
+    this.changedParts.clear()
+    return events
+  }
+
+  private partEvent(key: string, part: Part, content: string, sealed: boolean): NewEvent {
+    part.revision += 1
+    const type = part.revision === 1 ? "message.part_added" : "message.part_updated"
+    const mode: MessagePart["mode"] = part.revision === 1 ? "replace" : "append"
+    return {
+      type,
+      payload: { message_id: this.messageId, part: { part_key: key, kind: part.kind, revision: part.revision, mode, content, sealed } },
+      subjects: this.subjects
+    }
+  }
+
+  private toolEvent(tool: Tool): NewEvent {
+    const ended = tool.state === "done" || tool.state === "failed" || tool.state === "aborted"
+    const type = ended ? "tool.completed" : this.startedTools.has(tool.tool_id) ? "tool.updated" : "tool.started"
+    this.startedTools.add(tool.tool_id)
+    return { type, payload: toolPayload(tool), subjects: this.subjects }
+  }
+
+  private usageEvent(usage: HarnessUsage): NewEvent {
+    if (usage.scope !== "context") {
+      this.usage = {
+        input_tokens: usage.input_tokens ?? this.usage.input_tokens,
+        output_tokens: usage.output_tokens ?? this.usage.output_tokens,
+        cached_tokens: usage.cached_tokens ?? this.usage.cached_tokens,
+        reasoning_tokens: usage.reasoning_tokens ?? this.usage.reasoning_tokens,
+        cost_usd: this.usage.cost_usd
+      }
+    }
+    if (usage.cost?.currency === "USD") this.usage = { ...this.usage, cost_usd: usage.cost.amount }
+    return {
+      type: "usage.observed",
+      payload: { usage: this.usage, context_used: usage.context_used ?? null, context_size: usage.context_size ?? null },
+      subjects: this.subjects
+    }
+  }
+}
+
+const toolPayload = (tool: Tool): ToolPayload => {
+  const input = JSON.stringify(tool.input) ?? "null"
+  const output = tool.output_text ?? null
+  const diffs = tool.diffs.map((diff) => ({
+    path: diff.path,
+    old_text: diff.old_text === null ? null : diff.old_text.slice(0, maxText),
+    new_text: diff.new_text.slice(0, maxText)
+  }))
+  return {
+    tool_id: tool.tool_id,
+    kind: tool.kind,
+    title: tool.title.slice(0, 1000),
+    input: input.length <= maxText ? tool.input : { truncated: input.slice(0, maxText) },
+    state: tool.state,
+    output_text: output === null ? null : output.slice(0, maxText),
+    diffs,
+    truncated: input.length > maxText || (output?.length ?? 0) > maxText
+      || tool.diffs.some((diff) => diff.new_text.length > maxText || (diff.old_text?.length ?? 0) > maxText)
+  }
+}

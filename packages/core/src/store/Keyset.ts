@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import type { Page, PageRequest } from "../domain/Page.js"
+import { ReinsError } from "../domain/ReinsError.js"
+
+/**
+ * Pages of a list by the key of their last item, so that a page stays the same when items are added or removed before it. The
+ * query selects `limit + 1` rows beyond the key in the order of the list; the row too many says that there is another page.
+ */
+export const defaultLimit = 50
+export const maxLimit = 200
+
+/** The number of items on a page: 1 to 200, 50 when the request does not say. */
+export const limitOf = (request: PageRequest): number =>
+  Math.min(maxLimit, Math.max(1, Math.trunc(request.limit ?? defaultLimit)))
+
+/** The key that a cursor was made from; undefined without a cursor. Fails with `invalid_cursor` for anything else. */
+export const decode = (cursor: string | undefined): Effect.Effect<string | undefined, ReinsError> => {
+  if (cursor === undefined) return Effect.succeed(undefined)
+  const text = Buffer.from(cursor, "base64url").toString("utf8")
+  return text.startsWith(format) && encode(text.slice(format.length)) === cursor
+    ? Effect.succeed(text.slice(format.length))
+    : Effect.fail(invalidCursor)
+}
+
+/** `decode` for a list that is ordered by a positive integer. */
+export const decodeOrdinal = (cursor: string | undefined): Effect.Effect<number | undefined, ReinsError> =>
+  Effect.flatMap(decode(cursor), (key) => {
+    if (key === undefined) return Effect.succeed(undefined)
+    return /^\d{1,15}$/.test(key) ? Effect.succeed(Number(key)) : Effect.fail(invalidCursor)
+  })
+
+/** For a list of ids, newest first: the rows with an id below `before`, `limit + 1` of them. */
+export const descending = (request: PageRequest): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError> =>
+  // Above every id, in every collation: no id begins with z.
+  Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: limitOf(request) }))
+
+/** For a list by ordinal: the rows with an ordinal above `after`, `limit + 1` of them. */
+export const ascending = (request: PageRequest): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError> =>
+  Effect.map(decodeOrdinal(request.cursor), (key) => ({ after: key ?? 0, limit: limitOf(request) }))
+
+/** The page of at most `limit` rows, with the cursor of the next one when the query gave back more. */
+export const page = <Row>(rows: ReadonlyArray<Row>, limit: number, keyOf: (row: Row) => string | number): Page<Row> => {
+  const items = rows.slice(0, limit)
+  const last = rows.length > limit ? items.at(-1) : undefined
+  return { items, next_cursor: last === undefined ? null : encode(String(keyOf(last))) }
+}
+
+/** The same page with its items in another form. */
+export const map = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({
+  items: page.items.map(f),
+  next_cursor: page.next_cursor
+})
+
+const format = "1:"
+
+const encode = (key: string): string => Buffer.from(`${format}${key}`, "utf8").toString("base64url")
+
+const invalidCursor = new ReinsError({
+  code: "invalid_cursor",
+  message: "This cursor is not one that a list gave out. Use a next_cursor unchanged, or leave it out to start again."
+})

@@ -1,0 +1,135 @@
+import * as fs from "node:fs/promises"
+import { Effect } from "effect"
+import { attempt, type BeneathError, inDirectory, type OpenDirectory, readLink, readUpTo, withFile } from "./Beneath.js"
+import type { BlobWriter } from "./BlobWriter.js"
+import { shownName } from "./Changes.js"
+import { utf8Name } from "./GitCommand.js"
+import type { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { isGitName } from "./WorkspacePath.js"
+
+// Reads single files of a hostile workspace into blobs. Does not decide which files belong to a snapshot.
+
+export interface TreeFile {
+  readonly mode: string
+  readonly id: string
+}
+
+/**
+ * What is at a path now: a captured file, nothing (`absent`), or something that cannot be captured (`kept`: what the base
+ * holds there stays). `note` goes to the diagnostics; `vanished` says that the path was a directory or link on the way.
+ */
+export type Captured =
+  | { readonly state: "file"; readonly file: TreeFile }
+  | { readonly state: "absent"; readonly note?: string }
+  | { readonly state: "kept"; readonly note: string }
+
+const quoted = (latin1: string): string => JSON.stringify(shownName(latin1))
+
+const noteOf = (path: string, error: BeneathError): Captured => {
+  switch (error.reason) {
+    case "missing":
+    case "link":
+    case "not_a_directory":
+      return { state: "absent" }
+    case "not_a_file":
+    case "exists":
+      return { state: "absent", note: `${quoted(path)} is not a regular file, directory or symbolic link` }
+    case "denied":
+    case "failed":
+      return { state: "kept", note: `${quoted(path)} could not be read` }
+  }
+}
+
+/** Why no snapshot can hold this name, or null. */
+export const refusedName = (latin1: string): string | null => {
+  const name = utf8Name(latin1)
+  if (name === null) return `${quoted(latin1)} has a name that is not UTF-8`
+  return name.split("/").some(isGitName) ? `${quoted(latin1)} has a name that stands for a git directory` : null
+}
+
+const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
+  state: "kept",
+  note: `${quoted(path)} is larger than ${options.maxFileBytes} bytes`
+})
+
+const captureRegular = (options: GitOptionsShape, directory: OpenDirectory, name: Buffer) =>
+  withFile(directory, name, async (handle, { mode, size }) =>
+    size > options.maxFileBytes
+      ? null
+      : { bytes: await readUpTo(handle, size, options.maxFileBytes), mode: (mode & 0o100) === 0 ? "100644" : "100755" }
+  )
+
+const captureEntry = (
+  options: GitOptionsShape,
+  writer: BlobWriter,
+  directory: OpenDirectory,
+  path: string,
+  name: Buffer
+): Effect.Effect<Captured, BeneathError | GitError> =>
+  Effect.gen(function* () {
+    const stat = yield* attempt(name, () => fs.lstat(directory.entry(name)))
+    if (stat.isDirectory()) return { state: "absent" }
+    if (stat.isSymbolicLink()) {
+      const id = yield* writer.put(yield* readLink(directory, name))
+      return { state: "file", file: { mode: "120000", id } }
+    }
+    const content = yield* captureRegular(options, directory, name)
+    if (content === null) return tooLarge(options, path)
+    return { state: "file", file: { mode: content.mode, id: yield* writer.put(content.bytes) } }
+  })
+
+const splitPath = (path: string): { readonly folder: string; readonly name: string } => {
+  const slash = path.lastIndexOf("/")
+  return slash < 0 ? { folder: "", name: path } : { folder: path.slice(0, slash), name: path.slice(slash + 1) }
+}
+
+/** The names of a latin1 path as bytes, for opening. */
+export const pathBytes = (latin1: string): ReadonlyArray<Buffer> =>
+  latin1 === "" ? [] : latin1.split("/").map((name) => Buffer.from(name, "latin1"))
+
+const captureFolder = (
+  options: GitOptionsShape,
+  workTree: string,
+  writer: BlobWriter,
+  folder: string,
+  names: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<readonly [string, Captured]>, GitError> => {
+  const pathOf = (name: string) => (folder === "" ? name : `${folder}/${name}`)
+  return inDirectory(workTree, pathBytes(folder), { create: false }, (directory) =>
+    Effect.forEach(
+      names,
+      (name) => {
+        const path = pathOf(name)
+        return captureEntry(options, writer, directory, path, Buffer.from(name, "latin1")).pipe(
+          Effect.catchTag("BeneathError", (error) => Effect.succeed(noteOf(path, error))),
+          Effect.map((captured) => [path, captured] as const)
+        )
+      },
+      { concurrency: 4 }
+    )
+  ).pipe(
+    Effect.catchTag("BeneathError", (error) =>
+      Effect.succeed(names.map((name) => [pathOf(name), noteOf(pathOf(name), error)] as const))
+    )
+  )
+}
+
+/** Reads every given path (latin1) of the work tree, one folder at a time. */
+export const capture = (
+  options: GitOptionsShape,
+  workTree: string,
+  writer: BlobWriter,
+  paths: ReadonlyArray<string>
+): Effect.Effect<ReadonlyMap<string, Captured>, GitError> => {
+  const folders = new Map<string, Array<string>>()
+  for (const path of paths) {
+    const { folder, name } = splitPath(path)
+    const names = folders.get(folder)
+    if (names === undefined) folders.set(folder, [name])
+    else names.push(name)
+  }
+  return Effect.forEach(folders, ([folder, names]) => captureFolder(options, workTree, writer, folder, names), {
+    concurrency: 2
+  }).pipe(Effect.map((groups) => new Map(groups.flat())))
+}

@@ -1,0 +1,119 @@
+import { Effect } from "effect"
+import { rawChanges } from "./Changes.js"
+import { emptyTree, git } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { requireTrusted } from "./Repository.js"
+
+export interface DiffRequest {
+  readonly gitDir: string
+  readonly base: string | null
+  readonly tree: string
+  /** One file or folder. */
+  readonly path?: string
+  /** Lines around each change. Default 3, at most 100. */
+  readonly context?: number
+}
+
+export interface Diff {
+  readonly diff: string
+  readonly truncated: boolean
+}
+
+export interface PatchRequest {
+  readonly gitDir: string
+  readonly base: string | null
+  readonly tree: string
+  /** Default 64 MiB. */
+  readonly maxBytes?: number
+}
+
+const maxFiles = 1_000
+const maxFileBytes = 512 * 1024
+const maxBytes = 1024 * 1024
+// Read from git before it is cut; a few files far above their limit must not hide the small ones behind them.
+const maxReadBytes = 16 * 1024 * 1024
+
+const diffArgs = (request: { readonly base: string | null; readonly tree: string }, flags: ReadonlyArray<string>) => [
+  "diff-tree",
+  "-r",
+  "--patch",
+  "--no-color",
+  "--no-ext-diff",
+  "--no-textconv",
+  ...flags,
+  request.base ?? emptyTree,
+  request.tree
+]
+
+// Content lines start with a space, `+`, `-` or a backslash, so these starts are unambiguous.
+const startsOf = (patch: Buffer, marker: string): ReadonlyArray<number> => {
+  const starts: Array<number> = patch.subarray(0, marker.length).toString("latin1") === marker ? [0] : []
+  for (let at = patch.indexOf(`\n${marker}`); at >= 0; at = patch.indexOf(`\n${marker}`, at + 1)) starts.push(at + 1)
+  return starts
+}
+
+const cutFile = (file: Buffer): { readonly text: Buffer; readonly cut: boolean } => {
+  if (file.length <= maxFileBytes) return { text: file, cut: false }
+  const hunks = startsOf(file, "@@ ")
+  const fitting = hunks.filter((at) => at <= maxFileBytes)
+  return { text: file.subarray(0, fitting.at(-1) ?? 0), cut: true }
+}
+
+/** Cuts a patch to its limits at the edges of files and hunks, so that what is left still reads as a patch. */
+export const limitDiff = (patch: Buffer, complete: boolean): Diff => {
+  const starts = startsOf(patch, "diff --git ")
+  const kept: Array<Buffer> = []
+  let size = 0
+  let truncated = !complete || starts.length > maxFiles
+  for (const [number, start] of starts.slice(0, maxFiles).entries()) {
+    const next = starts[number + 1]
+    // The last file of an incomplete patch may end in the middle of a line.
+    if (next === undefined && !complete) break
+    const { cut, text } = cutFile(patch.subarray(start, next ?? patch.length))
+    if (size + text.length > maxBytes) {
+      truncated = true
+      break
+    }
+    truncated ||= cut
+    size += text.length
+    kept.push(text)
+  }
+  return { diff: Buffer.concat(kept).toString("utf8"), truncated }
+}
+
+/** See `Git.diff`. */
+export const diff = Effect.fnUntraced(function* (options: GitOptionsShape, request: DiffRequest) {
+  yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
+  const context = Math.min(Math.max(Math.trunc(request.context ?? 3), 0), 100)
+  const output = yield* git({
+    args: [
+      ...diffArgs(request, ["--find-renames", `--unified=${context}`]),
+      ...(request.path === undefined || request.path === "" ? [] : ["--", request.path])
+    ],
+    gitDir: request.gitDir,
+    maxStdoutBytes: maxReadBytes,
+    timeoutMs: options.localTimeoutMs
+  })
+  return limitDiff(output.stdout, !output.truncated)
+})
+
+/** See `Git.patch`. */
+export const patch = Effect.fnUntraced(function* (options: GitOptionsShape, request: PatchRequest) {
+  yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
+  const changes = yield* rawChanges(options, request.gitDir, request.base, request.tree)
+  if (changes.length === 0) return new Uint8Array()
+  const output = yield* git({
+    args: diffArgs(request, ["--binary", "--full-index", "--no-renames"]),
+    gitDir: request.gitDir,
+    maxStdoutBytes: request.maxBytes ?? 64 * 1024 * 1024,
+    timeoutMs: options.localTimeoutMs
+  })
+  if (output.truncated) {
+    return yield* new GitError({
+      kind: "conflict",
+      message: "The change is too large for a patch: deliver it as a branch."
+    })
+  }
+  return output.stdout
+})

@@ -1,0 +1,82 @@
+import { Effect } from "effect"
+import type { TreeFile } from "./Capture.js"
+import { git } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+
+const noObject = "0".repeat(40)
+
+interface Edit {
+  readonly path: string
+  readonly line: string
+}
+
+const removals = (from: ReadonlyMap<string, TreeFile>, to: ReadonlyMap<string, TreeFile>): ReadonlyArray<Edit> =>
+  [...from.keys()].filter((path) => !to.has(path)).map((path) => ({ path, line: `0 ${noObject}\t${path}\0` }))
+
+const additions = (from: ReadonlyMap<string, TreeFile>, to: ReadonlyMap<string, TreeFile>): ReadonlyArray<Edit> =>
+  [...to]
+    .filter(([path, file]) => {
+      const old = from.get(path)
+      return old === undefined || old.id !== file.id || old.mode !== file.mode
+    })
+    .map(([path, file]) => ({ path, line: `${file.mode} ${file.id}\t${path}\0` }))
+
+const refusal = new GitError({ kind: "internal", message: "git refuses to hold one of the names." })
+
+const apply = (
+  options: GitOptionsShape,
+  gitDir: string,
+  index: string,
+  edits: ReadonlyArray<Edit>
+): Effect.Effect<void, GitError> =>
+  edits.length === 0
+    ? Effect.void
+    : Effect.flatMap(
+        git({
+          args: ["update-index", "-z", "--index-info"],
+          gitDir,
+          indexFile: index,
+          stdin: Buffer.from(edits.map((edit) => edit.line).join(""), "latin1"),
+          timeoutMs: options.localTimeoutMs
+        }),
+        // A name that git refuses is skipped with a remark and exit code 0.
+        (output) => (output.stderr.includes("Ignoring path ") ? Effect.fail(refusal) : Effect.void)
+      )
+
+// git does not say reliably which names it refuses: halving finds the few.
+const applyOrFind = (
+  options: GitOptionsShape,
+  gitDir: string,
+  index: string,
+  edits: ReadonlyArray<Edit>
+): Effect.Effect<ReadonlyArray<string>, GitError> =>
+  apply(options, gitDir, index, edits).pipe(
+    Effect.as([]),
+    Effect.catchIf(
+      (error) => error.kind !== "timeout",
+      (): Effect.Effect<ReadonlyArray<string>, GitError> => {
+        if (edits.length === 1) return Effect.succeed(edits.map((edit) => edit.path))
+        const half = Math.ceil(edits.length / 2)
+        return Effect.zipWith(
+          applyOrFind(options, gitDir, index, edits.slice(0, half)),
+          applyOrFind(options, gitDir, index, edits.slice(half)),
+          (left, right) => [...left, ...right]
+        )
+      }
+    )
+  )
+
+/** Turns an index that holds `from` into one that holds `to` (latin1 paths). Gives the paths that git refuses to hold. */
+export const editIndex = (
+  options: GitOptionsShape,
+  gitDir: string,
+  index: string,
+  from: ReadonlyMap<string, TreeFile>,
+  to: ReadonlyMap<string, TreeFile>
+): Effect.Effect<ReadonlyArray<string>, GitError> =>
+  Effect.zipRight(
+    // First, so that a file may take the place of a directory and the other way round.
+    apply(options, gitDir, index, removals(from, to)),
+    applyOrFind(options, gitDir, index, additions(from, to))
+  )

@@ -1,0 +1,121 @@
+import { Effect } from "effect"
+import { git, isObjectId, runGit } from "./GitCommand.js"
+import { classify, GitError, reasonLine } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { requireRefName } from "./RefName.js"
+import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
+import { requireTrusted } from "./Repository.js"
+
+export interface RemoteHeadRequest {
+  readonly gitDir: string
+  readonly url: string
+  readonly branch: string
+  readonly credential?: GitCredential
+}
+
+export interface PushRequest extends RemoteHeadRequest {
+  readonly commit: string
+  /** Where the branch was last seen; null expects that it does not exist. */
+  readonly expectedHead: string | null
+  readonly strategy: "fast_forward" | "force_with_lease"
+}
+
+/** `pushed` is false when the branch was at `commit` before. */
+export interface PushResult {
+  readonly head: string
+  readonly pushed: boolean
+}
+
+const lookUp = (options: GitOptionsShape, request: RemoteHeadRequest, remote: Remote) =>
+  git({
+    args: ["ls-remote", "--quiet", "--heads", "--end-of-options", remote.url, `refs/heads/${request.branch}`],
+    gitDir: request.gitDir,
+    env: remote.env,
+    secrets: remote.secrets,
+    timeoutMs: options.networkTimeoutMs
+  }).pipe(
+    Effect.map((output) => {
+      const lines = output.stdout.toString("utf8").split("\n")
+      const [head = ""] =
+        lines.map((line) => line.split("\t")).find(([, name]) => name === `refs/heads/${request.branch}`) ?? []
+      return isObjectId(head) ? head : null
+    })
+  )
+
+/** See `Git.remoteHead`. */
+export const remoteHead = Effect.fnUntraced(function* (options: GitOptionsShape, request: RemoteHeadRequest) {
+  yield* requireTrusted(request.gitDir)
+  yield* requireRefName(request.branch)
+  return yield* lookUp(options, request, yield* remoteOf(options, request.url, request.credential))
+})
+
+const remoteHeadChanged = new GitError({
+  kind: "remote_head_changed",
+  message: "The remote branch is not where it was expected: refresh, look at what is there, and decide again."
+})
+
+const rejections: ReadonlyArray<readonly [RegExp, GitError["kind"], string]> = [
+  [/stale info|cannot lock ref|remote ref updated since/i, "remote_head_changed", remoteHeadChanged.message],
+  [
+    /non-fast-forward|fetch first|needs force/i,
+    "rejected_non_fast_forward",
+    "The remote branch holds commits that this one does not contain: deliver to a new branch, or choose force_with_lease."
+  ],
+  [
+    /hook declined|protected|prohibited|not allowed to|denying|deny |checked out|restricted|permission denied/i,
+    "branch_protected",
+    "A rule of the remote declined the update: choose another branch, or change the rule there."
+  ]
+]
+
+// `! <from>:<to> TAB [rejected] (reason)` in the porcelain output; what the remote's rule said is on stderr.
+const rejection = (stdout: string, stderr: string, secrets: ReadonlyArray<string>): GitError => {
+  const line = stdout.split("\n").find((text) => text.startsWith("!\t")) ?? ""
+  const said = reasonLine(
+    stderr
+      .split("\n")
+      .filter((text) => text.startsWith("remote:"))
+      .join("\n")
+  )
+  for (const [pattern, kind, message] of rejections) {
+    if (pattern.test(line)) return new GitError({ kind, message: said === "" ? message : `${message} (${said})` })
+  }
+  return classify("push", stderr, secrets)
+}
+
+const leaseOf = (request: PushRequest): ReadonlyArray<string> =>
+  request.expectedHead === null || request.strategy === "force_with_lease"
+    ? [`--force-with-lease=refs/heads/${request.branch}:${request.expectedHead ?? ""}`]
+    : []
+
+/** See `Git.push`. */
+export const push = Effect.fnUntraced(function* (options: GitOptionsShape, request: PushRequest) {
+  const expected = request.expectedHead === null ? [] : [request.expectedHead]
+  yield* requireTrusted(request.gitDir, request.commit, ...expected)
+  yield* requireRefName(request.branch)
+  const remote = yield* remoteOf(options, request.url, request.credential)
+  const head = yield* lookUp(options, request, remote)
+  if (head === request.commit) return { head, pushed: false }
+  if (head !== request.expectedHead) return yield* remoteHeadChanged
+  const output = yield* runGit({
+    args: [
+      "push",
+      "--porcelain",
+      "--no-verify",
+      "--no-follow-tags",
+      "--no-signed",
+      ...leaseOf(request),
+      "--end-of-options",
+      remote.url,
+      `${request.commit}:refs/heads/${request.branch}`
+    ],
+    gitDir: request.gitDir,
+    env: remote.env,
+    secrets: remote.secrets,
+    timeoutMs: options.networkTimeoutMs
+  })
+  if (output.exitCode !== 0) {
+    return yield* rejection(output.stdout.toString("utf8"), output.stderr, remote.secrets)
+  }
+  return { head: request.commit, pushed: true }
+})

@@ -1,0 +1,289 @@
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs/promises"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { attempt, inDirectory } from "./Beneath.js"
+import { makeBlobWriter } from "./BlobWriter.js"
+import { type Captured, capture, pathBytes, refusedName, type TreeFile } from "./Capture.js"
+import { type FileChange, fileChanges, parseChanges, shownName } from "./Changes.js"
+import { emptyTree, git, records, runGit } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { editIndex } from "./IndexEdit.js"
+import { cachedIndex, requireTrusted } from "./Repository.js"
+
+// Owns the decision which files a snapshot holds. File content is read by `Capture`, never by git: git opens files by name,
+// and a name can be led out of the workspace between two looks at it.
+
+export interface SnapshotRequest {
+  readonly gitDir: string
+  readonly workTree: string
+  /** The commit that the workspace started from; null when it started empty. */
+  readonly base: string | null
+}
+
+export interface Snapshot {
+  readonly tree: string
+  readonly files: ReadonlyArray<FileChange>
+  readonly additions: number
+  readonly deletions: number
+  readonly fileCount: number
+  readonly diagnostics: ReadonlyArray<string>
+}
+
+interface Room {
+  readonly options: GitOptionsShape
+  readonly request: SnapshotRequest
+  /** The private copy of the cached index: the stat cache, and what the tree is written from. */
+  readonly index: string
+  /** An index of exactly the base: what is untracked, and so what `.gitignore` applies to, depends on the base alone. */
+  readonly baseIndex: string
+}
+
+type Entries = ReadonlyMap<string, TreeFile>
+
+interface Survey {
+  readonly base: Entries
+  readonly cached: Entries
+  /** Paths of the cached index whose file may differ from it. */
+  readonly dirty: ReadonlySet<string>
+  readonly untracked: ReadonlyArray<string>
+  readonly nested: ReadonlyArray<string>
+  readonly warnings: ReadonlyArray<string>
+}
+
+const gitlink = "160000"
+
+const plumbing = (room: Room, index: string, args: ReadonlyArray<string>) =>
+  git({
+    args,
+    gitDir: room.request.gitDir,
+    workTree: room.request.workTree,
+    indexFile: index,
+    timeoutMs: room.options.localTimeoutMs
+  })
+
+const parseEntries = (output: Buffer, id: number): Entries => {
+  const entries = new Map<string, TreeFile>()
+  for (const record of records(output)) {
+    const tab = record.indexOf("\t")
+    const fields = record.slice(0, tab).split(" ")
+    entries.set(record.slice(tab + 1), { mode: fields[0] ?? "", id: fields[id] ?? "" })
+  }
+  return entries
+}
+
+const directoryWarnings = (stderr: string): ReadonlyArray<string> =>
+  [...stderr.matchAll(/could not open directory '([^\n]*)':/g)].map(
+    ([, path]) => `${JSON.stringify(path ?? "")} could not be opened`
+  )
+
+const listUntracked = (room: Room) =>
+  Effect.gen(function* () {
+    yield* plumbing(room, room.baseIndex, [
+      "read-tree",
+      ...(room.request.base === null ? ["--empty"] : ["-m", room.request.base])
+    ])
+    const output = yield* plumbing(room, room.baseIndex, ["ls-files", "-z", "--others", "--exclude-standard"])
+    const names = records(output.stdout)
+    return {
+      untracked: names.filter((name) => !name.endsWith("/")),
+      nested: names.filter((name) => name.endsWith("/")),
+      warnings: directoryWarnings(output.stderr)
+    }
+  })
+
+const survey = (room: Room): Effect.Effect<Survey, GitError> =>
+  Effect.gen(function* () {
+    const { base } = room.request
+    const [others, dirty, cached, tracked] = yield* Effect.all(
+      [
+        listUntracked(room),
+        plumbing(room, room.index, ["diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=all"]),
+        plumbing(room, room.index, ["ls-files", "-z", "--stage"]),
+        plumbing(room, room.index, ["ls-tree", "-r", "-z", "--full-tree", base ?? emptyTree])
+      ],
+      { concurrency: 4 }
+    )
+    return {
+      ...others,
+      base: parseEntries(tracked.stdout, 2),
+      cached: parseEntries(cached.stdout, 1),
+      dirty: new Set(parseChanges(dirty.stdout).raw.map((change) => change.path))
+    }
+  })
+
+const isUnchanged = (found: Survey, path: string): boolean => found.cached.has(path) && !found.dirty.has(path)
+
+interface Plan {
+  /** Taken over without a look at the file: the cached index vouches for them. */
+  readonly known: Map<string, TreeFile>
+  readonly toRead: ReadonlyArray<string>
+  readonly diagnostics: Array<string>
+}
+
+const planFor = (options: GitOptionsShape, found: Survey): Plan => {
+  const known = new Map<string, TreeFile>()
+  const toRead: Array<string> = []
+  const diagnostics = [
+    ...found.warnings,
+    ...found.nested.map(
+      (path) => `${JSON.stringify(shownName(path))} is a nested git repository: its files are not part of the snapshot`
+    )
+  ]
+  const consider = (path: string, base: TreeFile | undefined) => {
+    const cached = isUnchanged(found, path) ? found.cached.get(path) : undefined
+    if (base?.mode === gitlink) known.set(path, base)
+    else if (cached !== undefined && cached.mode !== gitlink) known.set(path, cached)
+    else {
+      const refused = refusedName(path)
+      if (refused === null) toRead.push(path)
+      else {
+        diagnostics.push(refused)
+        if (base !== undefined) known.set(path, base)
+      }
+    }
+  }
+  for (const [path, entry] of found.base) consider(path, entry)
+  for (const path of found.untracked) consider(path, undefined)
+  const left = toRead.length - options.maxChangedFiles
+  if (left > 0) {
+    diagnostics.push(`${left} changed files were left out: one snapshot reads at most ${options.maxChangedFiles}`)
+    for (const path of toRead.splice(options.maxChangedFiles)) {
+      const base = found.base.get(path)
+      if (base !== undefined) known.set(path, base)
+    }
+  }
+  return { known, toRead, diagnostics }
+}
+
+const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Captured>): Entries => {
+  const wanted = new Map(plan.known)
+  for (const [path, result] of captured) {
+    const base = found.base.get(path)
+    if (result.state === "file") wanted.set(path, result.file)
+    else {
+      if (result.note !== undefined) plan.diagnostics.push(result.note)
+      if (result.state === "kept" && base !== undefined) wanted.set(path, base)
+    }
+  }
+  return wanted
+}
+
+// A submodule's folder is empty unless somebody put files there; those are in no snapshot, which must be said.
+const submoduleNotes = (room: Room, found: Survey) =>
+  Effect.forEach(
+    [...found.base].filter(([, entry]) => entry.mode === gitlink).slice(0, 1_000),
+    ([path]) =>
+      inDirectory(room.request.workTree, pathBytes(path), { create: false }, (directory) =>
+        attempt(path, () => fs.readdir(directory.entry(".")))
+      ).pipe(
+        Effect.map((names) => names.length === 0),
+        Effect.catchTag("BeneathError", (error) => Effect.succeed(error.reason === "missing")),
+        Effect.map((empty) =>
+          empty ? [] : [`${JSON.stringify(shownName(path))} is a submodule: what is in it is not part of the snapshot`]
+        )
+      ),
+    { concurrency: 8 }
+  ).pipe(Effect.map((notes) => notes.flat()))
+
+const publishIndex = (room: Room) =>
+  Effect.gen(function* () {
+    // Exit code 1 only says that some file has changed since; that file is read again next time.
+    yield* runGit({
+      args: ["update-index", "-q", "--ignore-submodules", "--refresh"],
+      gitDir: room.request.gitDir,
+      workTree: room.request.workTree,
+      indexFile: room.index,
+      timeoutMs: room.options.localTimeoutMs
+    })
+    yield* Effect.tryPromise({
+      try: () => fs.rename(room.index, cachedIndex(room.request.gitDir)),
+      catch: () => new GitError({ kind: "internal", message: "The index could not be kept: check the data directory." })
+    })
+  })
+
+const writeTree = (room: Room) =>
+  Effect.gen(function* () {
+    const found = yield* survey(room)
+    const plan = planFor(room.options, found)
+    const known = new Set([...found.base.values(), ...found.cached.values()].map((entry) => entry.id))
+    const writer = yield* makeBlobWriter(room.options, room.request.gitDir, known)
+    const captured = yield* capture(room.options, room.request.workTree, writer, plan.toRead)
+    yield* writer.flush
+    const wanted = settle(plan, found, captured)
+    const refused = yield* editIndex(room.options, room.request.gitDir, room.index, found.cached, wanted)
+    const written = yield* plumbing(room, room.index, ["write-tree"])
+    const submodules = yield* submoduleNotes(room, found)
+    const diagnostics = [
+      ...plan.diagnostics,
+      ...refused.map((path) => `${JSON.stringify(shownName(path))} has a name that git refuses`),
+      ...submodules
+    ]
+    return { tree: written.stdout.toString("utf8").trim(), diagnostics: diagnostics.sort() }
+  })
+
+// The cached index is shared by a hard link: git replaces an index file and never writes into it, and the file times stay.
+const seed = async (request: SnapshotRequest, names: ReadonlyArray<string>): Promise<void> => {
+  for (const name of names) {
+    await fs.link(cachedIndex(request.gitDir), name).catch((cause: unknown) => {
+      if (!(cause instanceof Error && "code" in cause && cause.code === "ENOENT")) throw cause
+    })
+  }
+}
+
+const inRoom = <A>(
+  options: GitOptionsShape,
+  request: SnapshotRequest,
+  cached: boolean,
+  use: (room: Room) => Effect.Effect<A, GitError>
+): Effect.Effect<A, GitError> =>
+  Effect.acquireUseRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const folder = join(request.gitDir, "reins-tmp", randomBytes(9).toString("hex"))
+        await fs.mkdir(folder, { recursive: true, mode: 0o700 })
+        const room = { options, request, folder, index: join(folder, "index"), baseIndex: join(folder, "base") }
+        if (cached) await seed(request, [room.index, room.baseIndex])
+        return room
+      },
+      catch: () =>
+        new GitError({ kind: "internal", message: "The git directory could not be written: check the data directory." })
+    }),
+    use,
+    (room) => Effect.promise(() => fs.rm(room.folder, { recursive: true, force: true }))
+  )
+
+const requireWorkTree = (workTree: string): Effect.Effect<void, GitError> =>
+  Effect.tryPromise({
+    try: async () => {
+      if (!(await fs.stat(workTree)).isDirectory()) throw new Error("not a directory")
+    },
+    catch: () =>
+      new GitError({ kind: "not_found", message: "The workspace folder is not there: restore the workspace first." })
+  })
+
+/** See `Git.snapshot`. */
+export const snapshot = Effect.fnUntraced(function* (options: GitOptionsShape, request: SnapshotRequest) {
+  yield* requireTrusted(request.gitDir, ...(request.base === null ? [] : [request.base]))
+  yield* requireWorkTree(request.workTree)
+  const attemptWith = (cached: boolean) =>
+    inRoom(options, request, cached, (room) => Effect.zipLeft(writeTree(room), publishIndex(room)))
+  // A cached index that is damaged, or names objects that were pruned, is no reason to fail: without it, all is read anew.
+  const { diagnostics, tree } = yield* attemptWith(true).pipe(
+    Effect.catchIf(
+      (error) => error.kind === "internal",
+      () => attemptWith(false)
+    )
+  )
+  const files = yield* fileChanges(options, request.gitDir, request.base, tree)
+  const result: Snapshot = {
+    tree,
+    files,
+    additions: files.reduce((sum, file) => sum + file.additions, 0),
+    deletions: files.reduce((sum, file) => sum + file.deletions, 0),
+    fileCount: files.length,
+    diagnostics
+  }
+  return result
+})

@@ -1,0 +1,124 @@
+import { createHash, type Hash } from "node:crypto"
+import { Effect } from "effect"
+import { rawChanges, shownName } from "./Changes.js"
+import { git } from "./GitCommand.js"
+import type { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { requireTrusted } from "./Repository.js"
+
+/** One path of a sealed change. A deleted path has mode `000000` and no digest; a submodule's is its commit id. */
+export interface SubjectEntry {
+  readonly path: string
+  readonly mode: string
+  readonly digest: string | null
+}
+
+/** What a changeset seals: the base commit, and every changed path with the SHA-256 of its new content. */
+export interface SubjectManifest {
+  readonly base: string | null
+  readonly entries: ReadonlyArray<SubjectEntry>
+}
+
+export interface Subject extends SubjectManifest {
+  readonly digest: string
+}
+
+export interface SubjectRequest {
+  readonly gitDir: string
+  readonly base: string | null
+  readonly tree: string
+}
+
+/**
+ * The digest `sha256:<hex>` of a manifest. Its canonical form is UTF-8: the line `reins.subject.v1`, the base commit or `-`,
+ * then one JSON array `[path, mode, digest]` a line, in byte order of the path. The order of `entries` has no influence.
+ */
+export const subjectDigest = (manifest: SubjectManifest): string => {
+  const lines = manifest.entries
+    .map((entry) => ({ key: Buffer.from(entry.path), line: JSON.stringify([entry.path, entry.mode, entry.digest]) }))
+    .sort((left, right) => Buffer.compare(left.key, right.key))
+    .map((entry) => `${entry.line}\n`)
+  const text = `reins.subject.v1\n${manifest.base ?? "-"}\n${lines.join("")}`
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`
+}
+
+/** Takes the output of `cat-file --batch` piece by piece and hashes each object's content, whatever its size. */
+const batchHasher = () => {
+  const digests = new Map<string, string>()
+  let header = ""
+  let current: { readonly id: string; readonly hash: Hash; left: number } | null = null
+  let newline = false
+  const take = (chunk: Buffer) => {
+    let at = 0
+    while (at < chunk.length) {
+      if (newline) {
+        newline = false
+        at += 1
+      } else if (current === null) {
+        const end = chunk.indexOf(10, at)
+        header += chunk.toString("latin1", at, end < 0 ? chunk.length : end)
+        at = end < 0 ? chunk.length : end + 1
+        if (end >= 0) {
+          const [id = "", , size = "0"] = header.split(" ")
+          header = ""
+          current = { id, hash: createHash("sha256"), left: Number.parseInt(size, 10) }
+        }
+      } else {
+        const end = Math.min(chunk.length, at + current.left)
+        current.hash.update(chunk.subarray(at, end))
+        current.left -= end - at
+        at = end
+      }
+      if (current !== null && current.left === 0) {
+        digests.set(current.id, `sha256:${current.hash.digest("hex")}`)
+        current = null
+        newline = true
+      }
+    }
+  }
+  return { digests, take }
+}
+
+/** The SHA-256 of the content of each blob. */
+const blobDigests = (
+  options: GitOptionsShape,
+  gitDir: string,
+  ids: ReadonlyArray<string>
+): Effect.Effect<ReadonlyMap<string, string>, GitError> => {
+  if (ids.length === 0) return Effect.succeed(new Map())
+  const hasher = batchHasher()
+  return git({
+    args: ["cat-file", "--batch", "--buffer"],
+    gitDir,
+    stdin: Buffer.from(ids.map((id) => `${id}\n`).join("")),
+    maxStdoutBytes: Number.POSITIVE_INFINITY,
+    onStdout: hasher.take,
+    timeoutMs: options.localTimeoutMs
+  }).pipe(Effect.as(hasher.digests))
+}
+
+const absentMode = "000000"
+const gitlink = "160000"
+
+/** See `Git.subject`. */
+export const subjectOf = Effect.fnUntraced(function* (options: GitOptionsShape, request: SubjectRequest) {
+  yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
+  const changes = yield* rawChanges(options, request.gitDir, request.base, request.tree)
+  const files = changes.filter((change) => change.newMode !== absentMode && change.newMode !== gitlink)
+  const digests = yield* blobDigests(options, request.gitDir, [...new Set(files.map((change) => change.newId))])
+  const entries = changes.map(
+    (change): SubjectEntry => ({
+      path: shownName(change.path),
+      mode: change.newMode,
+      digest:
+        change.newMode === absentMode
+          ? null
+          : change.newMode === gitlink
+            ? `commit:${change.newId}`
+            : (digests.get(change.newId) ?? null)
+    })
+  )
+  const manifest = { base: request.base, entries }
+  const subject: Subject = { ...manifest, digest: subjectDigest(manifest) }
+  return subject
+})

@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { shownName } from "./Changes.js"
+import { git, records } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { requireTrusted } from "./Repository.js"
+
+export interface TreeRequest {
+  readonly gitDir: string
+  readonly tree: string
+}
+
+/** One file of a tree. `mode` is git's; `size` is in bytes, 0 for a submodule. */
+export interface TreeEntry {
+  readonly path: string
+  readonly mode: string
+  readonly size: number
+}
+
+export interface BlobRequest extends TreeRequest {
+  readonly path: string
+  readonly maxBytes: number
+}
+
+export interface Blob {
+  readonly bytes: Uint8Array
+  readonly size: number
+  readonly digest: string
+  readonly truncated: boolean
+  readonly mode: string
+}
+
+const maxEntries = 100_000
+
+interface Listed {
+  readonly mode: string
+  readonly type: string
+  readonly id: string
+  readonly size: number
+  readonly path: string
+}
+
+const parseListed = (record: string): Listed => {
+  const tab = record.indexOf("\t")
+  const [mode = "", type = "", id = "", size = ""] = record.slice(0, tab).split(/ +/)
+  return { mode, type, id, size: Number.parseInt(size, 10) || 0, path: record.slice(tab + 1) }
+}
+
+const lsTree = (options: GitOptionsShape, request: TreeRequest, args: ReadonlyArray<string>) =>
+  git({
+    args: ["ls-tree", "-z", "--long", "--full-tree", ...args],
+    gitDir: request.gitDir,
+    timeoutMs: options.localTimeoutMs
+  }).pipe(Effect.map((output) => records(output.stdout).map(parseListed)))
+
+/** See `Git.listTree`. */
+export const listTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {
+  yield* requireTrusted(request.gitDir, request.tree)
+  const listed = yield* lsTree(options, request, ["-r", request.tree])
+  const items = listed
+    .slice(0, maxEntries)
+    .map((entry): TreeEntry => ({ path: shownName(entry.path), mode: entry.mode, size: entry.size }))
+  return { items, truncated: listed.length > maxEntries }
+})
+
+const readObject = (options: GitOptionsShape, request: BlobRequest, id: string) => {
+  const hash = createHash("sha256")
+  const pieces: Array<Buffer> = []
+  let size = 0
+  const take = (chunk: Buffer) => {
+    hash.update(chunk)
+    if (size < request.maxBytes) pieces.push(chunk.subarray(0, request.maxBytes - size))
+    size += chunk.length
+  }
+  return git({
+    args: ["cat-file", "blob", id],
+    gitDir: request.gitDir,
+    maxStdoutBytes: Number.POSITIVE_INFINITY,
+    onStdout: take,
+    timeoutMs: options.localTimeoutMs
+  }).pipe(
+    Effect.map(() => ({
+      bytes: Buffer.concat(pieces),
+      size,
+      digest: `sha256:${hash.digest("hex")}`,
+      truncated: size > request.maxBytes
+    }))
+  )
+}
+
+/** See `Git.readBlob`. */
+export const readBlob = Effect.fnUntraced(function* (options: GitOptionsShape, request: BlobRequest) {
+  yield* requireTrusted(request.gitDir, request.tree)
+  const wanted = Buffer.from(request.path).toString("latin1")
+  const plain = request.path !== "" && !request.path.includes("\0")
+  const listed = plain ? yield* lsTree(options, request, [request.tree, "--", request.path]) : []
+  const entry = listed.find((found) => found.path === wanted && found.type === "blob")
+  if (entry === undefined) {
+    return yield* new GitError({
+      kind: "not_found",
+      message: "The tree has no file of that path: list the files for the paths that it has."
+    })
+  }
+  const content = yield* readObject(options, request, entry.id)
+  const blob: Blob = { ...content, mode: entry.mode }
+  return blob
+})

@@ -1,0 +1,157 @@
+import { createHash } from "node:crypto"
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
+import http from "node:http"
+import { tmpdir } from "node:os"
+import * as path from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Manifests } from "@reins/core/catalog/Manifests"
+import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
+import { ConfigProvider, Effect, Layer, Option } from "effect"
+import { create } from "tar"
+import alpha from "../../../../manifests/alpha.json" with { type: "json" }
+import gamma from "../../../../manifests/gamma.json" with { type: "json" }
+
+interface Tarball {
+  readonly name: string
+  readonly bytes: Buffer
+  readonly integrity: string
+}
+
+const makeTarball = async (root: string, name: string): Promise<Tarball> => {
+  const directory = path.join(root, name, "package")
+  await mkdir(path.join(directory, "bin"), { recursive: true })
+  await writeFile(path.join(directory, "package.json"), JSON.stringify({ name, version: "1.0.0" }))
+  await writeFile(path.join(directory, "bin/run"), `#!/bin/sh\necho ${name}\n`)
+  const file = path.join(root, `${path.basename(name)}.tgz`)
+  await create({ gzip: true, file, cwd: path.join(root, name) }, ["package"])
+  const bytes = await readFile(file)
+  return { name, bytes, integrity: `sha512-${createHash("sha512").update(bytes).digest("base64")}` }
+}
+
+/** A registry of two packages; `broken` names the ones that it does not have, `altered` those that differ from what was pinned. */
+const registry = Effect.gen(function* () {
+  const root = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(path.join(tmpdir(), "reins-install-"))),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+  )
+  const tarballs = yield* Effect.promise(() =>
+    Promise.all(["agent", "@scope/dependency"].map((name) => makeTarball(root, name)))
+  )
+  const requests: Array<string> = []
+  const broken = new Set<string>()
+  const altered = new Set<string>()
+  const server = yield* Effect.acquireRelease(
+    Effect.async<http.Server>((resume) => {
+      const listening = http.createServer((request, response) => {
+        requests.push(request.url ?? "")
+        const found = tarballs.find(({ name }) => request.url === `/${name}/-/${path.basename(name)}-1.0.0.tgz`)
+        if (found === undefined || broken.has(found.name)) return void response.writeHead(503).end()
+        response.end(altered.has(found.name) ? Buffer.concat([found.bytes, Buffer.from("x")]) : found.bytes)
+      })
+      listening.listen(0, "127.0.0.1", () => resume(Effect.succeed(listening)))
+    }),
+    (listening) => Effect.promise(() => new Promise((resolve) => listening.close(resolve)))
+  )
+  const address = server.address()
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`
+  const packages = tarballs.map(({ integrity, name }) => ({ name, version: "1.0.0", integrity }))
+  return { altered, broken, cacheDir: path.join(root, "cache"), packages, requests, url }
+})
+
+const manifestOf = (
+  packages: ReadonlyArray<object>,
+  platform: object = { os: process.platform, cpu: process.arch }
+) => ({
+  ...alpha,
+  runtime: {
+    ...alpha.runtime,
+    install: {
+      packages,
+      platforms: [{ id: "here", packages: [], executable: "node_modules/agent/bin/run", ...platform }]
+    }
+  }
+})
+
+const installer = (cacheDir: string, url: string, manifest: object) =>
+  HarnessInstall.pipe(
+    Effect.provide(
+      HarnessInstall.layer(cacheDir).pipe(
+        Layer.provide(Manifests.layerOf([manifest, gamma])),
+        Layer.provide(Layer.setConfigProvider(ConfigProvider.fromMap(new Map([["REINS_NPM_REGISTRY", url]]))))
+      )
+    )
+  )
+
+it.scopedLive("install brings the pinned packages, and find knows where they are", () =>
+  Effect.gen(function* () {
+    const { cacheDir, packages, requests, url } = yield* registry
+    const service = yield* installer(cacheDir, url, manifestOf(packages))
+    assert.isTrue(Option.isNone(yield* service.find("alpha")))
+    assert.deepStrictEqual(requests, [])
+
+    const progress: Array<InstallProgress> = []
+    const installed = yield* service.install("alpha", (each) => progress.push(each))
+    assert.deepStrictEqual(yield* service.find("alpha"), Option.some(installed))
+    assert.isTrue(existsSync(path.join(installed.directory, "node_modules/@scope/dependency/package.json")))
+    assert.isTrue(((yield* Effect.promise(() => stat(installed.executable))).mode & 0o111) !== 0)
+    assert.deepInclude(progress.at(-1), { package: "@scope/dependency@1.0.0", packages_done: 1, packages_total: 2 })
+
+    yield* service.install("alpha")
+    assert.strictEqual(requests.length, 2)
+    yield* Effect.promise(() => rm(installed.executable))
+    assert.isTrue(Option.isNone(yield* service.find("alpha")))
+  })
+)
+
+it.scopedLive("a package that is not what was pinned is thrown away", () =>
+  Effect.gen(function* () {
+    const { altered, cacheDir, packages, url } = yield* registry
+    const service = yield* installer(cacheDir, url, manifestOf(packages))
+    altered.add("@scope/dependency")
+    const error = yield* Effect.flip(service.install("alpha"))
+    assert.deepInclude({ ...error }, { _tag: "HarnessInstallError", kind: "integrity" })
+    assert.isTrue(Option.isNone(yield* service.find("alpha")))
+  })
+)
+
+it.scopedLive("a failed install says so, and the next one goes on where it stopped", () =>
+  Effect.gen(function* () {
+    const { broken, cacheDir, packages, requests, url } = yield* registry
+    const service = yield* installer(cacheDir, url, manifestOf(packages))
+    broken.add("@scope/dependency")
+    const error = yield* Effect.flip(service.install("alpha"))
+    assert.deepInclude({ ...error }, { kind: "network" })
+    broken.clear()
+    requests.length = 0
+    yield* service.install("alpha")
+    assert.deepStrictEqual(requests, ["/@scope/dependency/-/dependency-1.0.0.tgz"])
+  })
+)
+
+it.scopedLive("several installs at once download once", () =>
+  Effect.gen(function* () {
+    const { cacheDir, packages, requests, url } = yield* registry
+    const services = yield* Effect.all([1, 2, 3].map(() => installer(cacheDir, url, manifestOf(packages))))
+    yield* Effect.forEach(services, (service) => service.install("alpha"), { concurrency: "unbounded" })
+    assert.strictEqual(requests.length, 2)
+  })
+)
+
+it.scopedLive("what cannot be installed here is refused with the reason", () =>
+  Effect.gen(function* () {
+    const { cacheDir, packages, url } = yield* registry
+    const elsewhere = yield* installer(cacheDir, url, manifestOf(packages, { os: "win32", cpu: "arm64" }))
+    assert.strictEqual((yield* Effect.flip(elsewhere.install("alpha")))._tag, "HarnessInstallError")
+    assert.isTrue(Option.isNone(yield* elsewhere.find("alpha")))
+    assert.deepInclude({ ...(yield* Effect.flip(elsewhere.install("gamma"))) }, { kind: "disabled" })
+    assert.deepInclude(
+      { ...(yield* Effect.flip(elsewhere.install("omega"))) },
+      { _tag: "HarnessNotFound", providerId: "omega" }
+    )
+
+    yield* Effect.promise(() => writeFile(`${path.dirname(cacheDir)}/file`, ""))
+    const unwritable = yield* installer(path.join(path.dirname(cacheDir), "file"), url, manifestOf(packages))
+    assert.deepInclude({ ...(yield* Effect.flip(unwritable.install("alpha"))) }, { kind: "disk" })
+  })
+)

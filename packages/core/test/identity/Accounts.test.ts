@@ -1,0 +1,335 @@
+import { assert, it } from "@effect/vitest"
+import { AccountId, newId } from "@reins/core/domain/Ids"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { MailRefused } from "@reins/core/identity/Mailer"
+import { Database } from "@reins/core/store/Database"
+import { Idempotency } from "@reins/core/store/Idempotency"
+import { Effect, Redacted, TestClock } from "effect"
+import { databases } from "../store/Databases.js"
+import {
+  countRows,
+  everythingStored,
+  goodPassword,
+  identity,
+  Mailbox,
+  newAccount,
+  newEmail,
+  passTimeUntil,
+  publicUrl,
+  tokenIn
+} from "./Identity.js"
+
+for (const { name, layer } of databases) {
+  it.layer(identity(layer))(`Accounts on ${name}`, (it) => {
+    it.effect("a registered account is unverified until the mailed token makes it active with its own workspace", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const email = newEmail()
+        const answer = yield* accounts.register({ email, password: goodPassword, display_name: "Ada" })
+        assert.deepStrictEqual(answer, { status: "accepted" })
+        const before = yield* accounts.get(email)
+        assert.strictEqual(before.state, "unverified")
+        assert.strictEqual(yield* countRows("workspace_members", "account_id", before.id), 0)
+
+        const mail = yield* mailbox.take(email)
+        assert.strictEqual(mail.to, email)
+        assert.include(mail.text, "Hello Ada,")
+        assert.include(mail.text, `${publicUrl}/verify#${tokenIn(mail)}`)
+        assert.include(mail.text, `curl -X POST ${publicUrl}/api/auth/email-verifications`)
+
+        assert.deepStrictEqual(yield* accounts.verifyEmail({ token: tokenIn(mail) }), { status: "verified" })
+        const account = yield* accounts.get(email)
+        assert.strictEqual(account.state, "active")
+        const me = yield* accounts.me({
+          accountId: account.id,
+          scopes: ["admin"],
+          workspaceId: null,
+          via: { kind: "embedded" }
+        })
+        assert.deepStrictEqual(
+          me.workspaces.map(({ name, role }) => ({ name, role })),
+          [{ name: "Personal", role: "owner" }]
+        )
+        assert.deepStrictEqual(me.account, account)
+        assert.deepStrictEqual(me.auth, { via: "embedded", scopes: ["admin"] })
+        assert.isUndefined(me.csrf_token)
+      })
+    )
+
+    it.effect("a token works once, and the other tokens of the account with it", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const email = newEmail()
+        yield* accounts.register({ email, password: goodPassword })
+        const first = tokenIn(yield* mailbox.take(email))
+        yield* accounts.verifyEmail({ email })
+        const second = tokenIn(yield* mailbox.take(email))
+        assert.notStrictEqual(first, second)
+        yield* accounts.verifyEmail({ token: first })
+        for (const token of [first, second]) {
+          const error = yield* Effect.flip(accounts.verifyEmail({ token }))
+          assert.strictEqual(error.code, "token_expired")
+          assert.strictEqual(error.status, 410)
+        }
+        assert.strictEqual(yield* countRows("workspace_members", "account_id", (yield* accounts.get(email)).id), 1)
+      })
+    )
+
+    it.effect("of many who use one token at the same time, one succeeds", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const email = newEmail()
+        yield* accounts.register({ email, password: goodPassword })
+        const token = tokenIn(yield* mailbox.take(email))
+        const results = yield* Effect.all(
+          Array.from({ length: 8 }, () => Effect.either(accounts.verifyEmail({ token }))),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(results.filter((result) => result._tag === "Right").length, 1)
+        assert.strictEqual(yield* countRows("workspace_members", "account_id", (yield* accounts.get(email)).id), 1)
+      })
+    )
+
+    it.effect("a token is good for 24 hours; unknown and expired tokens get the same answer", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const email = newEmail()
+        yield* accounts.register({ email, password: goodPassword })
+        const token = tokenIn(yield* mailbox.take(email))
+        yield* TestClock.adjust("24 hours")
+        const expired = yield* Effect.flip(accounts.verifyEmail({ token }))
+        const unknown = yield* Effect.flip(accounts.verifyEmail({ token: "x".repeat(43) }))
+        assert.strictEqual(expired.code, "token_expired")
+        assert.strictEqual(expired.message, unknown.message)
+
+        yield* accounts.verifyEmail({ email })
+        const next = tokenIn(yield* mailbox.take(email))
+        yield* TestClock.adjust("23 hours")
+        assert.deepStrictEqual(yield* accounts.verifyEmail({ token: next }), { status: "verified" })
+      })
+    )
+
+    it.effect("registering a taken address answers the same, changes nothing and tells its owner", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const logins = yield* LoginSessions
+        const account = yield* newAccount
+        const answer = yield* accounts.register({
+          email: account.email.toUpperCase(),
+          password: "another good password",
+          display_name: "Mallory"
+        })
+        const fresh = yield* accounts.register({ email: newEmail(), password: "another good password" })
+        assert.strictEqual(JSON.stringify(answer), JSON.stringify(fresh))
+        const mail = yield* mailbox.take(account.email)
+        assert.strictEqual(mail.subject, "You already have an account")
+        assert.notMatch(mail.text, /#[\w-]{43}/)
+        assert.notInclude(mail.text, "Mallory")
+        assert.deepStrictEqual(yield* accounts.get(account.id), account)
+        yield* logins.login({ email: account.email, password: goodPassword }, { clientAddress: "127.0.0.1" })
+      })
+    )
+
+    it.effect("registering an unverified address again replaces its password, and links of before stop working", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const logins = yield* LoginSessions
+        const email = newEmail()
+        yield* accounts.register({ email, password: "the password of a stranger" })
+        const stranger = tokenIn(yield* mailbox.take(email))
+        yield* accounts.register({ email, password: goodPassword, display_name: "Owner" })
+        const owner = tokenIn(yield* mailbox.take(email))
+        const error = yield* Effect.flip(accounts.verifyEmail({ token: stranger }))
+        assert.strictEqual(error.code, "token_expired")
+        yield* accounts.verifyEmail({ token: owner })
+        assert.strictEqual((yield* accounts.get(email)).display_name, "Owner")
+        yield* logins.login({ email, password: goodPassword }, { clientAddress: "127.0.0.1" })
+        const refused = yield* Effect.flip(
+          logins.login({ email, password: "the password of a stranger" }, { clientAddress: "127.0.0.1" })
+        )
+        assert.strictEqual(refused.code, "invalid_credentials")
+      })
+    )
+
+    it.effect("one account comes of many registrations of one address at the same time", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const email = newEmail()
+        const answers = yield* Effect.all(
+          Array.from({ length: 6 }, () => accounts.register({ email, password: goodPassword })),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1)
+        assert.strictEqual(yield* countRows("accounts", "email", email), 1)
+      })
+    )
+
+    it.effect("asking for a link is answered the same for unknown, unverified and verified addresses", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const unverified = newEmail()
+        yield* accounts.register({ email: unverified, password: goodPassword })
+        yield* mailbox.take(unverified)
+        const verified = (yield* newAccount).email
+        const unknown = newEmail()
+        const answers = yield* Effect.forEach([unknown, unverified, verified], (email) => accounts.verifyEmail({ email }))
+        assert.deepStrictEqual(new Set(answers.map((answer) => JSON.stringify(answer))), new Set(['{"status":"accepted"}']))
+        yield* mailbox.take(unverified)
+        assert.strictEqual(yield* countRows("jobs", "subject_id", (yield* accounts.get(verified)).id), 0)
+      })
+    )
+
+    it.effect("at most 3 mails go to an address in an hour, and the answer does not say so", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const email = newEmail()
+        yield* accounts.register({ email, password: goodPassword })
+        for (let time = 0; time < 5; time++) {
+          assert.deepStrictEqual(yield* accounts.verifyEmail({ email }), { status: "accepted" })
+        }
+        const { id } = yield* accounts.get(email)
+        assert.strictEqual(yield* countRows("jobs", "subject_id", id), 3)
+        yield* TestClock.adjust("1 hour")
+        yield* accounts.verifyEmail({ email })
+        assert.strictEqual(yield* countRows("jobs", "subject_id", id), 4)
+      })
+    )
+
+    it.effect("a mail that could not be sent is sent again with a new token", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const email = newEmail()
+        yield* mailbox.refuseNext(email, new MailRefused({ code: "smtp_451", retryable: true }))
+        yield* accounts.register({ email, password: goodPassword })
+        const mail = yield* passTimeUntil(mailbox.take(email))
+        const { id } = yield* accounts.get(email)
+        assert.strictEqual(yield* countRows("one_time_tokens", "account_id", id), 2)
+        assert.deepStrictEqual(yield* accounts.verifyEmail({ token: tokenIn(mail) }), { status: "verified" })
+      })
+    )
+
+    it.effect("passwords that are guessed first or do not fit are refused, whoever asks, and not repeated", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const email = newEmail()
+        for (const password of ["Password123!", email, "short", "ü".repeat(600)]) {
+          const error = yield* Effect.flip(accounts.register({ email, password }))
+          assert.strictEqual(error._tag, "RequestInvalid")
+          if (error._tag === "RequestInvalid") assert.deepStrictEqual(error.loc, ["body", "password"])
+          assert.notInclude(JSON.stringify(error), password)
+          const byOperator = yield* Effect.flip(accounts.createVerified({ email, password: Redacted.make(password) }))
+          assert.strictEqual(byOperator._tag, "RequestInvalid")
+        }
+        const error = yield* Effect.flip(accounts.register({ email: "no address", password: goodPassword }))
+        assert.strictEqual(error._tag, "RequestInvalid")
+        assert.strictEqual((yield* Effect.flip(accounts.get(email))).code, "not_found")
+      })
+    )
+
+    it.effect("a taken address fails with already_exists when the operator makes an account", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const account = yield* newAccount
+        const error = yield* Effect.flip(
+          accounts.createVerified({ email: ` ${account.email.toUpperCase()}`, password: Redacted.make(goodPassword) })
+        )
+        assert.strictEqual(error._tag === "ReinsError" && error.code, "already_exists")
+      })
+    )
+
+    it.effect("a disabled account stays disabled, and its links no longer verify it", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const email = newEmail()
+        yield* accounts.register({ email, password: goodPassword })
+        const token = tokenIn(yield* mailbox.take(email))
+        const { id } = yield* accounts.get(email)
+        assert.strictEqual((yield* accounts.disable(id)).state, "disabled")
+        assert.strictEqual((yield* Effect.flip(accounts.verifyEmail({ token }))).code, "token_expired")
+        assert.strictEqual((yield* Effect.flip(accounts.disable(id))).code, "invalid_transition")
+        const nobody = yield* newId(AccountId)
+        assert.strictEqual((yield* Effect.flip(accounts.disable(nobody))).code, "not_found")
+      })
+    )
+
+    it.effect("the list of accounts goes from the newest to the oldest, in pages", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const made = yield* Effect.forEach([1, 2, 3], () => newAccount)
+        const first = yield* accounts.list({ limit: 2 })
+        const second = yield* accounts.list({ limit: 1, cursor: first.next_cursor ?? "" })
+        assert.deepStrictEqual([...first.items, ...second.items], made.reverse())
+      })
+    )
+
+    it.effect("a registration that is sent again with its key is answered from its record", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const idempotency = yield* Idempotency
+        const email = newEmail()
+        const request = {
+          scope: "register 127.0.0.1",
+          key: email,
+          fingerprint: `POST /api/auth/register ${email}`,
+          sealed: false,
+          handler: accounts.register({ email, password: goodPassword }),
+          encode: (result: unknown) => ({ status: 202, body: JSON.stringify(result) }),
+          encodeError: () => ({ status: 500, body: null })
+        }
+        const first = yield* idempotency.run(request)
+        const second = yield* idempotency.run(request)
+        assert.deepStrictEqual([first.replayed, second.replayed], [false, true])
+        assert.deepStrictEqual(second.answer, first.answer)
+        assert.strictEqual(yield* countRows("jobs", "subject_id", (yield* accounts.get(email)).id), 1)
+      })
+    )
+
+    it.effect("neither passwords nor tokens lie in the database", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const logins = yield* LoginSessions
+        const email = newEmail()
+        const password = "canary in a coal mine 77"
+        yield* accounts.register({ email, password })
+        const token = tokenIn(yield* mailbox.take(email))
+        const unused = yield* accounts.verifyEmail({ email }).pipe(Effect.zipRight(mailbox.take(email)), Effect.map(tokenIn))
+        yield* accounts.verifyEmail({ token })
+        yield* Effect.flip(logins.login({ email: password, password: `${password}!` }, { clientAddress: "127.0.0.1" }))
+        const { token: cookie } = yield* logins.login({ email, password }, { clientAddress: "127.0.0.1" })
+        const stored = yield* everythingStored
+        assert.include(stored, email)
+        for (const secret of [password, token, unused, Redacted.value(cookie)]) assert.notInclude(stored, secret)
+      })
+    )
+
+    it.effect("purging deletes the tokens that have expired, and no others", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const mailbox = yield* Mailbox
+        const db = yield* Database
+        const old = newEmail()
+        yield* accounts.register({ email: old, password: goodPassword })
+        yield* mailbox.take(old)
+        yield* TestClock.adjust("24 hours")
+        const young = newEmail()
+        yield* accounts.register({ email: young, password: goodPassword })
+        yield* mailbox.take(young)
+        yield* accounts.purge
+        const left = yield* db.all(db.sql<{ account_id: string }>`select account_id from one_time_tokens`)
+        const { id } = yield* accounts.get(young)
+        assert.deepStrictEqual(left.map((row) => row.account_id), [id])
+      })
+    )
+  })
+}

@@ -1,0 +1,126 @@
+import { KeyRing } from "@reins/core/connections/KeyRing"
+import { Vault } from "@reins/core/connections/Vault"
+import { Access } from "@reins/core/identity/Access"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { type Mail, type MailRefused, Mailer } from "@reins/core/identity/Mailer"
+import * as MailJob from "@reins/core/identity/MailJob"
+import { Passwords } from "@reins/core/identity/Passwords"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import * as Worker from "@reins/core/jobs/Worker"
+import { Placement } from "@reins/core/placement/Placement"
+import type { Bell } from "@reins/core/store/Bell"
+import { Database } from "@reins/core/store/Database"
+import { Idempotency } from "@reins/core/store/Idempotency"
+import { Journal } from "@reins/core/store/Journal"
+import { Context, Effect, Fiber, Layer, Option, Queue, Redacted, TestClock } from "effect"
+
+export const publicUrl = "https://reins.example.com"
+
+/** A mailer whose mails can be waited for by their address, and that refuses mail when it is told to. */
+export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
+  Mailbox,
+  {
+    /** The next mail to the address, in the order in which they were sent. */
+    readonly take: (email: string) => Effect.Effect<Mail>
+    /** The mails that nobody took yet. */
+    readonly waiting: (email: string) => Effect.Effect<number>
+    /** Refuses the next mail to the address. */
+    readonly refuseNext: (email: string, refused: MailRefused) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effectContext(
+    Effect.sync(() => {
+      const queues = new Map<string, Queue.Queue<Mail>>()
+      const refusals = new Map<string, MailRefused>()
+      const queueOf = (email: string) =>
+        Effect.suspend(() => {
+          const queue = queues.get(email)
+          return queue === undefined
+            ? Effect.tap(Queue.unbounded<Mail>(), (made) => Effect.sync(() => queues.set(email, made)))
+            : Effect.succeed(queue)
+        })
+      return Context.make(
+        Mailbox,
+        Mailbox.of({
+          take: (email) => Effect.flatMap(queueOf(email), Queue.take),
+          waiting: (email) => Effect.flatMap(queueOf(email), Queue.size),
+          refuseNext: (email, refused) => Effect.sync(() => refusals.set(email, refused))
+        })
+      ).pipe(
+        Context.add(
+          Mailer,
+          Mailer.of({
+            send: (mail) =>
+              Effect.suspend(() => {
+                const refused = refusals.get(mail.to)
+                refusals.delete(mail.to)
+                return refused === undefined
+                  ? Effect.flatMap(queueOf(mail.to), (queue) => Queue.offer(queue, mail))
+                  : Effect.fail(refused)
+              })
+          })
+        )
+      )
+    })
+  )
+}
+
+/** The whole identity room on a database, with a worker that sends its mail. */
+export const identity = (database: Layer.Layer<Database | Bell>) =>
+  Layer.mergeAll(Accounts.layer, Worker.layer(Effect.map(MailJob.make({ publicUrl }), (kind) => [kind]))).pipe(
+    Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, Jobs.layer, Placement.layerSingle)),
+    Layer.provideMerge(Layer.mergeAll(Access.layer, Journal.layer, Idempotency.layer)),
+    Layer.provideMerge(Layer.mergeAll(Vault.layer, Passwords.layerTest, Mailbox.layer)),
+    Layer.provideMerge(KeyRing.layerMemory),
+    Layer.provideMerge(database)
+  )
+
+export const goodPassword = "a quiet heron at noon"
+
+let people = 0
+/** An address that no other test uses. */
+export const newEmail = (): string => `person${++people}@example.com`
+
+export const newAccount = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  return yield* accounts.createVerified({ email: newEmail(), password: Redacted.make(goodPassword) })
+})
+
+/** The token that a mail holds. */
+export const tokenIn = (mail: Mail): string => /#([\w-]{43})\s/.exec(mail.text)?.[1] ?? "no token"
+
+/** Lets the time pass, second by second, until the effect is through. */
+export const passTimeUntil = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.fork(effect)
+    yield* Effect.repeat(
+      Effect.zipRight(
+        TestClock.adjust("1 second"),
+        Effect.map(Fiber.poll(fiber), Option.isSome)
+      ),
+      { until: (done) => done }
+    )
+    return yield* Fiber.join(fiber)
+  })
+
+/** Everything that the database holds, as one text. */
+export const everythingStored = Effect.gen(function* () {
+  const db = yield* Database
+  const tables = yield* db.all(
+    db.dialect === "pg"
+      ? db.sql<{ name: string }>`select table_name as name from information_schema.tables where table_schema = 'public'`
+      : db.sql<{ name: string }>`select name from sqlite_master where type = 'table'`
+  )
+  const rows = yield* Effect.forEach(tables, ({ name }) => db.all(db.sql`select * from ${db.sql(name)}`))
+  return JSON.stringify(rows)
+})
+
+export const countRows = (table: string, column: string, value: string) =>
+  Effect.gen(function* () {
+    const db = yield* Database
+    const row = yield* db.first(db.sql<{ n: number }>`select cast(count(*) as integer) as n from ${db.sql(table)}
+      where ${db.sql(column)} = ${value}`)
+    return row?.n ?? 0
+  })

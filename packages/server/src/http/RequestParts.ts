@@ -1,0 +1,93 @@
+import { HttpApiEndpoint } from "@effect/platform"
+import { Effect, Either, Option, ParseResult, Schema } from "effect"
+import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
+import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { ExchangeState } from "./Exchange.js"
+import { parseJson } from "./JsonBody.js"
+import { readBody } from "./middleware/BodyLimit.js"
+import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
+
+/** The decoded parts of a request. What the endpoint does not have is undefined. */
+export interface Parts {
+  readonly path: unknown
+  readonly query: unknown
+  readonly body: unknown
+  /** The body as it was sent, before its schema took what it knows. */
+  readonly sentBody: unknown
+}
+
+export type DecodeParts = (
+  exchange: ExchangeState,
+  pathParams: Readonly<Record<string, string | undefined>>
+) => Effect.Effect<Parts, ValidationFailed | ReinsError>
+
+type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
+
+/** Prepares the decoders of an endpoint once. A request fails with everything that is wrong: path, query, header, body. */
+export const decoderOf = (endpoint: HttpApiEndpoint.HttpApiEndpoint.AnyWithProps): DecodeParts => {
+  const decodePath = partDecoder("path", endpoint.pathSchema)
+  const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
+  const decodeHeaders = headerDecoder(endpoint.headersSchema)
+  const decodeBody = bodyDecoder(endpoint.payloadSchema)
+  return Effect.fnUntraced(function*(exchange, pathParams) {
+    const path = decodePath(pathParams)
+    const query = decodeQuery(lastValues(exchange.query))
+    const headers = decodeHeaders(exchange.request.headers)
+    const body = yield* decodeBody(exchange)
+    const detail = [path, query, headers, body.decoded].flatMap((part) => (Either.isLeft(part) ? part.left : []))
+    if (detail.length > 0) return yield* new ValidationFailed({ detail })
+    return { path: valueOf(path), query: valueOf(query), body: valueOf(body.decoded), sentBody: body.sent }
+  })
+}
+
+/** Of a parameter that is given more than once the last one counts. */
+const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
+
+const valueOf = (part: Decoded): unknown => Either.getOrUndefined(part)
+
+const nothing: Decoded = Either.right(undefined)
+
+const decodeWith = (schema: Schema.Schema<unknown, unknown>) => ParseResult.decodeUnknownEither(schema, { errors: "all" })
+
+const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<unknown, unknown>>) => {
+  if (Option.isNone(schema)) return () => nothing
+  const decode = decodeWith(schema.value)
+  return (input: unknown): Decoded => Either.mapLeft(decode(input), (issue) => toDetails([loc], issue, input))
+}
+
+/** A header is told of by the name that people write. */
+const headerDecoder = (schema: Option.Option<Schema.Schema<unknown, unknown>>) => {
+  const decode = partDecoder("header", schema)
+  return (input: unknown): Decoded =>
+    Either.mapLeft(decode(input), (detail) =>
+      detail.map((error) => ({ ...error, loc: error.loc.map((key) => (typeof key === "string" && key !== "header" ? titled(key) : key)) })))
+}
+
+const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
+
+const bodyDecoder = (schema: Option.Option<Schema.Schema<unknown, unknown>>) => {
+  if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
+  const decode = decodeWith(schema.value)
+  const mayBeAbsent = Either.isRight(decode({}))
+  return Effect.fnUntraced(function*(exchange: ExchangeState) {
+    const bytes = yield* Effect.interruptible(readBody(exchange))
+    const parsed = bytes.length === 0 ? Either.right(null) : isJson(exchange) ? parseJson(bytes) : Either.right(bytes.toString("utf8"))
+    if (Either.isLeft(parsed)) return { decoded: Either.left([parsed.left]), sent: undefined }
+    const sent = withExpectedVersion(exchange, parsed.right ?? (mayBeAbsent ? {} : null))
+    const decoded: Decoded = sent === null
+      ? Either.left([missing(["body"], null)])
+      : Either.mapLeft(decode(sent), (issue) => toDetails(["body"], issue, sent))
+    return { decoded, sent }
+  })
+}
+
+const isJson = (exchange: ExchangeState): boolean =>
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")
+
+/** `If-Match: "3"` says the same as `expected_version: 3` in the body, which wins. */
+const withExpectedVersion = (exchange: ExchangeState, body: unknown): unknown => {
+  const version = /^\s*(?:W\/)?"(\d{1,15})"\s*$/.exec(exchange.request.headers["if-match"] ?? "")?.[1]
+  return version !== undefined && typeof body === "object" && body !== null && !Array.isArray(body)
+    ? { expected_version: Number(version), ...body }
+    : body
+}

@@ -1,0 +1,118 @@
+import {
+  HttpApi, type HttpApiEndpoint, type HttpApiGroup, HttpApiSchema, type HttpApp, HttpMethod, HttpRouter, HttpServerError,
+  HttpServerResponse
+} from "@effect/platform"
+import { Context, Effect, Option } from "effect"
+import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
+import type { Principal } from "@reins/core/domain/Principal"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Idempotency } from "@reins/core/store/Idempotency"
+import { Exchange, type ExchangeState } from "./Exchange.js"
+import { type AllHandlersOf, publicEndpoints } from "./Handlers.js"
+import { Authentication } from "./middleware/Authentication.js"
+import type { ValidationFailed } from "./middleware/ErrorEnvelope.js"
+import { answerOf, responseOf, runOnce } from "./middleware/Mutations.js"
+import { decoderOf, type Parts } from "./RequestParts.js"
+
+type Failure = ReinsError | RequestInvalid | ValidationFailed
+
+type Handler = (
+  call: Pick<Parts, "path" | "query" | "body"> & { readonly exchange: ExchangeState; readonly principal: Principal | undefined }
+) => Effect.Effect<unknown, ReinsError | RequestInvalid>
+
+export type Route = HttpRouter.Route<Failure, Exchange>
+
+/**
+ * The routes of an API. A request is let in first, then checked whole, then run: a mutation once for its Idempotency-Key and to
+ * its end, even when the client has gone.
+ */
+export const routesOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+  api: HttpApi.HttpApi<Id, Groups, E, R>,
+  handlers: AllHandlersOf<Groups>
+): Effect.Effect<ReadonlyArray<Route>, never, Authentication | Idempotency> =>
+  Effect.map(Effect.context<Authentication | Idempotency>(), (context) => {
+    const routes: Array<Route> = []
+    HttpApi.reflect(api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint, group }) => {
+        // The handler is typed by the schemas of this very endpoint, which decode what it is called with.
+        const handler = (handlers as Readonly<Record<string, Readonly<Record<string, Handler>>>>)[group.identifier]?.[endpoint.name]
+        if (handler === undefined) throw new Error(`no handler for ${group.identifier}.${endpoint.name}`)
+        routes.push(routeOf(endpoint, handler, Context.get(context, Authentication), Context.get(context, Idempotency)))
+      }
+    })
+    return routes
+  })
+
+const routeOf = (
+  endpoint: HttpApiEndpoint.HttpApiEndpoint.AnyWithProps,
+  handler: Handler,
+  authentication: Authentication["Type"],
+  idempotency: Idempotency["Type"]
+): Route => {
+  const { annotations, method, path: pattern } = endpoint
+  const mutates = HttpMethod.hasBody(method) || method === "DELETE"
+  const decode = decoderOf(endpoint)
+  const scope = requiredScope(endpoint)
+  const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
+  const replays = mutates && Option.isNone(Context.getOption(annotations, NotReplayed))
+  const sealed = Option.isSome(Context.getOption(annotations, SecretAnswer))
+  const answer = Effect.gen(function*() {
+    const exchange = yield* Exchange
+    const { params } = yield* HttpRouter.RouteContext
+    const principal = scope === "public"
+      ? yield* Effect.as(authentication.admitAnybody(exchange, mutates), undefined)
+      : yield* authentication.admit(exchange, scope, mutates)
+    const { sentBody, ...parts } = yield* decode(exchange, params)
+    const run = Effect.suspend(() => handler({ ...parts, exchange, principal }))
+    if (replays) {
+      return yield* runOnce(idempotency, { exchange, principal, route: `${method} ${pattern}`, sentBody, sealed, status, handler: run })
+    }
+    const result = yield* run
+    if (HttpServerResponse.isServerResponse(result)) return result
+    describe(exchange, result)
+    return responseOf(answerOf(status, result))
+  })
+  return HttpRouter.makeRoute(method, pattern, answer, { uninterruptible: mutates })
+}
+
+const requiredScope = (endpoint: HttpApiEndpoint.HttpApiEndpoint.AnyWithProps) => {
+  const scope = Context.get(endpoint.annotations, RequiredScope)
+  if ((scope === "public") !== publicEndpoints.some((name) => name === endpoint.name)) {
+    throw new Error(`${endpoint.name} is public in one place and not in the other`)
+  }
+  return scope
+}
+
+/** What generic clients understand: the version as an ETag, and a link to the next page. */
+const describe = (exchange: ExchangeState, result: unknown): void => {
+  if (typeof result !== "object" || result === null) return
+  if ("version" in result && typeof result.version === "number") exchange.headers.set("etag", `"${result.version}"`)
+  if ("next_cursor" in result && typeof result.next_cursor === "string") {
+    const query = new URLSearchParams(exchange.query)
+    query.set("cursor", result.next_cursor)
+    exchange.headers.set("link", `<${exchange.path}?${query}>; rel="next"`)
+  }
+}
+
+/** Serves the routes. A path that exists is answered with what it allows when the method is another. */
+export const toApp = <E, R>(routes: ReadonlyArray<HttpRouter.Route<E, R>>): HttpApp.Default<E | ReinsError | HttpServerError.RouteNotFound, R | Exchange> => {
+  const patterns = routes.map((route) => ({ method: route.method, matches: matcherOf(route.path) }))
+  const router = Effect.flatten(HttpRouter.toHttpApp(HttpRouter.fromIterable(routes)).pipe(
+    HttpRouter.withRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: 200 })
+  ))
+  return Effect.catchIf(router, (error) => error instanceof HttpServerError.RouteNotFound, (notFound) =>
+    Effect.flatMap(Exchange, (exchange) => {
+      const methods = new Set<string>(patterns.filter(({ matches }) => matches.test(exchange.path)).map(({ method }) => method))
+      if (methods.size === 0) return Effect.fail(notFound)
+      if (methods.has("GET")) methods.add("HEAD")
+      const allow = [...methods, "OPTIONS"].join(", ")
+      exchange.headers.set("allow", allow)
+      return exchange.request.method === "OPTIONS"
+        ? Effect.succeed(HttpServerResponse.empty({ status: 204 }))
+        : Effect.fail(new ReinsError({ code: "method_not_allowed", message: `This path allows ${allow}.`, details: { allow: [...methods] } }))
+    }))
+}
+
+const matcherOf = (path: string): RegExp => new RegExp(`^${path.replace(/:[A-Za-z_]+/g, "[^/]+")}/?$`)

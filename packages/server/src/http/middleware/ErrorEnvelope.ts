@@ -1,0 +1,60 @@
+import { type HttpApp, HttpServerError, HttpServerResponse } from "@effect/platform"
+import { Cause, Data, Effect } from "effect"
+import { toDetails, type ValidationError } from "@reins/core/api/Validation"
+import { type ErrorEnvelope, notFound, ReinsError } from "@reins/core/domain/ReinsError"
+import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Exchange } from "../Exchange.js"
+
+/** The request does not match the schema of its endpoint: everything that is wrong with it, in the order of its parts. */
+export class ValidationFailed extends Data.TaggedError("ValidationFailed")<{
+  readonly detail: ReadonlyArray<ValidationError>
+}> {}
+
+/** Turns every failure into an answer: a request that is malformed into 422, all else into the envelope. A defect is logged and told of as nothing but `internal_error`. */
+export const errorEnvelope = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R | Exchange> =>
+  Effect.catchAllCause(app, (cause) =>
+    Effect.flatMap(Exchange, (exchange) => {
+      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+      const error = Cause.isDie(cause) ? undefined : Cause.squash(cause)
+      if (error instanceof ValidationFailed) return Effect.succeed(invalid(error.detail))
+      if (error instanceof RequestInvalid) return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
+      if (error instanceof ReinsError) return Effect.succeed(errorResponse(error, exchange.requestId))
+      if (error instanceof HttpServerError.RouteNotFound) return Effect.succeed(errorResponse(notFound(), exchange.requestId))
+      return Effect.logError("request failed unexpectedly").pipe(
+        Effect.annotateLogs({ request_id: exchange.requestId, cause: Cause.pretty(cause) }),
+        Effect.as(errorResponse(internalError, exchange.requestId))
+      )
+    }))
+
+/** An error as it goes over the wire. */
+export const envelopeOf = (error: ReinsError, requestId: string): ErrorEnvelope => ({
+  error: {
+    code: error.code,
+    category: error.category,
+    message: error.message,
+    retryable: error.retryable,
+    details: error.details ?? {},
+    request_id: requestId
+  }
+})
+
+/** What the headers of an answer with this error say, for programs that do not read its body. */
+export const errorHeaders = (status: number, retryable: boolean, retryAfterSeconds?: number): Readonly<Record<string, string>> => ({
+  "x-should-retry": String(retryable),
+  ...(retryAfterSeconds !== undefined && { "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
+  ...(status === 401 && { "www-authenticate": "Bearer" })
+})
+
+const errorResponse = (error: ReinsError, requestId: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeJson(envelopeOf(error, requestId), {
+    status: error.status,
+    headers: errorHeaders(error.status, error.retryable, error.retryAfterSeconds)
+  })
+
+const invalid = (detail: ReadonlyArray<ValidationError>): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeJson({ detail }, { status: 422, headers: errorHeaders(422, false) })
+
+const internalError = new ReinsError({
+  code: "internal_error",
+  message: "Something went wrong here. Try again; if it stays, ask the operator to look for the request id in the log."
+})

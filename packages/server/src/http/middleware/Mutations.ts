@@ -1,0 +1,57 @@
+import { HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import type { Principal } from "@reins/core/domain/Principal"
+import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { canonicalJson } from "@reins/core/store/CanonicalJson"
+import { type Answer, Idempotency } from "@reins/core/store/Idempotency"
+import type { ExchangeState } from "../Exchange.js"
+import { envelopeOf, errorHeaders } from "./ErrorEnvelope.js"
+
+export interface Mutation {
+  readonly exchange: ExchangeState
+  readonly principal: Principal | undefined
+  /** Method and path pattern, which anonymous calls are told apart by besides their address. */
+  readonly route: string
+  readonly sentBody: unknown
+  /** Whether the answer holds a secret. */
+  readonly sealed: boolean
+  readonly status: number
+  readonly handler: Effect.Effect<unknown, ReinsError | RequestInvalid>
+}
+
+/** Runs a mutation once for its Idempotency-Key and answers a repeated one as the first was answered. */
+export const runOnce = Effect.fnUntraced(function*(idempotency: Idempotency["Type"], mutation: Mutation) {
+  const { exchange, handler, principal, route, sealed, sentBody, status } = mutation
+  const { answer, replayed } = yield* idempotency.run({
+    scope: principal === undefined
+      ? `anonymous:${route}:${exchange.clientAddress}`
+      : principal.via.kind === "api_key"
+      ? principal.via.keyId
+      : principal.accountId,
+    key: exchange.request.headers["idempotency-key"] ?? "",
+    fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query, sentBody ?? null]),
+    sealed,
+    handler,
+    encode: (result) => answerOf(status, result),
+    encodeError: (error) => ({ status: error.status, body: JSON.stringify(envelopeOf(error, exchange.requestId)) })
+  })
+  if (replayed) exchange.headers.set("idempotency-replayed", "true")
+  return responseOf(answer)
+})
+
+/** A result as it goes over the wire. No result is an answer without a body. */
+export const answerOf = (status: number, result: unknown): Answer => ({
+  status,
+  body: result === undefined ? null : JSON.stringify(result)
+})
+
+export const responseOf = ({ body, status }: Answer): HttpServerResponse.HttpServerResponse =>
+  body === null
+    ? HttpServerResponse.empty({ status })
+    : HttpServerResponse.text(body, {
+      status,
+      contentType: "application/json",
+      // What a 4xx that is stored tells is never worth a retry, since it would be told again.
+      ...(status >= 400 && { headers: errorHeaders(status, false) })
+    })

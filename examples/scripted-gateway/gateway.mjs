@@ -38,6 +38,20 @@ const json = (response, status, body) => {
   response.end(JSON.stringify(body))
 }
 
+/** What providers say with a status, roughly. */
+const errorMessages = /** @type {Record<number, string>} */ ({
+  401: "Incorrect API key provided.",
+  402: "Insufficient credits.",
+  403: "This key may not use the model.",
+  404: "The model does not exist.",
+  429: "Rate limit reached."
+})
+
+/** @param {number} status */
+const errorMessage = (status) =>
+  errorMessages[status] ??
+  (status < 500 ? "The request is not valid." : "The server had an error while processing the request.")
+
 /** @param {number} milliseconds */
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
@@ -64,11 +78,7 @@ const decide = (read, options) => {
  */
 const answer = async (protocol, body, step, read, response) => {
   if (step.error !== undefined) {
-    return json(
-      response,
-      step.error,
-      protocol.error(step.error, step.message ?? `The scripted gateway answers ${step.error}.`)
-    )
+    return json(response, step.error, protocol.error(step.error, step.message ?? errorMessage(step.error)))
   }
   if (step.hang && step.say === undefined) return
   const id = randomBytes(8).toString("hex")
@@ -137,8 +147,7 @@ export const startGateway = async (options = {}) => {
     }
     requests.push(record)
     options.onRequest?.(record)
-    if (!authorized)
-      return json(response, 401, (protocol ?? protocols[0])?.error(401, "Incorrect API key provided.") ?? {})
+    if (!authorized) return json(response, 401, (protocol ?? protocols[0])?.error(401, errorMessage(401)) ?? {})
     if (request.method === "GET" && path === "/v1/models") {
       const data = models.map((id) => ({
         id,

@@ -44,7 +44,7 @@ const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A
 const outside = Layer.mergeAll(
   fromConfig((config) => KeyRing.layerFile(config.keyFile)),
   fromConfig((config) =>
-    config.smtpUrl === null ? Mailer.layerOutbox(join(config.dataDir, "outbox")) : Mailer.layerSmtp(config.smtpUrl, "reins@localhost")),
+    config.smtpUrl === null ? Mailer.layerOutbox(join(config.dataDir, "outbox")) : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)),
   fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
   fromConfig((config) => Git.layerWith({ allowFile: config.allowLocalRepositories })),
   Harness.layer,

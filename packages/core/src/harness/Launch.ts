@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from "node:fs/promises"
+import { lstat, mkdir, rm, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Redacted } from "effect"
 import type { AgentCommand } from "../executor/Executor.js"
@@ -68,15 +68,26 @@ const missingValue = (manifest: Manifest) => (name: string) =>
     retryable: false
   })
 
+/** Makes a directory below the home in which no part is a link: the agent of an earlier turn may have left one. */
+const makeOwnDirectory = async (homeDir: string, directory: string): Promise<void> => {
+  await mkdir(homeDir, { recursive: true, mode: 0o700 })
+  let at = homeDir
+  for (const name of path.relative(homeDir, directory).split(path.sep)) {
+    at = path.join(at, name)
+    const found = await lstat(at).catch(() => undefined)
+    if (found?.isDirectory() === false) await rm(at)
+    await mkdir(at, { recursive: true, mode: 0o700 })
+  }
+}
+
 const writeFiles = (files: ReadonlyArray<{ readonly path: string; readonly content: string }>, homeDir: string) =>
   Effect.tryPromise({
     try: async () => {
       for (const file of files) {
-        const target = path.resolve(homeDir, file.path)
-        await mkdir(path.dirname(target), { recursive: true, mode: 0o700 })
-        // Through a rename: the agent of an earlier turn may have left a link in its place.
-        await writeFile(`${target}.reins`, file.content, { mode: 0o600 })
-        await rename(`${target}.reins`, target)
+        const target = path.join(homeDir, file.path)
+        await makeOwnDirectory(homeDir, path.dirname(target))
+        await rm(target, { recursive: true, force: true })
+        await writeFile(target, file.content, { flag: "wx", mode: 0o600 })
       }
     },
     catch: () =>

@@ -19,13 +19,16 @@ export interface NativeState {
   readonly digest: string | null
 }
 
-/** The agent's files that are state: below the declared paths, regular, not ignored. Links are never followed. */
+/** The agent's files that are state: below the declared paths, regular, not ignored. No link is followed, not even above them. */
 const listFiles = async (
   homeDir: string,
   paths: ReadonlyArray<string>,
   ignore: ReadonlyArray<RegExp>
 ): Promise<Array<string>> => {
   const found: Array<string> = []
+  const root = await fs.realpath(homeDir).catch(() => homeDir)
+  const isReal = async (relative: string) =>
+    (await fs.realpath(path.join(root, relative))) === path.join(root, relative)
   const visit = async (relative: string): Promise<void> => {
     const stat = await fs.lstat(path.join(homeDir, relative)).catch(() => undefined)
     if (stat === undefined) return
@@ -34,7 +37,9 @@ const listFiles = async (
     const entries: Array<Dirent> = await fs.readdir(path.join(homeDir, relative), { withFileTypes: true })
     for (const entry of entries) await visit(`${relative}/${entry.name}`)
   }
-  for (const each of paths) await visit(each)
+  for (const each of paths) {
+    if (await isReal(each).catch(() => false)) await visit(each)
+  }
   return [...new Set(found)].sort()
 }
 

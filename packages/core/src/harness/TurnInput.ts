@@ -3,7 +3,10 @@ import type { Executor } from "../executor/Executor.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
 
-/** What a turn may use of a connection. Secrets go to the agent's environment and nowhere else. */
+/**
+ * What a turn may use of a connection. Secrets go to the agent's environment and nowhere else. The setting `base_url` is what
+ * `/chat/completions`, `/responses`, `/messages` and `/models` are appended to, as in `https://api.openai.com/v1`.
+ */
 export interface HarnessConnection {
   readonly kind: string
   readonly settings: Readonly<Record<string, string>>

@@ -58,10 +58,11 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
       const vault = yield* Vault
       const throttle = yield* Throttle.make
 
-      const refuseThrottled = Effect.fnUntraced(function* (email: string, clientAddress: string) {
+      /** Fails when there were as many failures as are allowed, besides `own` that the caller has counted itself. */
+      const refuseThrottled = Effect.fnUntraced(function* (email: string, clientAddress: string, own: number) {
         const waits = yield* Effect.all([
-          throttle.retryAfterSeconds(accountLimit, email),
-          throttle.retryAfterSeconds(clientLimit, clientAddress)
+          throttle.retryAfterSeconds({ ...accountLimit, max: accountLimit.max + own }, email),
+          throttle.retryAfterSeconds({ ...clientLimit, max: clientLimit.max + own }, clientAddress)
         ])
         const retryAfterSeconds = Math.max(...waits.map((wait) => wait ?? 0))
         if (retryAfterSeconds > 0) return yield* rateLimited(retryAfterSeconds)
@@ -117,14 +118,15 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
         login: Effect.fn("LoginSessions.login")(function* (input, { clientAddress }) {
           const email = normaliseEmail(input.email)
           const password = Redacted.make(input.password)
-          yield* refuseThrottled(email, clientAddress)
+          yield* refuseThrottled(email, clientAddress, 0)
           const account = yield* checkPassword(email, password)
-          // Again, so that guesses made at the same time learn no more than guesses made one by one.
-          yield* refuseThrottled(email, clientAddress)
+          // The limit is looked at again, after a failure was counted: else guesses made at the same time would all pass it.
           if (account === undefined) {
             yield* countFailure(email, clientAddress)
+            yield* refuseThrottled(email, clientAddress, 1)
             return yield* invalidCredentials
           }
+          yield* refuseThrottled(email, clientAddress, 0)
           if (account.state === "unverified") return yield* emailUnverified
           // A server too busy for another hash renews it at a later login.
           yield* Effect.catchTag(renewHash(account, password), "ReinsError", () => Effect.void)

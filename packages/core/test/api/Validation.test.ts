@@ -1,12 +1,16 @@
-import { toDetails, type ValidationError } from "@reins/core/api/Validation"
+import { assert, describe, it } from "@effect/vitest"
+import { ApiKeyInput, EmailVerificationInput, LoginInput } from "@reins/core/api/AccountsApi"
 import { MessageSend } from "@reins/core/api/ConversationApi"
 import { integer, number } from "@reins/core/api/Query"
 import { EventQuery } from "@reins/core/api/SessionsApi"
-import { ApiKeyInput, EmailVerificationInput, LoginInput } from "@reins/core/api/AccountsApi"
-import { assert, describe, it } from "@effect/vitest"
+import { toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { Either, FastCheck, ParseResult, Schema } from "effect"
 
-const detailsOf = (schema: Schema.Schema.AnyNoContext, input: unknown, part = "body"): ReadonlyArray<ValidationError> => {
+const detailsOf = (
+  schema: Schema.Schema.AnyNoContext,
+  input: unknown,
+  part = "body"
+): ReadonlyArray<ValidationError> => {
   const decoded = ParseResult.decodeUnknownEither(schema, { errors: "all" })(input)
   return Either.isLeft(decoded) ? toDetails([part], decoded.left, input) : []
 }
@@ -35,32 +39,92 @@ describe("a body", () => {
     assert.deepStrictEqual(
       detailsOf(Model, {}),
       ["s", "i", "f", "b", "lit", "l", "n", "d", "p", "c"].map((field) => ({
-        type: "missing", loc: ["body", field], msg: "Field required", input: {}
+        type: "missing",
+        loc: ["body", field],
+        msg: "Field required",
+        input: {}
       }))
     )
   })
 
   it("with wrong values is told about as pydantic does", () => {
     assert.deepStrictEqual(
-      detailsOf(Model, { s: "a", i: 1.5, f: "x", b: 1.5, lit: "z", l: [], n: [], d: [], p: "y", c: 5, g: 0, gt: 1, m1: "" }),
+      detailsOf(Model, {
+        s: "a",
+        i: 1.5,
+        f: "x",
+        b: 1.5,
+        lit: "z",
+        l: [],
+        n: [],
+        d: [],
+        p: "y",
+        c: 5,
+        g: 0,
+        gt: 1,
+        m1: ""
+      }),
       [
-        { type: "string_too_short", loc: ["body", "s"], msg: "String should have at least 2 characters", input: "a", ctx: { min_length: 2 } },
-        { type: "int_from_float", loc: ["body", "i"], msg: "Input should be a valid integer, got a number with a fractional part", input: 1.5 },
+        {
+          type: "string_too_short",
+          loc: ["body", "s"],
+          msg: "String should have at least 2 characters",
+          input: "a",
+          ctx: { min_length: 2 }
+        },
+        {
+          type: "int_from_float",
+          loc: ["body", "i"],
+          msg: "Input should be a valid integer, got a number with a fractional part",
+          input: 1.5
+        },
         { type: "float_type", loc: ["body", "f"], msg: "Input should be a valid number", input: "x" },
         { type: "bool_type", loc: ["body", "b"], msg: "Input should be a valid boolean", input: 1.5 },
-        { type: "literal_error", loc: ["body", "lit"], msg: "Input should be 'a', 'b' or 'c'", input: "z", ctx: { expected: "'a', 'b' or 'c'" } },
         {
-          type: "too_short", loc: ["body", "l"], msg: "List should have at least 1 item after validation, not 0", input: [],
+          type: "literal_error",
+          loc: ["body", "lit"],
+          msg: "Input should be 'a', 'b' or 'c'",
+          input: "z",
+          ctx: { expected: "'a', 'b' or 'c'" }
+        },
+        {
+          type: "too_short",
+          loc: ["body", "l"],
+          msg: "List should have at least 1 item after validation, not 0",
+          input: [],
           ctx: { field_type: "List", min_length: 1, actual_length: 0 }
         },
-        { type: "model_attributes_type", loc: ["body", "n"], msg: "Input should be a valid dictionary or object to extract fields from", input: [] },
+        {
+          type: "model_attributes_type",
+          loc: ["body", "n"],
+          msg: "Input should be a valid dictionary or object to extract fields from",
+          input: []
+        },
         { type: "dict_type", loc: ["body", "d"], msg: "Input should be a valid dictionary", input: [] },
-        { type: "string_pattern_mismatch", loc: ["body", "p"], msg: "String should match pattern '^x$'", input: "y", ctx: { pattern: "^x$" } },
+        {
+          type: "string_pattern_mismatch",
+          loc: ["body", "p"],
+          msg: "String should match pattern '^x$'",
+          input: "y",
+          ctx: { pattern: "^x$" }
+        },
         { type: "string_type", loc: ["body", "c", "str"], msg: "Input should be a valid string", input: 5 },
         { type: "list_type", loc: ["body", "c", "list[Block]"], msg: "Input should be a valid list", input: 5 },
-        { type: "greater_than_equal", loc: ["body", "g"], msg: "Input should be greater than or equal to 1", input: 0, ctx: { ge: 1 } },
+        {
+          type: "greater_than_equal",
+          loc: ["body", "g"],
+          msg: "Input should be greater than or equal to 1",
+          input: 0,
+          ctx: { ge: 1 }
+        },
         { type: "greater_than", loc: ["body", "gt"], msg: "Input should be greater than 1", input: 1, ctx: { gt: 1 } },
-        { type: "string_too_short", loc: ["body", "m1"], msg: "String should have at least 1 character", input: "", ctx: { min_length: 1 } }
+        {
+          type: "string_too_short",
+          loc: ["body", "m1"],
+          msg: "String should have at least 1 character",
+          input: "",
+          ctx: { min_length: 1 }
+        }
       ]
     )
   })
@@ -68,22 +132,59 @@ describe("a body", () => {
   it("with values beyond the other bound is told about as pydantic does", () => {
     assert.deepStrictEqual(
       detailsOf(Model, {
-        s: "abcd", i: null, f: null, b: null, lit: 1, l: ["a", "b", "c"], n: "x", d: "x", p: 1, c: "x", g: 6, gt: 5
+        s: "abcd",
+        i: null,
+        f: null,
+        b: null,
+        lit: 1,
+        l: ["a", "b", "c"],
+        n: "x",
+        d: "x",
+        p: 1,
+        c: "x",
+        g: 6,
+        gt: 5
       }),
       [
-        { type: "string_too_long", loc: ["body", "s"], msg: "String should have at most 3 characters", input: "abcd", ctx: { max_length: 3 } },
+        {
+          type: "string_too_long",
+          loc: ["body", "s"],
+          msg: "String should have at most 3 characters",
+          input: "abcd",
+          ctx: { max_length: 3 }
+        },
         { type: "int_type", loc: ["body", "i"], msg: "Input should be a valid integer", input: null },
         { type: "float_type", loc: ["body", "f"], msg: "Input should be a valid number", input: null },
         { type: "bool_type", loc: ["body", "b"], msg: "Input should be a valid boolean", input: null },
-        { type: "literal_error", loc: ["body", "lit"], msg: "Input should be 'a', 'b' or 'c'", input: 1, ctx: { expected: "'a', 'b' or 'c'" } },
         {
-          type: "too_long", loc: ["body", "l"], msg: "List should have at most 2 items after validation, not 3", input: ["a", "b", "c"],
+          type: "literal_error",
+          loc: ["body", "lit"],
+          msg: "Input should be 'a', 'b' or 'c'",
+          input: 1,
+          ctx: { expected: "'a', 'b' or 'c'" }
+        },
+        {
+          type: "too_long",
+          loc: ["body", "l"],
+          msg: "List should have at most 2 items after validation, not 3",
+          input: ["a", "b", "c"],
           ctx: { field_type: "List", max_length: 2, actual_length: 3 }
         },
-        { type: "model_attributes_type", loc: ["body", "n"], msg: "Input should be a valid dictionary or object to extract fields from", input: "x" },
+        {
+          type: "model_attributes_type",
+          loc: ["body", "n"],
+          msg: "Input should be a valid dictionary or object to extract fields from",
+          input: "x"
+        },
         { type: "dict_type", loc: ["body", "d"], msg: "Input should be a valid dictionary", input: "x" },
         { type: "string_type", loc: ["body", "p"], msg: "Input should be a valid string", input: 1 },
-        { type: "less_than_equal", loc: ["body", "g"], msg: "Input should be less than or equal to 5", input: 6, ctx: { le: 5 } },
+        {
+          type: "less_than_equal",
+          loc: ["body", "g"],
+          msg: "Input should be less than or equal to 5",
+          input: 6,
+          ctx: { le: 5 }
+        },
         { type: "less_than", loc: ["body", "gt"], msg: "Input should be less than 5", input: 5, ctx: { lt: 5 } }
       ]
     )
@@ -97,17 +198,30 @@ describe("a body", () => {
 
   it("with a union is only told about the alternative that was meant", () => {
     assert.deepStrictEqual(detailsOf(MessageSend, { content: [{ type: "x" }] }), [
-      { type: "literal_error", loc: ["body", "content", 0, "type"], msg: "Input should be 'text'", input: "x", ctx: { expected: "'text'" } },
+      {
+        type: "literal_error",
+        loc: ["body", "content", 0, "type"],
+        msg: "Input should be 'text'",
+        input: "x",
+        ctx: { expected: "'text'" }
+      },
       { type: "missing", loc: ["body", "content", 0, "text"], msg: "Field required", input: { type: "x" } }
     ])
-    assert.deepStrictEqual(detailsOf(MessageSend, { content: "" }).map(({ type, loc }) => ({ type, loc })), [
-      { type: "value_error", loc: ["body", "content"] }
-    ])
+    assert.deepStrictEqual(
+      detailsOf(MessageSend, { content: "" }).map(({ type, loc }) => ({ type, loc })),
+      [{ type: "value_error", loc: ["body", "content"] }]
+    )
   })
 
   it("that breaks a rule of the whole is a value_error with its message", () => {
     assert.deepStrictEqual(detailsOf(EmailVerificationInput, {}), [
-      { type: "value_error", loc: ["body"], msg: "Value error, Give either email or token", input: {}, ctx: { error: {} } }
+      {
+        type: "value_error",
+        loc: ["body"],
+        msg: "Value error, Give either email or token",
+        input: {},
+        ctx: { error: {} }
+      }
     ])
   })
 
@@ -115,18 +229,28 @@ describe("a body", () => {
     assert.deepStrictEqual(detailsOf(LoginInput, { password: "canary" }), [
       { type: "missing", loc: ["body", "email"], msg: "Field required", input: { password: "**********" } }
     ])
-    assert.deepStrictEqual(detailsOf(LoginInput, { email: "a@b.c", password: 5 }).map(({ input }) => input), ["**********"])
+    assert.deepStrictEqual(
+      detailsOf(LoginInput, { email: "a@b.c", password: 5 }).map(({ input }) => input),
+      ["**********"]
+    )
   })
 
   it("may leave out an optional field or give null for it, and is checked otherwise", () => {
     assert.deepStrictEqual(detailsOf(ApiKeyInput, { name: "a", scopes: null }), [])
-    assert.deepStrictEqual(detailsOf(ApiKeyInput, { name: "a", scopes: ["root"], expires_at: "tomorrow" }).map(({ type, loc }) => ({ type, loc })), [
-      { type: "literal_error", loc: ["body", "scopes", 0] },
-      { type: "datetime_parsing", loc: ["body", "expires_at"] }
-    ])
-    assert.deepStrictEqual(detailsOf(ApiKeyInput, { name: "a", scopes: [] }).map(({ type, loc }) => ({ type, loc })), [
-      { type: "too_short", loc: ["body", "scopes"] }
-    ])
+    assert.deepStrictEqual(
+      detailsOf(ApiKeyInput, { name: "a", scopes: ["root"], expires_at: "tomorrow" }).map(({ type, loc }) => ({
+        type,
+        loc
+      })),
+      [
+        { type: "literal_error", loc: ["body", "scopes", 0] },
+        { type: "datetime_parsing", loc: ["body", "expires_at"] }
+      ]
+    )
+    assert.deepStrictEqual(
+      detailsOf(ApiKeyInput, { name: "a", scopes: [] }).map(({ type, loc }) => ({ type, loc })),
+      [{ type: "too_short", loc: ["body", "scopes"] }]
+    )
   })
 })
 
@@ -134,7 +258,9 @@ describe("a query", () => {
   const int = { type: "int_parsing", msg: "Input should be a valid integer, unable to parse string as an integer" }
   for (const given of ["abc", "", "1.5", "null", "1e2", "0x10"]) {
     it(`refuses limit=${given} as FastAPI does`, () => {
-      assert.deepStrictEqual(detailsOf(EventQuery, { limit: given }, "query"), [{ ...int, loc: ["query", "limit"], input: given }])
+      assert.deepStrictEqual(detailsOf(EventQuery, { limit: given }, "query"), [
+        { ...int, loc: ["query", "limit"], input: given }
+      ])
     })
   }
 
@@ -145,8 +271,19 @@ describe("a query", () => {
   it("lists all errors in the order of the parameters, with the text as input", () => {
     assert.deepStrictEqual(detailsOf(EventQuery, { limit: "0", max_seconds: "x", after: "b" }, "query"), [
       { ...int, loc: ["query", "after"], input: "b" },
-      { type: "greater_than_equal", loc: ["query", "limit"], msg: "Input should be greater than or equal to 1", input: "0", ctx: { ge: 1 } },
-      { type: "float_parsing", loc: ["query", "max_seconds"], msg: "Input should be a valid number, unable to parse string as a number", input: "x" }
+      {
+        type: "greater_than_equal",
+        loc: ["query", "limit"],
+        msg: "Input should be greater than or equal to 1",
+        input: "0",
+        ctx: { ge: 1 }
+      },
+      {
+        type: "float_parsing",
+        loc: ["query", "max_seconds"],
+        msg: "Input should be a valid number, unable to parse string as a number",
+        input: "x"
+      }
     ])
   })
 
@@ -160,13 +297,17 @@ describe("a query", () => {
 describe("every report", () => {
   const parts = Schema.Struct({ body: Model, n: integer({ min: 0 }), x: number() })
 
-  it.prop("about any JSON keeps to the declared shape and points into the input", [FastCheck.jsonValue({ maxDepth: 4 })], ([value]) => {
-    for (const detail of [...detailsOf(Model, value), ...detailsOf(MessageSend, value), ...detailsOf(parts, value)]) {
-      assert.strictEqual(detail.loc[0], "body")
-      assert.match(detail.type, /^[a-z_]+$/)
-      assert.notStrictEqual(detail.msg, "")
-      assert.isTrue("input" in detail)
-      assert.notInclude(detail.msg, "undefined")
+  it.prop(
+    "about any JSON keeps to the declared shape and points into the input",
+    [FastCheck.jsonValue({ maxDepth: 4 })],
+    ([value]) => {
+      for (const detail of [...detailsOf(Model, value), ...detailsOf(MessageSend, value), ...detailsOf(parts, value)]) {
+        assert.strictEqual(detail.loc[0], "body")
+        assert.match(detail.type, /^[a-z_]+$/)
+        assert.notStrictEqual(detail.msg, "")
+        assert.isTrue("input" in detail)
+        assert.notInclude(detail.msg, "undefined")
+      }
     }
-  })
+  )
 })

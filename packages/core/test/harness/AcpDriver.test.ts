@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { bearing } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
@@ -8,12 +8,12 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import {
   connection,
   filesHolding,
-  layer,
   of,
   place,
   runTurn,
   said,
   scriptedManifest,
+  services,
   turnInput
 } from "./fixtures/Turns.js"
 
@@ -32,7 +32,7 @@ const chunk = (text: string, messageId = "m") => ({
 const commandLine = (pid: number): string =>
   existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/cmdline`, "utf8") : ""
 
-it.layer(layer, { excludeTestServices: true })("a turn over ACP", (it) => {
+layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
   describe("events", () => {
     it.scoped("come in order, and the last one says how the turn ended", () =>
       Effect.gen(function* () {
@@ -123,6 +123,24 @@ it.layer(layer, { excludeTestServices: true })("a turn over ACP", (it) => {
           output_text: "ok",
           diffs: [{ path: "a.txt", old_text: null, new_text: "a" }]
         })
+      })
+    )
+
+    it.scoped("an open tool of a failed turn is aborted before the failure", () =>
+      Effect.gen(function* () {
+        const where = yield* place
+        const harness = yield* Harness
+        const call = { sessionUpdate: "tool_call", toolCallId: "t", title: "Sleep", status: "in_progress" }
+        const input = turnInput(where, script({ update: call }, { hang: true }), { deadline: "1 second" })
+        const states: Array<string> = []
+        const error = yield* harness.runTurn(input).pipe(
+          Stream.runForEach((event) =>
+            Effect.sync(() => (event._tag === "tool" ? states.push(event.state) : undefined))
+          ),
+          Effect.flip
+        )
+        assert.strictEqual(error.reason, "timeout")
+        assert.deepStrictEqual(states, ["running", "aborted"])
       })
     )
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import * as path from "node:path"
-import { assert, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import { bearing } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
@@ -8,7 +8,7 @@ import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { Deferred, Effect, Stream } from "effect"
 import { type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { connection, filesHolding, installed, layer, of, place, said, turnInput } from "./fixtures/Turns.js"
+import { connection, filesHolding, installed, of, place, said, services, turnInput } from "./fixtures/Turns.js"
 
 const apiKey = "sk-canary-beta-51c09e"
 
@@ -46,7 +46,7 @@ const session = Effect.gen(function* () {
   return { ...where, server, turn }
 })
 
-it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("codex", (it) => {
+layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (it) => {
   it.scoped(
     "works through a gateway, resumes, and keeps the key out of files",
     () =>

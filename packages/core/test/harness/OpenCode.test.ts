@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
+import { cp } from "node:fs/promises"
 import * as path from "node:path"
-import { assert, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import { bearing, signal } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
@@ -8,7 +9,7 @@ import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { connection, filesHolding, installed, layer, of, place, said, turnInput } from "./fixtures/Turns.js"
+import { connection, filesHolding, installed, of, place, said, services, turnInput } from "./fixtures/Turns.js"
 
 const apiKey = "sk-canary-alpha-8f3a1c"
 
@@ -60,7 +61,7 @@ const commandLines = (): string =>
     })
     .join("\n")
 
-it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("opencode", (it) => {
+layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode", (it) => {
   it.scoped(
     "writes a file, resumes with the earlier turn in its context, and keeps the key out of files and arguments",
     () =>
@@ -115,6 +116,15 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
           last?.messages.some((message) => message.role === "assistant" && message.text.includes("All done."))
         )
 
+        const elsewhere = path.join(root, "elsewhere")
+        const exported = yield* state
+        yield* Effect.promise(async () => {
+          for (const file of exported.files) await cp(path.join(homeDir, file.path), path.join(elsewhere, file.path))
+        })
+        const third = yield* turn(script("Moved?", { say: "Moved." }), { nativeSessionId: id, homeDir: elsewhere })
+        assert.strictEqual(said(third), "Moved.")
+        assert.isTrue(server.requests.at(-1)?.messages.some((message) => message.text.includes("Write the greeting.")))
+
         const unknown = yield* Effect.flip(turn(script("x", { say: "x" }), { nativeSessionId: "ses_doesnotexist" }))
         assert.strictEqual(unknown.reason, "context_unavailable")
       }),
@@ -130,9 +140,10 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         const run = (steps: ReadonlyArray<Step>, changes: Partial<TurnInput> = {}) =>
           Effect.flip(turn(script("Try.", ...steps), changes))
         // opencode tries again for some seconds; meanwhile the others run.
-        const dropping = yield* Effect.flatMap(session, ({ turn }) =>
-          Effect.flip(turn(script("Try.", { drop: true })))
-        ).pipe(Effect.fork)
+        const again = (step: Step) => Effect.flatMap(session, ({ turn }) => Effect.flip(turn(script("Try.", step))))
+        const repeated = yield* Effect.fork(
+          Effect.all([again({ drop: true }), again({ error: 429 })], { concurrency: 2 })
+        )
 
         const refused = yield* run([{ say: "x" }], { connection: wrongKey })
         assert.deepInclude({ ...refused }, { reason: "credential_invalid", retryable: false })
@@ -144,8 +155,10 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.deepInclude({ ...hanging }, { reason: "timeout", retryable: true })
         const modelless = yield* run([], { model: null })
         assert.include(modelless.message, "needs a model")
-        const dropped = yield* Fiber.join(dropping)
+        const [dropped, limited] = yield* Fiber.join(repeated)
         assert.deepInclude({ ...dropped }, { reason: "upstream_error", retryable: true })
+        assert.deepInclude({ ...limited }, { reason: "quota_exhausted", retryable: true })
+        assert.include(limited.message, "HTTP 429: Rate limit reached.")
       }),
     120_000
   )

@@ -15,6 +15,7 @@ import {
   Mailbox,
   newAccount,
   newEmail,
+  nextMail,
   passTimeUntil,
   publicUrl,
   tokenIn
@@ -25,7 +26,6 @@ for (const { name, layer } of databases) {
     it.effect("a registered account is unverified until the mailed token makes it active with its own workspace", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const email = newEmail()
         const answer = yield* accounts.register({ email, password: goodPassword, display_name: "Ada" })
         assert.deepStrictEqual(answer, { status: "accepted" })
@@ -33,7 +33,7 @@ for (const { name, layer } of databases) {
         assert.strictEqual(before.state, "unverified")
         assert.strictEqual(yield* countRows("workspace_members", "account_id", before.id), 0)
 
-        const mail = yield* mailbox.take(email)
+        const mail = yield* nextMail(email)
         assert.strictEqual(mail.to, email)
         assert.include(mail.text, "Hello Ada,")
         assert.include(mail.text, `${publicUrl}/verify#${tokenIn(mail)}`)
@@ -61,12 +61,11 @@ for (const { name, layer } of databases) {
     it.effect("a token works once, and the other tokens of the account with it", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const email = newEmail()
         yield* accounts.register({ email, password: goodPassword })
-        const first = tokenIn(yield* mailbox.take(email))
+        const first = tokenIn(yield* nextMail(email))
         yield* accounts.verifyEmail({ email })
-        const second = tokenIn(yield* mailbox.take(email))
+        const second = tokenIn(yield* nextMail(email))
         assert.notStrictEqual(first, second)
         yield* accounts.verifyEmail({ token: first })
         for (const token of [first, second]) {
@@ -81,10 +80,9 @@ for (const { name, layer } of databases) {
     it.effect("of many who use one token at the same time, one succeeds", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const email = newEmail()
         yield* accounts.register({ email, password: goodPassword })
-        const token = tokenIn(yield* mailbox.take(email))
+        const token = tokenIn(yield* nextMail(email))
         const results = yield* Effect.all(
           Array.from({ length: 8 }, () => Effect.either(accounts.verifyEmail({ token }))),
           { concurrency: "unbounded" }
@@ -97,10 +95,9 @@ for (const { name, layer } of databases) {
     it.effect("a token is good for 24 hours; unknown and expired tokens get the same answer", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const email = newEmail()
         yield* accounts.register({ email, password: goodPassword })
-        const token = tokenIn(yield* mailbox.take(email))
+        const token = tokenIn(yield* nextMail(email))
         yield* TestClock.adjust("24 hours")
         const expired = yield* Effect.flip(accounts.verifyEmail({ token }))
         const unknown = yield* Effect.flip(accounts.verifyEmail({ token: "x".repeat(43) }))
@@ -108,7 +105,7 @@ for (const { name, layer } of databases) {
         assert.strictEqual(expired.message, unknown.message)
 
         yield* accounts.verifyEmail({ email })
-        const next = tokenIn(yield* mailbox.take(email))
+        const next = tokenIn(yield* nextMail(email))
         yield* TestClock.adjust("23 hours")
         assert.deepStrictEqual(yield* accounts.verifyEmail({ token: next }), { status: "verified" })
       })
@@ -117,7 +114,6 @@ for (const { name, layer } of databases) {
     it.effect("registering a taken address answers the same, changes nothing and tells its owner", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const logins = yield* LoginSessions
         const account = yield* newAccount
         const answer = yield* accounts.register({
@@ -127,7 +123,7 @@ for (const { name, layer } of databases) {
         })
         const fresh = yield* accounts.register({ email: newEmail(), password: "another good password" })
         assert.strictEqual(JSON.stringify(answer), JSON.stringify(fresh))
-        const mail = yield* mailbox.take(account.email)
+        const mail = yield* nextMail(account.email)
         assert.strictEqual(mail.subject, "You already have an account")
         assert.notMatch(mail.text, /#[\w-]{43}/)
         assert.notInclude(mail.text, "Mallory")
@@ -139,13 +135,12 @@ for (const { name, layer } of databases) {
     it.effect("registering an unverified address again replaces its password, and links of before stop working", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const logins = yield* LoginSessions
         const email = newEmail()
         yield* accounts.register({ email, password: "the password of a stranger" })
-        const stranger = tokenIn(yield* mailbox.take(email))
+        const stranger = tokenIn(yield* nextMail(email))
         yield* accounts.register({ email, password: goodPassword, display_name: "Owner" })
-        const owner = tokenIn(yield* mailbox.take(email))
+        const owner = tokenIn(yield* nextMail(email))
         const error = yield* Effect.flip(accounts.verifyEmail({ token: stranger }))
         assert.strictEqual(error.code, "token_expired")
         yield* accounts.verifyEmail({ token: owner })
@@ -174,15 +169,19 @@ for (const { name, layer } of databases) {
     it.effect("asking for a link is answered the same for unknown, unverified and verified addresses", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const unverified = newEmail()
         yield* accounts.register({ email: unverified, password: goodPassword })
-        yield* mailbox.take(unverified)
+        yield* nextMail(unverified)
         const verified = (yield* newAccount).email
         const unknown = newEmail()
-        const answers = yield* Effect.forEach([unknown, unverified, verified], (email) => accounts.verifyEmail({ email }))
-        assert.deepStrictEqual(new Set(answers.map((answer) => JSON.stringify(answer))), new Set(['{"status":"accepted"}']))
-        yield* mailbox.take(unverified)
+        const answers = yield* Effect.forEach([unknown, unverified, verified], (email) =>
+          accounts.verifyEmail({ email })
+        )
+        assert.deepStrictEqual(
+          new Set(answers.map((answer) => JSON.stringify(answer))),
+          new Set(['{"status":"accepted"}'])
+        )
+        yield* nextMail(unverified)
         assert.strictEqual(yield* countRows("jobs", "subject_id", (yield* accounts.get(verified)).id), 0)
       })
     )
@@ -210,7 +209,7 @@ for (const { name, layer } of databases) {
         const email = newEmail()
         yield* mailbox.refuseNext(email, new MailRefused({ code: "smtp_451", retryable: true }))
         yield* accounts.register({ email, password: goodPassword })
-        const mail = yield* passTimeUntil(mailbox.take(email))
+        const mail = yield* passTimeUntil(nextMail(email))
         const { id } = yield* accounts.get(email)
         assert.strictEqual(yield* countRows("one_time_tokens", "account_id", id), 2)
         assert.deepStrictEqual(yield* accounts.verifyEmail({ token: tokenIn(mail) }), { status: "verified" })
@@ -249,10 +248,9 @@ for (const { name, layer } of databases) {
     it.effect("a disabled account stays disabled, and its links no longer verify it", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const email = newEmail()
         yield* accounts.register({ email, password: goodPassword })
-        const token = tokenIn(yield* mailbox.take(email))
+        const token = tokenIn(yield* nextMail(email))
         const { id } = yield* accounts.get(email)
         assert.strictEqual((yield* accounts.disable(id)).state, "disabled")
         assert.strictEqual((yield* Effect.flip(accounts.verifyEmail({ token }))).code, "token_expired")
@@ -297,13 +295,14 @@ for (const { name, layer } of databases) {
     it.effect("neither passwords nor tokens lie in the database", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const logins = yield* LoginSessions
         const email = newEmail()
         const password = "canary in a coal mine 77"
         yield* accounts.register({ email, password })
-        const token = tokenIn(yield* mailbox.take(email))
-        const unused = yield* accounts.verifyEmail({ email }).pipe(Effect.zipRight(mailbox.take(email)), Effect.map(tokenIn))
+        const token = tokenIn(yield* nextMail(email))
+        const unused = yield* accounts
+          .verifyEmail({ email })
+          .pipe(Effect.zipRight(nextMail(email)), Effect.map(tokenIn))
         yield* accounts.verifyEmail({ token })
         yield* Effect.flip(logins.login({ email: password, password: `${password}!` }, { clientAddress: "127.0.0.1" }))
         const { token: cookie } = yield* logins.login({ email, password }, { clientAddress: "127.0.0.1" })
@@ -316,19 +315,21 @@ for (const { name, layer } of databases) {
     it.effect("purging deletes the tokens that have expired, and no others", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const mailbox = yield* Mailbox
         const db = yield* Database
         const old = newEmail()
         yield* accounts.register({ email: old, password: goodPassword })
-        yield* mailbox.take(old)
+        yield* nextMail(old)
         yield* TestClock.adjust("24 hours")
         const young = newEmail()
         yield* accounts.register({ email: young, password: goodPassword })
-        yield* mailbox.take(young)
+        yield* nextMail(young)
         yield* accounts.purge
         const left = yield* db.all(db.sql<{ account_id: string }>`select account_id from one_time_tokens`)
         const { id } = yield* accounts.get(young)
-        assert.deepStrictEqual(left.map((row) => row.account_id), [id])
+        assert.deepStrictEqual(
+          left.map((row) => row.account_id),
+          [id]
+        )
       })
     )
   })

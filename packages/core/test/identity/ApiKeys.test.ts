@@ -4,8 +4,8 @@ import { ApiKeyId, newId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { fromNow } from "@reins/core/domain/Timestamp"
 import { Accounts } from "@reins/core/identity/Accounts"
-import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import * as ApiKeySecret from "@reins/core/identity/ApiKeySecret"
+import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Effect, Redacted, TestClock } from "effect"
@@ -100,7 +100,10 @@ for (const { name, layer } of databases) {
         const bound: Principal = { ...owner, workspaceId }
         const made = yield* keys.create(bound, { name: "bound" })
         assert.strictEqual(made.workspace_id, workspaceId)
-        assert.deepStrictEqual((yield* keys.list(bound, {})).items.map((key) => key.id), [made.id])
+        assert.deepStrictEqual(
+          (yield* keys.list(bound, {})).items.map((key) => key.id),
+          [made.id]
+        )
         assert.strictEqual((yield* Effect.flip(keys.revoke(bound, free.id))).code, "not_found")
         const foreign = yield* personalWorkspace(yield* newOwner)
         const error = yield* Effect.flip(keys.create(bound, { name: "x", workspace_id: foreign }))

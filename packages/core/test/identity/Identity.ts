@@ -4,7 +4,7 @@ import { Access } from "@reins/core/identity/Access"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
-import { type Mail, type MailRefused, Mailer } from "@reins/core/identity/Mailer"
+import { type Mail, Mailer, type MailRefused } from "@reins/core/identity/Mailer"
 import * as MailJob from "@reins/core/identity/MailJob"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -24,8 +24,6 @@ export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
   {
     /** The next mail to the address, in the order in which they were sent. */
     readonly take: (email: string) => Effect.Effect<Mail>
-    /** The mails that nobody took yet. */
-    readonly waiting: (email: string) => Effect.Effect<number>
     /** Refuses the next mail to the address. */
     readonly refuseNext: (email: string, refused: MailRefused) => Effect.Effect<void>
   }
@@ -45,7 +43,6 @@ export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
         Mailbox,
         Mailbox.of({
           take: (email) => Effect.flatMap(queueOf(email), Queue.take),
-          waiting: (email) => Effect.flatMap(queueOf(email), Queue.size),
           refuseNext: (email, refused) => Effect.sync(() => refusals.set(email, refused))
         })
       ).pipe(
@@ -67,9 +64,9 @@ export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
   )
 }
 
-/** The whole identity room on a database, with a worker that sends its mail. */
+/** The whole identity room on a database. */
 export const identity = (database: Layer.Layer<Database | Bell>) =>
-  Layer.mergeAll(Accounts.layer, Worker.layer(Effect.map(MailJob.make({ publicUrl }), (kind) => [kind]))).pipe(
+  Accounts.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, Jobs.layer, Placement.layerSingle)),
     Layer.provideMerge(Layer.mergeAll(Access.layer, Journal.layer, Idempotency.layer)),
     Layer.provideMerge(Layer.mergeAll(Vault.layer, Passwords.layerTest, Mailbox.layer)),
@@ -78,6 +75,22 @@ export const identity = (database: Layer.Layer<Database | Bell>) =>
   )
 
 export const goodPassword = "a quiet heron at noon"
+
+const mailWorker = Worker.layer(Effect.map(MailJob.make({ publicUrl }), (kind) => [kind]))
+
+const runningJobs = Effect.gen(function* () {
+  const db = yield* Database
+  return yield* db.all(db.sql`select id from jobs where state = 'running'`)
+})
+
+/** Runs a worker until the next mail to the address is sent. It is there for no longer, since it would wake up all through a day. */
+export const nextMail = (email: string) =>
+  Effect.gen(function* () {
+    const mailbox = yield* Mailbox
+    const mail = yield* mailbox.take(email)
+    yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), runningJobs), { until: (jobs) => jobs.length === 0 })
+    return mail
+  }).pipe(Effect.provide(mailWorker))
 
 let people = 0
 /** An address that no other test uses. */
@@ -95,13 +108,9 @@ export const tokenIn = (mail: Mail): string => /#([\w-]{43})\s/.exec(mail.text)?
 export const passTimeUntil = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.fork(effect)
-    yield* Effect.repeat(
-      Effect.zipRight(
-        TestClock.adjust("1 second"),
-        Effect.map(Fiber.poll(fiber), Option.isSome)
-      ),
-      { until: (done) => done }
-    )
+    yield* Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.map(Fiber.poll(fiber), Option.isSome)), {
+      until: (done) => done
+    })
     return yield* Fiber.join(fiber)
   })
 

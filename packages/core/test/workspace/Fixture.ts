@@ -1,9 +1,9 @@
-import { Git } from "@reins/core/workspace/Git"
-import { Effect, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { Git } from "@reins/core/workspace/Git"
+import { Effect, type Scope } from "effect"
 
 export const gitLayer = Git.layerWith({ allowFile: true })
 

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Git } from "@reins/core/workspace/Git"
-import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Git } from "@reins/core/workspace/Git"
+import { Effect } from "effect"
 import { cloned, gitLayer, plainGit, put, temporary } from "./Fixture.js"
 
 const start = { "a.txt": "one\ntwo\n", "dir/b.txt": "b\n", "dir/c.txt": "c\n", ".gitignore": "node_modules\n*.log\n" }

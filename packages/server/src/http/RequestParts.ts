@@ -1,5 +1,5 @@
-import { HttpApiEndpoint } from "@effect/platform"
-import { Effect, Either, Option, ParseResult, Schema } from "effect"
+import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
+import { Effect, Either, Option, ParseResult, type Schema } from "effect"
 import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { ExchangeState } from "./Exchange.js"
@@ -16,6 +16,9 @@ export interface Parts {
   readonly sentBody: unknown
 }
 
+/** An endpoint of which only its schemas know the types. */
+export type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
+
 export type DecodeParts = (
   exchange: ExchangeState,
   pathParams: Readonly<Record<string, string | undefined>>
@@ -24,7 +27,7 @@ export type DecodeParts = (
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
 /** Prepares the decoders of an endpoint once. A request fails with everything that is wrong: path, query, header, body. */
-export const decoderOf = (endpoint: HttpApiEndpoint.HttpApiEndpoint.AnyWithProps): DecodeParts => {
+export const decoderOf = (endpoint: Endpoint): DecodeParts => {
   const decodePath = partDecoder("path", endpoint.pathSchema)
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
@@ -47,16 +50,16 @@ const valueOf = (part: Decoded): unknown => Either.getOrUndefined(part)
 
 const nothing: Decoded = Either.right(undefined)
 
-const decodeWith = (schema: Schema.Schema<unknown, unknown>) => ParseResult.decodeUnknownEither(schema, { errors: "all" })
+const decodeWith = (schema: Schema.Schema<never, unknown>) => ParseResult.decodeUnknownEither(schema, { errors: "all" })
 
-const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<unknown, unknown>>) => {
+const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unknown>>) => {
   if (Option.isNone(schema)) return () => nothing
   const decode = decodeWith(schema.value)
   return (input: unknown): Decoded => Either.mapLeft(decode(input), (issue) => toDetails([loc], issue, input))
 }
 
 /** A header is told of by the name that people write. */
-const headerDecoder = (schema: Option.Option<Schema.Schema<unknown, unknown>>) => {
+const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
   const decode = partDecoder("header", schema)
   return (input: unknown): Decoded =>
     Either.mapLeft(decode(input), (detail) =>
@@ -65,7 +68,7 @@ const headerDecoder = (schema: Option.Option<Schema.Schema<unknown, unknown>>) =
 
 const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
 
-const bodyDecoder = (schema: Option.Option<Schema.Schema<unknown, unknown>>) => {
+const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
   if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))

@@ -1,5 +1,5 @@
 import {
-  HttpApi, type HttpApiEndpoint, type HttpApiGroup, HttpApiSchema, type HttpApp, HttpMethod, HttpRouter, HttpServerError,
+  HttpApi, type HttpApiGroup, HttpApiSchema, type HttpApp, HttpMethod, HttpRouter, HttpServerError,
   HttpServerResponse
 } from "@effect/platform"
 import { Context, Effect, Option } from "effect"
@@ -13,7 +13,7 @@ import { type AllHandlersOf, publicEndpoints } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 import type { ValidationFailed } from "./middleware/ErrorEnvelope.js"
 import { answerOf, responseOf, runOnce } from "./middleware/Mutations.js"
-import { decoderOf, type Parts } from "./RequestParts.js"
+import { decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
 
 type Failure = ReinsError | RequestInvalid | ValidationFailed
 
@@ -46,7 +46,7 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.HttpApiG
   })
 
 const routeOf = (
-  endpoint: HttpApiEndpoint.HttpApiEndpoint.AnyWithProps,
+  endpoint: Endpoint,
   handler: Handler,
   authentication: Authentication["Type"],
   idempotency: Idempotency["Type"]
@@ -77,8 +77,11 @@ const routeOf = (
   return HttpRouter.makeRoute(method, pattern, answer, { uninterruptible: mutates })
 }
 
-const requiredScope = (endpoint: HttpApiEndpoint.HttpApiEndpoint.AnyWithProps) => {
-  const scope = Context.get(endpoint.annotations, RequiredScope)
+const requiredScope = (endpoint: Endpoint) => {
+  const scope = Option.getOrThrowWith(
+    Context.getOption(endpoint.annotations, RequiredScope),
+    () => new Error(`${endpoint.name} does not say who may call it`)
+  )
   if ((scope === "public") !== publicEndpoints.some((name) => name === endpoint.name)) {
     throw new Error(`${endpoint.name} is public in one place and not in the other`)
   }
@@ -97,22 +100,27 @@ const describe = (exchange: ExchangeState, result: unknown): void => {
 }
 
 /** Serves the routes. A path that exists is answered with what it allows when the method is another. */
-export const toApp = <E, R>(routes: ReadonlyArray<HttpRouter.Route<E, R>>): HttpApp.Default<E | ReinsError | HttpServerError.RouteNotFound, R | Exchange> => {
-  const patterns = routes.map((route) => ({ method: route.method, matches: matcherOf(route.path) }))
+export const toApp = <E, R>(
+  routes: ReadonlyArray<HttpRouter.Route<E, R>>
+): HttpApp.Default<E | ReinsError | HttpServerError.RouteNotFound, R | Exchange> => {
+  const patterns = routes.map((route) => ({ method: route.method, path: matcherOf(route.path) }))
   const router = Effect.flatten(HttpRouter.toHttpApp(HttpRouter.fromIterable(routes)).pipe(
     HttpRouter.withRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: 200 })
   ))
-  return Effect.catchIf(router, (error) => error instanceof HttpServerError.RouteNotFound, (notFound) =>
-    Effect.flatMap(Exchange, (exchange) => {
-      const methods = new Set<string>(patterns.filter(({ matches }) => matches.test(exchange.path)).map(({ method }) => method))
-      if (methods.size === 0) return Effect.fail(notFound)
-      if (methods.has("GET")) methods.add("HEAD")
-      const allow = [...methods, "OPTIONS"].join(", ")
-      exchange.headers.set("allow", allow)
-      return exchange.request.method === "OPTIONS"
-        ? Effect.succeed(HttpServerResponse.empty({ status: 204 }))
-        : Effect.fail(new ReinsError({ code: "method_not_allowed", message: `This path allows ${allow}.`, details: { allow: [...methods] } }))
-    }))
+  const otherMethod = Effect.fnUntraced(function*(notFound: HttpServerError.RouteNotFound) {
+    const exchange = yield* Exchange
+    const methods = new Set<string>(patterns.filter(({ path }) => path.test(exchange.path)).map(({ method }) => method))
+    if (methods.size === 0) return yield* notFound
+    const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : []), "OPTIONS"]
+    exchange.headers.set("allow", allow.join(", "))
+    if (exchange.request.method === "OPTIONS") return HttpServerResponse.empty({ status: 204 })
+    return yield* new ReinsError({
+      code: "method_not_allowed",
+      message: `This path allows ${allow.join(", ")}.`,
+      details: { allow }
+    })
+  })
+  return Effect.catchIf(router, (error) => error instanceof HttpServerError.RouteNotFound, otherMethod)
 }
 
 const matcherOf = (path: string): RegExp => new RegExp(`^${path.replace(/:[A-Za-z_]+/g, "[^/]+")}/?$`)

@@ -133,6 +133,12 @@ const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
   }
 })
 
+const watchDeadline = Effect.fnUntraced(function* (turn: Turn) {
+  const { deadline } = turn.input
+  yield* Effect.sleep(deadline)
+  yield* Deferred.fail(turn.broken, Failures.timedOut(turn.runtime, `did not end within ${Duration.format(deadline)}`))
+})
+
 const ask = <A, I>(turn: Turn, peer: JsonRpc.Peer, method: string, params: unknown, schema: Schema.Schema<A, I>) =>
   peer.request(method, params).pipe(
     // A pipe that breaks is an agent that ends; its exit says more.
@@ -289,6 +295,7 @@ const unavailable = (error: ExecutorError) => Failures.executorUnavailable(error
 const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const command = yield* Launch.prepare(turn.input, turn.runtime)
   const process = yield* Effect.mapError(turn.input.executor.spawn(command), unavailable)
+  yield* Effect.forkScoped(watchDeadline(turn))
   const peer = makePeer(turn, process)
   yield* Effect.forkScoped(watchOutput(turn, process, peer))
   yield* Effect.forkScoped(watchStderr(turn, process))
@@ -305,12 +312,7 @@ const run = Effect.fnUntraced(function* (input: TurnInput, emit: Turn["emit"]) {
   const { runtime } = input.manifest
   if (runtime === null) return yield* Failures.executorUnavailable(`${input.manifest.provider_id} is disabled.`, false)
   const turn = yield* makeTurn(input, runtime, emit)
-  const stop_reason = yield* Effect.scoped(runSession(turn)).pipe(
-    Effect.timeoutFail({
-      duration: input.deadline,
-      onTimeout: () => Failures.timedOut(runtime, `did not end within ${Duration.format(input.deadline)}`)
-    })
-  )
+  const stop_reason = yield* Effect.scoped(runSession(turn))
   yield* emit([{ _tag: "ended", stop_reason }])
 })
 

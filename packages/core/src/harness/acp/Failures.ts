@@ -29,7 +29,7 @@ const common: ReadonlyArray<ErrorRule> = [
 ]
 
 const statusOf = (text: string): number | undefined => {
-  const match = /\b(?:http|status(?: code)?:?|answers) (4\d\d|5\d\d)\b/i.exec(text)
+  const match = /\b(?:http|status(?: code)?:?) (4\d\d|5\d\d)\b/i.exec(text)
   return match?.[1] === undefined ? undefined : Number(match[1])
 }
 
@@ -58,7 +58,9 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
   }
 }
 
-const quote = (text: string): string => (text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text)
+/** Somebody else's words as one sentence of ours. */
+const quote = (text: string): string =>
+  text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : `${text.replace(/[.\s]+$/, "")}.`
 
 /** What an agent's report of a failed model call means. */
 export const reported = (text: string, input: TurnInput, runtime: Runtime): HarnessFailure => {
@@ -110,6 +112,6 @@ export const protocolBroken = (runtime: Runtime, method: string): HarnessFailure
 export const contextUnavailable = (runtime: Runtime, text: string): HarnessFailure =>
   new HarnessFailure({
     reason: "context_unavailable",
-    message: `${runtime.agent.name} cannot resume its native session: ${quote(text)}. Switch the harness to go on with a summary in a new session.`,
+    message: `${runtime.agent.name} cannot resume its native session: ${quote(text)} Switch the harness to go on with a summary in a new session.`,
     retryable: false
   })

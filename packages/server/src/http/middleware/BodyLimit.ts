@@ -9,7 +9,7 @@ export const jsonBodyBytes = 1024 * 1024
 
 /** Refuses a body that says of itself that it is too large or compressed, before any of it is read. */
 export const bodyLimit = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
-  Effect.flatMap(Exchange, (exchange) => {
+  Effect.flatMap(Exchange, (exchange): HttpApp.Default<E | ReinsError, R> => {
     const { headers } = exchange.request
     const encoding = headers["content-encoding"]
     if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") return refuse(exchange, unsupported(encoding))

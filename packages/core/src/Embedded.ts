@@ -1,0 +1,43 @@
+import { randomBytes } from "node:crypto"
+import { Effect, Layer, Redacted } from "effect"
+import { CoreConfig } from "./CoreConfig.js"
+import * as Core from "./Core.js"
+import type { WorkspaceId } from "./domain/Ids.js"
+import type { Principal } from "./domain/Principal.js"
+import { Accounts } from "./identity/Accounts.js"
+import { Workspaces } from "./identity/Workspaces.js"
+import { Placement } from "./placement/Placement.js"
+import { Bell } from "./store/Bell.js"
+import * as Sqlite from "./store/Sqlite.js"
+
+const ownerEmail = "owner@embedded.localhost"
+
+/**
+ * Reins inside a program: every service on a SQLite database below `dataDir`, working its jobs in this process, without HTTP and
+ * without a port. Fails with `DataDirectoryInUse` while another process works on the directory. Closing the scope ends what runs.
+ */
+export const layer = (config: Parameters<typeof CoreConfig.from>[0]) => {
+  const { dataDir } = CoreConfig.from(config)
+  return Core.worker.pipe(
+    Layer.provideMerge(Core.layer),
+    Layer.provideMerge(Layer.mergeAll(
+      CoreConfig.layer(config),
+      Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer),
+      Placement.layerSingle
+    )),
+    Layer.provide(Sqlite.lockLayer(dataDir))
+  )
+}
+
+/** The account that the embedding program speaks for, made at the first call, and its workspace. */
+export const owner: Effect.Effect<{ readonly principal: Principal; readonly workspaceId: WorkspaceId }, never, Accounts | Workspaces> =
+  Effect.gen(function*() {
+    const accounts = yield* Accounts
+    const workspaces = yield* Workspaces
+    // Nobody logs in as this account: the password is thrown away.
+    const password = Redacted.make(randomBytes(32).toString("base64url"))
+    const account = yield* accounts.get(ownerEmail).pipe(Effect.orElse(() => accounts.createVerified({ email: ownerEmail, password })), Effect.orDie)
+    const principal: Principal = { accountId: account.id, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
+    const [workspace] = (yield* Effect.orDie(workspaces.list(principal, {}))).items
+    return workspace === undefined ? yield* Effect.dieMessage("the owner has no workspace") : { principal, workspaceId: workspace.id }
+  })

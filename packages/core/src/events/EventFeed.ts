@@ -1,0 +1,158 @@
+import { Cause, Chunk, Context, Effect, Fiber, FiberSet, Layer, Schema, Stream } from "effect"
+import { Event } from "../domain/Event.js"
+import type { Principal } from "../domain/Principal.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { Bell, sessionTopic } from "../store/Bell.js"
+import { type EventFilter, EventLog } from "./EventLog.js"
+import { type Frame, type Reader, Room, type Sink } from "./Room.js"
+
+export interface FeedRequest extends EventFilter {
+  /** The `seq` to read on from, exclusive; the beginning when undefined. */
+  readonly after?: number | undefined
+}
+
+/** A reader of a session. It is given nothing before its first `resume`. */
+export interface Subscription {
+  /** The `seq` of the newest event when the subscription was made. */
+  readonly watermark: number
+  /** The `seq` of the last event that was delivered or left out: where to read on. */
+  readonly cursor: () => number
+  /** Starts the delivery, or goes on after the sink wanted no more. */
+  readonly resume: () => void
+  readonly close: () => void
+}
+
+/**
+ * Follows sessions as they go: the log from a cursor, then what is added to it. A reader gets every event once and in order. It is
+ * woken after commits, and looks at the log now and then without being woken, so a lost ring delays an event and never loses one.
+ */
+export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
+  EventFeed,
+  {
+    /** Delivers to a sink, which must not throw. `batch` events of the log are read at once to catch up. Fails like `EventLog.open`. */
+    readonly subscribe: (
+      principal: Principal,
+      sessionId: string,
+      request: FeedRequest & { readonly batch: number },
+      sink: Sink
+    ) => Effect.Effect<Subscription, ReinsError>
+    /** The same as a stream that never ends. A slow reader holds up nobody and misses nothing. */
+    readonly stream: (principal: Principal, sessionId: string, request: FeedRequest) => Stream.Stream<Event, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    EventFeed,
+    Effect.gen(function* () {
+      const log = yield* EventLog
+      const bell = yield* Bell
+      const run = yield* FiberSet.makeRuntime<never>()
+      const rooms = new Map<string, Occupied>()
+
+      const follow = (sessionId: string, room: Room, rung: Effect.Latch) =>
+        Effect.gen(function* () {
+          // Closed before the read, so that a ring during it is not missed.
+          yield* rung.close
+          const events = yield* log.read(sessionId, room.head, readAhead)
+          if (events.length > 0) room.publish(events)
+          if (events.length < readAhead) yield* Effect.timeoutOption(rung.await, pollMs)
+        }).pipe(keepTrying, Effect.forever)
+
+      const enter = (sessionId: string, watermark: number): Occupied => {
+        const existing = rooms.get(sessionId)
+        if (existing !== undefined) return existing
+        const room: Room = new Room(watermark, (reader) => {
+          run(
+            keepTrying(
+              Effect.map(log.read(sessionId, reader.cursor, reader.batch), (events) => room.supply(reader, events))
+            )
+          )
+        })
+        const rung = Effect.unsafeMakeLatch(true)
+        const unlisten = bell.listen(sessionTopic(sessionId), () => {
+          rung.unsafeOpen()
+        })
+        const follower = run(follow(sessionId, room, rung))
+        const leave = (reader: Reader) => {
+          room.readers.delete(reader)
+          if (room.readers.size > 0 || rooms.get(sessionId) !== occupied) return
+          rooms.delete(sessionId)
+          unlisten()
+          run(Fiber.interrupt(follower))
+        }
+        const occupied: Occupied = { room, leave }
+        rooms.set(sessionId, occupied)
+        return occupied
+      }
+
+      const subscribe = Effect.fn("EventFeed.subscribe")(function* (
+        principal: Principal,
+        sessionId: string,
+        { after = 0, batch, turnId, types }: FeedRequest & { readonly batch: number },
+        sink: Sink
+      ) {
+        const watermark = yield* log.open(principal, sessionId, after)
+        const { leave, room } = enter(sessionId, watermark)
+        const reader: Reader = { filter: { turnId, types }, batch, sink, cursor: after, state: "paused" }
+        room.readers.add(reader)
+        return {
+          watermark,
+          cursor: () => reader.cursor,
+          resume: () => room.resume(reader),
+          close: () => leave(reader)
+        }
+      })
+
+      return EventFeed.of({
+        subscribe,
+        stream: (principal, sessionId, request) =>
+          Stream.unwrapScoped(
+            Effect.gen(function* () {
+              const filled = yield* Effect.makeLatch(false)
+              let waiting: Array<Frame> = []
+              const subscription = yield* Effect.acquireRelease(
+                subscribe(principal, sessionId, { ...request, batch: readAhead }, (frames) => {
+                  waiting.push(...frames)
+                  if (waiting.length > 0) filled.unsafeOpen()
+                  return waiting.length < readAhead
+                }),
+                ({ close }) => Effect.sync(close)
+              )
+              subscription.resume()
+              const take = Effect.sync(() => {
+                const taken = Chunk.unsafeFromArray(waiting)
+                waiting = []
+                filled.unsafeClose()
+                subscription.resume()
+                return taken
+              })
+              return Stream.repeatEffectChunk(Effect.zipRight(filled.await, take)).pipe(
+                Stream.mapEffect((frame) => Effect.orDie(parseEvent(frame.event.envelope)))
+              )
+            })
+          )
+      })
+    })
+  )
+}
+
+interface Occupied {
+  readonly room: Room
+  readonly leave: (reader: Reader) => void
+}
+
+/** Events that are read at once, and that wait for a slow reader of a stream. */
+const readAhead = 500
+
+/** How long a lost ring can delay an event. */
+const pollMs = 5000
+
+/** A log that cannot be read now is read again a little later: the reader waits, and misses nothing. */
+const keepTrying = (read: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.catchAllDefect(read, (defect) =>
+    Effect.logWarning("the event log cannot be read", Cause.pretty(Cause.die(defect))).pipe(
+      Effect.zipRight(Effect.sleep("1 second")),
+      Effect.zipRight(Effect.suspend(() => keepTrying(read)))
+    )
+  )
+
+const parseEvent = Schema.decodeUnknown(Schema.parseJson(Event))

@@ -1,0 +1,26 @@
+import { Effect, ParseResult, Schema } from "effect"
+import { eventTypes } from "../domain/Event.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+
+/** The event types that a reader asked for. */
+export type EventTypes = ReadonlySet<string>
+
+/**
+ * Reads a comma list of event types and of prefixes like `turn.*`. Undefined, for every type, when nothing was asked for. A name
+ * that is no event type makes the request invalid.
+ */
+export const parseEventTypes = (text: string | undefined): Effect.Effect<EventTypes | undefined, RequestInvalid> => {
+  if (text === undefined) return Effect.succeed(undefined)
+  const wanted = new Set<string>()
+  for (const name of text.split(",").map((part) => part.trim())) {
+    const found = eventTypes.filter(
+      (type) => type === name || (name.endsWith(".*") && type.startsWith(name.slice(0, -1)))
+    )
+    if (found.length === 0) {
+      const issue = new ParseResult.Type(Schema.String.ast, text, `'${name.slice(0, 100)}' is no event type`)
+      return Effect.fail(new RequestInvalid({ loc: ["query", "types"], issue, input: text }))
+    }
+    for (const type of found) wanted.add(type)
+  }
+  return Effect.succeed(wanted)
+}

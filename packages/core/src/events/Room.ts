@@ -1,0 +1,103 @@
+import type { EventFilter, StoredEvent } from "./EventLog.js"
+
+/** An event ready to be delivered, shared by everybody who reads it. */
+export class Frame {
+  private encoded: Buffer | undefined
+
+  constructor(readonly event: StoredEvent) {}
+
+  /** The event as a server-sent event, encoded once. */
+  get bytes(): Buffer {
+    const { envelope, seq, type } = this.event
+    return (this.encoded ??= Buffer.from(`id: ${seq}\nevent: ${type}\ndata: ${envelope}\n\n`))
+  }
+}
+
+/**
+ * Takes what a reader asked for, in ascending `seq`. `cursor` says how far the log is read, which is beyond the last frame when
+ * the filter left events out. Answers false to be given no more until the reader is resumed.
+ */
+export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
+
+export interface Reader {
+  readonly filter: EventFilter
+  readonly sink: Sink
+  /** Events that are read of the log at once. */
+  readonly batch: number
+  /** The `seq` of the last event that was delivered or left out. */
+  cursor: number
+  /** `live` readers have everything that the room knows; a `reading` one waits for the log, a `paused` one for itself. */
+  state: "live" | "reading" | "paused"
+}
+
+/** How much of the end of the log a room keeps for readers that fell behind a little. */
+const ringFrames = 256
+
+/**
+ * The readers of one session and the end of its log. It decides who gets what next; it reads nothing itself. No reader is given an
+ * event twice or out of order, and none misses one: what the room does not hold is asked for from the log.
+ */
+export class Room {
+  readonly readers = new Set<Reader>()
+  private ring: Array<Frame> = []
+
+  /** `head` is the `seq` that the room has read to; `catchUp` reads the log from a reader's cursor and hands it to `supply`. */
+  constructor(
+    public head: number,
+    private readonly catchUp: (reader: Reader) => void
+  ) {}
+
+  /** Starts a reader, or goes on with one that had paused. */
+  resume(reader: Reader): void {
+    if (reader.state !== "paused" || !this.readers.has(reader)) return
+    this.advance(reader)
+  }
+
+  /** What was read of the log from a reader's cursor. */
+  supply(reader: Reader, events: ReadonlyArray<StoredEvent>): void {
+    if (!this.readers.has(reader)) return
+    if (
+      this.deliver(
+        reader,
+        events.map((event) => new Frame(event))
+      )
+    )
+      this.advance(reader)
+  }
+
+  /** What was read of the log from the head: everybody who is live gets it. */
+  publish(events: ReadonlyArray<StoredEvent>): void {
+    const frames = events.map((event) => new Frame(event))
+    this.head = frames.at(-1)?.event.seq ?? this.head
+    this.ring = this.ring.concat(frames).slice(-ringFrames)
+    for (const reader of this.readers) if (reader.state === "live") this.deliver(reader, frames)
+  }
+
+  private advance(reader: Reader): void {
+    const first = this.ring[0]
+    const holdsNext = first !== undefined && first.event.seq <= reader.cursor + 1
+    if (reader.cursor < this.head && !holdsNext) {
+      reader.state = "reading"
+      return this.catchUp(reader)
+    }
+    reader.state = "live"
+    if (reader.cursor < this.head) this.deliver(reader, this.ring)
+  }
+
+  /** Whether the reader wants more. */
+  private deliver(reader: Reader, frames: ReadonlyArray<Frame>): boolean {
+    const fresh = frames.filter((frame) => frame.event.seq > reader.cursor)
+    const last = fresh.at(-1)
+    if (last === undefined) return true
+    reader.cursor = last.event.seq
+    const wantsMore = reader.sink(
+      fresh.filter(({ event }) => matches(event, reader.filter)),
+      reader.cursor
+    )
+    if (!wantsMore) reader.state = "paused"
+    return wantsMore
+  }
+}
+
+const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
+  (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

@@ -1,0 +1,109 @@
+import { assert, describe, it, layer as layerOf } from "@effect/vitest"
+import { toDetails } from "@reins/core/api/Validation"
+import { EventLog } from "@reins/core/events/EventLog"
+import { parseEventTypes } from "@reins/core/events/EventTypes"
+import { Effect } from "effect"
+import { databases } from "../store/Databases.js"
+import { append, events, newSession } from "./Sessions.js"
+
+for (const { layer, name } of databases) {
+  describe(`EventLog on ${name}`, () => {
+    layerOf(events(layer), { excludeTestServices: true })((it) => {
+      it.effect("pages give every event once and in order, and next_after ends at the watermark", () =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const { principal, sessionId } = yield* newSession
+          yield* append(sessionId, [1, 2, 3, 4, 5, 6, 7])
+          const seen: Array<number> = []
+          let after = 0
+          for (let more = true; more; ) {
+            const page = yield* log.page(principal, sessionId, { after, limit: 3 })
+            assert.strictEqual(page.event_watermark, 7)
+            seen.push(...page.items.map((event) => event.seq))
+            after = page.next_after
+            more = page.has_more
+          }
+          assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6, 7])
+          assert.strictEqual(after, 7)
+          assert.deepStrictEqual(yield* log.page(principal, sessionId, { after, limit: 3 }), {
+            items: [],
+            next_after: 7,
+            has_more: false,
+            event_watermark: 7
+          })
+        })
+      )
+
+      it.effect("a filtered page reads on beyond what it leaves out", () =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const { principal, sessionId } = yield* newSession
+          yield* append(sessionId, [1, 2, 3])
+          const types = yield* parseEventTypes("turn.*,session.closed")
+          assert.deepStrictEqual(yield* log.page(principal, sessionId, { types, limit: 10 }), {
+            items: [],
+            next_after: 3,
+            has_more: false,
+            event_watermark: 3
+          })
+          const own = yield* log.page(principal, sessionId, {
+            types: yield* parseEventTypes("diagnostic.reported"),
+            limit: 2
+          })
+          assert.deepStrictEqual(
+            own.items.map((event) => event.payload.line),
+            ["1", "2"]
+          )
+          assert.isTrue(own.has_more)
+        })
+      )
+
+      it.effect("a cursor that is negative or beyond the newest event is invalid_cursor", () =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const { principal, sessionId } = yield* newSession
+          yield* append(sessionId, [1, 2])
+          for (const after of [-1, 3, 0.5, Number.POSITIVE_INFINITY]) {
+            const error = yield* Effect.flip(log.page(principal, sessionId, { after, limit: 10 }))
+            assert.strictEqual(error.code, "invalid_cursor", String(after))
+          }
+        })
+      )
+
+      it.effect("the session of somebody else is not found", () =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const { sessionId } = yield* newSession
+          const { principal } = yield* newSession
+          for (const id of [sessionId, "sess_nothing", ""]) {
+            assert.strictEqual((yield* Effect.flip(log.page(principal, id, { limit: 10 }))).code, "not_found")
+          }
+        })
+      )
+    })
+  })
+}
+
+describe("parseEventTypes", () => {
+  it.effect("reads names and prefixes", () =>
+    Effect.gen(function* () {
+      assert.isUndefined(yield* parseEventTypes(undefined))
+      assert.deepStrictEqual(
+        [...((yield* parseEventTypes("tool.*, session.closed")) ?? [])],
+        ["tool.started", "tool.updated", "tool.completed", "session.closed"]
+      )
+    })
+  )
+
+  it.effect("refuses what is no event type, at query.types", () =>
+    Effect.gen(function* () {
+      for (const text of ["nonsense", "turn.*,x", "", "turn", "*", "turn.started,", ".*"]) {
+        const error = yield* Effect.flip(parseEventTypes(text))
+        const [detail] = toDetails(error.loc, error.issue, error.input)
+        assert.deepStrictEqual(detail?.loc, ["query", "types"])
+        assert.strictEqual(detail?.type, "value_error")
+        assert.strictEqual(detail?.input, text)
+      }
+    })
+  )
+})

@@ -1,0 +1,47 @@
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import * as path from "node:path"
+import { assert, it } from "@effect/vitest"
+import * as Launch from "@reins/core/harness/Launch"
+import type { Runtime } from "@reins/core/harness/Manifest"
+import { Effect } from "effect"
+import { place, scriptedManifest, turnInput } from "./fixtures/Turns.js"
+
+const withFiles = (files: Runtime["launch"]["profiles"][number]["files"]): Runtime => {
+  const { runtime } = scriptedManifest()
+  if (runtime === null) throw new Error("the scripted agent has a runtime")
+  const profile = { id: "none", when: { connection: false }, environment: {}, files }
+  return { ...runtime, launch: { ...runtime.launch, profiles: [profile] } }
+}
+
+it.scopedLive("the files of a profile are written for the agent alone", () =>
+  Effect.gen(function* () {
+    const where = yield* place
+    const runtime = withFiles([{ path: ".config/agent.toml", content: "home = {{json home}}\n" }])
+    const command = yield* Launch.prepare(turnInput(where, "x"), runtime)
+    const file = path.join(where.homeDir, ".config/agent.toml")
+    assert.strictEqual(readFileSync(file, "utf8"), `home = ${JSON.stringify(where.homeDir)}\n`)
+    assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+    assert.strictEqual(command.executable, process.execPath)
+  })
+)
+
+it.scopedLive("a link that an agent left in its home does not lead a write out of it", () =>
+  Effect.gen(function* () {
+    const { homeDir, root, workspaceDir } = yield* place
+    const outside = path.join(root, "outside")
+    mkdirSync(outside)
+    mkdirSync(homeDir)
+    writeFileSync(path.join(outside, "file"), "untouched")
+    symlinkSync(outside, path.join(homeDir, "directory"))
+    symlinkSync(path.join(outside, "file"), path.join(homeDir, "file"))
+    const runtime = withFiles([
+      { path: "directory/agent.toml", content: "a" },
+      { path: "file", content: "b" }
+    ])
+    yield* Launch.prepare(turnInput({ homeDir, workspaceDir }, "x"), runtime)
+    assert.strictEqual(readFileSync(path.join(homeDir, "directory/agent.toml"), "utf8"), "a")
+    assert.strictEqual(readFileSync(path.join(homeDir, "file"), "utf8"), "b")
+    assert.isFalse(existsSync(path.join(outside, "agent.toml")))
+    assert.strictEqual(readFileSync(path.join(outside, "file"), "utf8"), "untouched")
+  })
+)

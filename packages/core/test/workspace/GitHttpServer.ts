@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { Effect, type Scope } from "effect"
+
+export interface GitHttpServer {
+  readonly url: string
+  /** The Authorization header of every request, in order; empty when there was none. */
+  readonly seen: ReadonlyArray<string>
+}
+
+/** Answers a request itself and gives true, or leaves it to git. */
+type Intercept = (request: IncomingMessage, response: ServerResponse) => boolean
+
+const backend = (root: string, request: IncomingMessage, response: ServerResponse): void => {
+  const url = new URL(request.url ?? "/", "http://localhost")
+  const child = spawn("git", ["http-backend"], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      GIT_PROJECT_ROOT: root,
+      GIT_HTTP_EXPORT_ALL: "1",
+      PATH_INFO: url.pathname,
+      QUERY_STRING: url.search.slice(1),
+      REQUEST_METHOD: request.method ?? "GET",
+      CONTENT_TYPE: request.headers["content-type"] ?? "",
+      HTTP_CONTENT_ENCODING: String(request.headers["content-encoding"] ?? ""),
+      GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
+      REMOTE_USER: "ann"
+    },
+    stdio: ["pipe", "pipe", "ignore"]
+  })
+  request.pipe(child.stdin)
+  const pieces: Array<Buffer> = []
+  child.stdout.on("data", (piece: Buffer) => pieces.push(piece))
+  child.once("close", () => {
+    const output = Buffer.concat(pieces)
+    const end = output.indexOf("\r\n\r\n")
+    for (const line of output.subarray(0, end).toString("latin1").split("\r\n")) {
+      const [name = "", value = ""] = line.split(": ")
+      if (name === "Status") response.statusCode = Number.parseInt(value, 10)
+      else response.setHeader(name, value)
+    }
+    response.end(output.subarray(end + 4))
+  })
+}
+
+/** Serves the bare repositories below `root` over http on the loopback, to callers with `authorization` only. */
+export const gitHttpServer = (
+  root: string,
+  authorization: string | null,
+  intercept: Intercept = () => false
+): Effect.Effect<GitHttpServer, never, Scope.Scope> => {
+  const seen: Array<string> = []
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    seen.push(request.headers.authorization ?? "")
+    if (intercept(request, response)) return
+    if (authorization !== null && request.headers.authorization !== authorization) {
+      response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("no entry")
+    } else backend(root, request, response)
+  }
+  return Effect.acquireRelease(
+    Effect.async<Server>((resume) => {
+      const server = createServer(answer)
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.async<void>((resume) => {
+        server.closeAllConnections()
+        server.close(() => resume(Effect.void))
+      })
+  ).pipe(
+    Effect.map((server) => {
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      return { url: `http://127.0.0.1:${port}`, seen }
+    })
+  )
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env node
+// Makes a fresh clone ready to run: dependencies, build, agents. Every step is left out when its result is there already.
+import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
+const args = process.argv.slice(2)
+const quiet = args.includes("--quiet")
+const harnesses = args.flatMap((arg, index) => (arg === "--harness" ? [args[index + 1] ?? ""] : []))
+const say = (text) => process.stderr.write(`${text}\n`)
+
+const requireNode = () => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+  if (major > 20 || (major === 20 && minor >= 19)) return
+  say(`Reins needs Node 20.19 or newer; this is ${process.version}. Install a newer Node and run the command again.`)
+  process.exit(1)
+}
+
+/** Runs a command and says every few seconds that it still runs. Its output is shown when it fails. */
+const step = (title, command, commandArgs, { env = {}, live = false } = {}) =>
+  new Promise((done) => {
+    const started = Date.now()
+    const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`
+    say(`- ${title} ...`)
+    const child = spawn(command, commandArgs, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", live ? process.stderr : "pipe", live ? process.stderr : "pipe"]
+    })
+    const output = []
+    child.stdout?.on("data", (chunk) => output.push(chunk))
+    child.stderr?.on("data", (chunk) => output.push(chunk))
+    const pulse = live ? undefined : setInterval(() => say(`  ${title}: ${seconds()}`), 10_000)
+    child.on("error", (error) => output.push(Buffer.from(String(error))))
+    child.on("close", (code) => {
+      clearInterval(pulse)
+      if (code === 0) {
+        say(`  done in ${seconds()}`)
+        done()
+        return
+      }
+      say(Buffer.concat(output).toString())
+      say(`"${command} ${commandArgs.join(" ")}" failed. What it printed stands above; mend it and run the command again.`)
+      process.exit(1)
+    })
+  })
+
+const stampFile = (name) => join(root, ".cache", `${name}.stamp`)
+const isFresh = (name, stamp) => existsSync(stampFile(name)) && readFileSync(stampFile(name), "utf8") === stamp
+const writeStamp = (name, stamp) => {
+  mkdirSync(dirname(stampFile(name)), { recursive: true })
+  writeFileSync(stampFile(name), stamp)
+}
+
+/** Native modules are compiled where no prebuilt one can be had; the headers that come with Node spare a download. */
+const nodeHeaders = () => {
+  const prefixes = [resolve(dirname(process.execPath), ".."), "/usr", "/usr/local"]
+  const prefix = prefixes.find((candidate) => existsSync(join(candidate, "include/node/node_version.h")))
+  return prefix === undefined || process.env.npm_config_nodedir !== undefined ? {} : { npm_config_nodedir: prefix }
+}
+
+const dependencies = async () => {
+  const stamp = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).update(process.version).digest("hex")
+  if (isFresh("dependencies", stamp) && existsSync(join(root, "node_modules/effect"))) return
+  await step("installing dependencies (a minute or two the first time)", "npm", ["ci", "--no-audit", "--no-fund"], { env: nodeHeaders() })
+  writeStamp("dependencies", stamp)
+}
+
+const sources = (directory) =>
+  readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    return entry.isDirectory() ? sources(path) : [path]
+  })
+
+const build = async () => {
+  const watched = ["packages/core/src", "packages/client/src", "packages/server/src", "manifests"].flatMap((path) => sources(join(root, path)))
+  const files = [...watched, join(root, "tsup.config.ts"), join(root, "package-lock.json")]
+  const hash = createHash("sha256")
+  for (const file of files.sort()) hash.update(file).update(String(statSync(file).size)).update(readFileSync(file))
+  const stamp = hash.digest("hex")
+  if (isFresh("build", stamp) && existsSync(join(root, "packages/server/dist/main.js"))) return
+  await step("building", process.execPath, ["node_modules/tsup/dist/cli-default.js", "--config", "tsup.config.ts", "--silent"])
+  writeStamp("build", stamp)
+}
+
+const agents = async () => {
+  for (const provider of harnesses) {
+    await step(`the agent of ${provider}`, process.execPath, ["packages/server/dist/main.js", "harnesses", "install", provider], { live: true })
+  }
+}
+
+requireNode()
+if (!quiet) say("Setting up Reins")
+await dependencies()
+await build()
+await agents()

@@ -43,7 +43,9 @@ const step = (title, command, commandArgs, { env = {}, live = false } = {}) =>
         return
       }
       say(Buffer.concat(output).toString())
-      say(`"${command} ${commandArgs.join(" ")}" failed. What it printed stands above; mend it and run the command again.`)
+      say(
+        `"${command} ${commandArgs.join(" ")}" failed. What it printed stands above; mend it and run the command again.`
+      )
       process.exit(1)
     })
   })
@@ -63,9 +65,14 @@ const nodeHeaders = () => {
 }
 
 const dependencies = async () => {
-  const stamp = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).update(process.version).digest("hex")
+  const stamp = createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .update(process.version)
+    .digest("hex")
   if (isFresh("dependencies", stamp) && existsSync(join(root, "node_modules/effect"))) return
-  await step("installing dependencies (a minute or two the first time)", "npm", ["ci", "--no-audit", "--no-fund"], { env: nodeHeaders() })
+  await step("installing dependencies (a minute or two the first time)", "npm", ["ci", "--no-audit", "--no-fund"], {
+    env: nodeHeaders()
+  })
   writeStamp("dependencies", stamp)
 }
 
@@ -76,19 +83,35 @@ const sources = (directory) =>
   })
 
 const build = async () => {
-  const watched = ["packages/core/src", "packages/client/src", "packages/server/src", "manifests"].flatMap((path) => sources(join(root, path)))
+  const watched = ["packages/core/src", "packages/client/src", "packages/server/src", "manifests"].flatMap((path) =>
+    sources(join(root, path))
+  )
   const files = [...watched, join(root, "tsup.config.ts"), join(root, "package-lock.json")]
   const hash = createHash("sha256")
-  for (const file of files.sort()) hash.update(file).update(String(statSync(file).size)).update(readFileSync(file))
+  for (const file of files.sort())
+    hash
+      .update(file)
+      .update(String(statSync(file).size))
+      .update(readFileSync(file))
   const stamp = hash.digest("hex")
   if (isFresh("build", stamp) && existsSync(join(root, "packages/server/dist/main.js"))) return
-  await step("building", process.execPath, ["node_modules/tsup/dist/cli-default.js", "--config", "tsup.config.ts", "--silent"])
+  await step("building", process.execPath, [
+    "node_modules/tsup/dist/cli-default.js",
+    "--config",
+    "tsup.config.ts",
+    "--silent"
+  ])
   writeStamp("build", stamp)
 }
 
 const agents = async () => {
   for (const provider of harnesses) {
-    await step(`the agent of ${provider}`, process.execPath, ["packages/server/dist/main.js", "harnesses", "install", provider], { live: true })
+    await step(
+      `the agent of ${provider}`,
+      process.execPath,
+      ["packages/server/dist/main.js", "harnesses", "install", provider],
+      { live: true }
+    )
   }
 }
 

@@ -14,12 +14,17 @@ if (!REINS_BASE_URL || !REINS_API_KEY || !REINS_MODEL) {
   process.exit(2)
 }
 
-const program = Effect.gen(function*() {
+const program = Effect.gen(function* () {
   const { principal, workspaceId } = yield* Embedded.owner
   yield* (yield* Connections).create(principal, workspaceId, {
-    kind: "alpha_gateway", label: "gateway", credential: { base_url: REINS_BASE_URL, api_key: REINS_API_KEY }
+    kind: "alpha_gateway",
+    label: "gateway",
+    credential: { base_url: REINS_BASE_URL, api_key: REINS_API_KEY }
   })
-  const session = yield* (yield* Sessions).create(principal, workspaceId, { harness: { provider_id: "alpha", model: REINS_MODEL }, message })
+  const session = yield* (yield* Sessions).create(principal, workspaceId, {
+    harness: { provider_id: "alpha", model: REINS_MODEL },
+    message
+  })
   yield* (yield* EventFeed).stream(principal, session.id, { after: 0 }).pipe(
     Stream.tap((event) => Effect.sync(() => console.log(`${event.seq} ${event.type}`))),
     Stream.takeUntil((event) => /^turn\.(succeeded|failed|cancelled|interrupted)$/.test(event.type)),
@@ -29,4 +34,9 @@ const program = Effect.gen(function*() {
   if (changeset) console.log((yield* (yield* Changesets).diff(principal, changeset.id, {})).diff)
 })
 
-await Effect.runPromise(program.pipe(Effect.provide(Embedded.layer({ dataDir: REINS_DATA_DIR })), Logger.withMinimumLogLevel(LogLevel.Warning)))
+await Effect.runPromise(
+  program.pipe(
+    Effect.provide(Embedded.layer({ dataDir: REINS_DATA_DIR })),
+    Logger.withMinimumLogLevel(LogLevel.Warning)
+  )
+)

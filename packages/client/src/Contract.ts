@@ -1,6 +1,6 @@
 import { Api } from "@reins/core/api/Api"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
-import { type Brand, Option, Schema, SchemaAST } from "effect"
+import { type Brand, Option, SchemaAST } from "effect"
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
 
@@ -58,13 +58,13 @@ export const routes: ReadonlyArray<Route> = Object.values(Api.groups).flatMap((g
     method: endpoint.method,
     path: endpoint.path,
     pathNames: [...endpoint.path.matchAll(/:(\w+)/g)].flatMap(([, name]) => name ?? []),
-    queryNames: Option.match(endpoint.urlParamsSchema, { onNone: () => [], onSome: fieldNames }),
-    bodyNames: Option.match(endpoint.payloadSchema, { onNone: () => undefined, onSome: fieldNames })
+    queryNames: Option.isSome(endpoint.urlParamsSchema) ? fieldNames(endpoint.urlParamsSchema.value) : [],
+    bodyNames: Option.isSome(endpoint.payloadSchema) ? fieldNames(endpoint.payloadSchema.value) : undefined
   }))
 )
 
-function fieldNames<A, I, R>(schema: Schema.Schema<A, I, R>): ReadonlyArray<string> {
-  return SchemaAST.getPropertySignatures(Schema.encodedSchema(schema).ast).map((field) => String(field.name))
+function fieldNames(schema: { readonly ast: SchemaAST.AST }): ReadonlyArray<string> {
+  return SchemaAST.getPropertySignatures(SchemaAST.encodedAST(schema.ast)).map((field) => String(field.name))
 }
 
 /** The route of one endpoint. */

@@ -97,7 +97,8 @@ export const isTransient = (status: number): boolean => status === 408 || status
 
 const foreignMessage = ({ headers, status }: Refusal): string => {
   const location = headers.get("location")
-  if (status >= 300 && status < 400) {
+  // A browser hides the status of a redirect.
+  if (status === 0 || (status >= 300 && status < 400)) {
     const origin = location !== null && URL.canParse(location) ? ` to ${new URL(location).origin}` : ""
     return `The server redirects${origin} (HTTP ${status}), which the client does not follow. Set baseUrl to where the API is.`
   }

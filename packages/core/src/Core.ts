@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { CoreConfig } from "./CoreConfig.js"
+import { Limits } from "./catalog/Limits.js"
 import { Manifests } from "./catalog/Manifests.js"
 import { Providers } from "./catalog/Providers.js"
 import { captureJob } from "./changes/CaptureJob.js"
@@ -19,8 +20,8 @@ import { Access } from "./identity/Access.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
-import * as MailJob from "./identity/MailJob.js"
 import { Mailer } from "./identity/Mailer.js"
+import * as MailJob from "./identity/MailJob.js"
 import { Passwords } from "./identity/Passwords.js"
 import { Workspaces as TenantWorkspaces } from "./identity/Workspaces.js"
 import { Jobs } from "./jobs/Jobs.js"
@@ -28,11 +29,11 @@ import * as Worker from "./jobs/Worker.js"
 import { Projects } from "./projects/Projects.js"
 import { Messages } from "./sessions/Messages.js"
 import { releaseJob } from "./sessions/ReleaseJob.js"
-import { Sessions } from "./sessions/Sessions.js"
 import { SessionStore } from "./sessions/SessionStore.js"
+import { Sessions } from "./sessions/Sessions.js"
 import { turnJob } from "./sessions/TurnRunner.js"
-import { Turns } from "./sessions/Turns.js"
 import { TurnSetup } from "./sessions/TurnSetup.js"
+import { Turns } from "./sessions/Turns.js"
 import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
@@ -44,11 +45,15 @@ const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A
 const outside = Layer.mergeAll(
   fromConfig((config) => KeyRing.layerFile(config.keyFile)),
   fromConfig((config) =>
-    config.smtpUrl === null ? Mailer.layerOutbox(join(config.dataDir, "outbox")) : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)),
+    config.smtpUrl === null
+      ? Mailer.layerOutbox(join(config.dataDir, "outbox"))
+      : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
+  ),
   fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
   fromConfig((config) => Git.layerWith({ allowFile: config.allowLocalRepositories })),
   Harness.layer,
   Executors.layer,
+  Limits.layer,
   Passwords.layer
 )
 
@@ -83,13 +88,15 @@ export const layer = Layer.mergeAll(work, EventFeed.layer, identity).pipe(
 )
 
 /** Runs the durable jobs of the installation in this process. One process for a data directory does. */
-export const worker = Worker.layer(Effect.gen(function*() {
-  const config = yield* CoreConfig
-  return [
-    yield* turnJob,
-    yield* releaseJob,
-    yield* captureJob,
-    yield* deliveryJob,
-    yield* MailJob.make({ publicUrl: config.publicUrl })
-  ]
-}))
+export const worker = Worker.layer(
+  Effect.gen(function* () {
+    const config = yield* CoreConfig
+    return [
+      yield* turnJob,
+      yield* releaseJob,
+      yield* captureJob,
+      yield* deliveryJob,
+      yield* MailJob.make({ publicUrl: config.publicUrl })
+    ]
+  })
+)

@@ -3,28 +3,34 @@ import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
 
 /** What the core is told by whoever runs it. Paths are absolute. */
-export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<CoreConfig, {
-  /** Holds the database (with SQLite), the sessions and the outbox. Only this service's user may read it. */
-  readonly dataDir: string
-  /** Holds the installed agents; may be shared between installations. */
-  readonly cacheDir: string
-  /** The key ring that seals credentials; made with one key when it is not there. */
-  readonly keyFile: string
-  /** Where people reach the service; links in mails begin with it. Without a trailing slash. */
-  readonly publicUrl: string
-  /** An SMTP URL; null writes mails as files to the outbox. */
-  readonly smtpUrl: Redacted.Redacted | null
-  /** The sender of mails sent through SMTP. */
-  readonly mailFrom: string
-  /** Whether repositories may be paths of this machine. Everybody who can create a session can then read what the service can. */
-  readonly allowLocalRepositories: boolean
-  /** Turns that run at once. */
-  readonly maxRunningTurns: number
-  /** The longest that one turn may take, in milliseconds. */
-  readonly turnDeadlineMs: number
-}>() {
+export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
+  CoreConfig,
+  {
+    /** Holds the database (with SQLite), the sessions and the outbox. Only this service's user may read it. */
+    readonly dataDir: string
+    /** Holds the installed agents; may be shared between installations. */
+    readonly cacheDir: string
+    /** The key ring that seals credentials; made with one key when it is not there. */
+    readonly keyFile: string
+    /** Where people reach the service; links in mails begin with it. Without a trailing slash. */
+    readonly publicUrl: string
+    /** An SMTP URL; null writes mails as files to the outbox. */
+    readonly smtpUrl: Redacted.Redacted | null
+    /** The sender of mails sent through SMTP. */
+    readonly mailFrom: string
+    /** Whether repositories may be paths of this machine. Everybody who can create a session can then read what the service can. */
+    readonly allowLocalRepositories: boolean
+    /** Turns that run at once. */
+    readonly maxRunningTurns: number
+    /** The longest that one turn may take, in milliseconds. */
+    readonly turnDeadlineMs: number
+  }
+>() {
   /** A complete configuration from what is given; only the data directory has no default. */
-  static readonly from = ({ dataDir, ...given }: Partial<CoreConfig["Type"]> & { readonly dataDir: string }): CoreConfig["Type"] => ({
+  static readonly from = ({
+    dataDir,
+    ...given
+  }: Partial<CoreConfig["Type"]> & { readonly dataDir: string }): CoreConfig["Type"] => ({
     dataDir: resolve(dataDir),
     cacheDir: join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "reins"),
     keyFile: join(resolve(dataDir), "keyring.json"),
@@ -37,5 +43,6 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<CoreConfig
     ...given
   })
 
-  static readonly layer = (given: Parameters<typeof CoreConfig.from>[0]) => Layer.sync(CoreConfig, () => CoreConfig.from(given))
+  static readonly layer = (given: Parameters<typeof CoreConfig.from>[0]) =>
+    Layer.sync(CoreConfig, () => CoreConfig.from(given))
 }

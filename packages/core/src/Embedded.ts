@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
-import { CoreConfig } from "./CoreConfig.js"
 import * as Core from "./Core.js"
+import { CoreConfig } from "./CoreConfig.js"
 import type { WorkspaceId } from "./domain/Ids.js"
 import type { Principal } from "./domain/Principal.js"
 import { Accounts } from "./identity/Accounts.js"
@@ -20,24 +20,39 @@ export const layer = (config: Parameters<typeof CoreConfig.from>[0]) => {
   const { dataDir } = CoreConfig.from(config)
   return Core.worker.pipe(
     Layer.provideMerge(Core.layer),
-    Layer.provideMerge(Layer.mergeAll(
-      CoreConfig.layer(config),
-      Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer),
-      Placement.layerSingle
-    )),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        CoreConfig.layer(config),
+        Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer),
+        Placement.layerSingle
+      )
+    ),
     Layer.provide(Sqlite.lockLayer(dataDir))
   )
 }
 
 /** The account that the embedding program speaks for, made at the first call, and its workspace. */
-export const owner: Effect.Effect<{ readonly principal: Principal; readonly workspaceId: WorkspaceId }, never, Accounts | Workspaces> =
-  Effect.gen(function*() {
-    const accounts = yield* Accounts
-    const workspaces = yield* Workspaces
-    // Nobody logs in as this account: the password is thrown away.
-    const password = Redacted.make(randomBytes(32).toString("base64url"))
-    const account = yield* accounts.get(ownerEmail).pipe(Effect.orElse(() => accounts.createVerified({ email: ownerEmail, password })), Effect.orDie)
-    const principal: Principal = { accountId: account.id, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
-    const [workspace] = (yield* Effect.orDie(workspaces.list(principal, {}))).items
-    return workspace === undefined ? yield* Effect.dieMessage("the owner has no workspace") : { principal, workspaceId: workspace.id }
-  })
+export const owner: Effect.Effect<
+  { readonly principal: Principal; readonly workspaceId: WorkspaceId },
+  never,
+  Accounts | Workspaces
+> = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const workspaces = yield* Workspaces
+  // Nobody logs in as this account: the password is thrown away.
+  const password = Redacted.make(randomBytes(32).toString("base64url"))
+  const account = yield* accounts.get(ownerEmail).pipe(
+    Effect.orElse(() => accounts.createVerified({ email: ownerEmail, password })),
+    Effect.orDie
+  )
+  const principal: Principal = {
+    accountId: account.id,
+    scopes: ["admin"],
+    workspaceId: null,
+    via: { kind: "embedded" }
+  }
+  const [workspace] = (yield* Effect.orDie(workspaces.list(principal, {}))).items
+  return workspace === undefined
+    ? yield* Effect.dieMessage("the owner has no workspace")
+    : { principal, workspaceId: workspace.id }
+})

@@ -5,7 +5,7 @@ import { ApiKey, IssuedApiKey, Scope } from "../domain/ApiKey.js"
 import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { NotReplayed, SecretAnswer, idPath, optional, post, read, remove, withStatus } from "./Endpoint.js"
+import { idPath, NotReplayed, optional, post, read, remove, SecretAnswer, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 export const RegisterInput = Schema.Struct({
@@ -23,11 +23,13 @@ export const LoginInput = Schema.Struct({
 export const EmailVerificationInput = Schema.Struct({
   email: optional(EmailAddress),
   token: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)))
-}).pipe(
-  Schema.filter((input) => (input.email === undefined) !== (input.token === undefined), {
-    message: () => "Give either email or token"
-  })
-).annotations({ identifier: "EmailVerificationInput" })
+})
+  .pipe(
+    Schema.filter((input) => (input.email === undefined) !== (input.token === undefined), {
+      message: () => "Give either email or token"
+    })
+  )
+  .annotations({ identifier: "EmailVerificationInput" })
 
 export const Status = Schema.Struct({ status: Schema.String }).annotations({ identifier: "Status" })
 
@@ -51,21 +53,28 @@ export const Me = Schema.Struct({
 export type Me = typeof Me.Type
 
 export class AccountsApi extends HttpApiGroup.make("accounts")
-  .add(post("register", "/api/auth/register", "Register an account", "public")
-    .setPayload(RegisterInput)
-    .addSuccess(withStatus(Status, 202)))
-  .add(post("login", "/api/auth/login", "Log in", "public")
-    .setPayload(LoginInput)
-    .addSuccess(Login)
-    .annotate(NotReplayed, true))
-  .add(post("logout", "/api/auth/logout", "Log out", "read")
-    .addSuccess(HttpApiSchema.NoContent)
-    .annotate(NotReplayed, true))
-  .add(post("verifyEmail", "/api/auth/email-verifications", "Verify an e-mail address, or ask for a new link", "public")
-    .setPayload(EmailVerificationInput)
-    .addSuccess(Status))
-  .add(read("me", "/api/me", "The calling account").addSuccess(Me))
-{}
+  .add(
+    post("register", "/api/auth/register", "Register an account", "public")
+      .setPayload(RegisterInput)
+      .addSuccess(withStatus(Status, 202))
+  )
+  .add(
+    post("login", "/api/auth/login", "Log in", "public")
+      .setPayload(LoginInput)
+      .addSuccess(Login)
+      .annotate(NotReplayed, true)
+  )
+  .add(
+    post("logout", "/api/auth/logout", "Log out", "read")
+      .addSuccess(HttpApiSchema.NoContent)
+      .annotate(NotReplayed, true)
+  )
+  .add(
+    post("verifyEmail", "/api/auth/email-verifications", "Verify an e-mail address, or ask for a new link", "public")
+      .setPayload(EmailVerificationInput)
+      .addSuccess(Status)
+  )
+  .add(read("me", "/api/me", "The calling account").addSuccess(Me)) {}
 
 export const ApiKeyInput = Schema.Struct({
   name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),
@@ -75,14 +84,17 @@ export const ApiKeyInput = Schema.Struct({
 }).annotations({ identifier: "ApiKeyInput" })
 
 export class ApiKeysApi extends HttpApiGroup.make("apiKeys")
-  .add(read("list", "/api/api-keys", "List the account's API keys", "admin")
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("ApiKeyList", ApiKey)))
-  .add(post("create", "/api/api-keys", "Create an API key; its secret is shown this once", "admin")
-    .setPayload(ApiKeyInput)
-    .addSuccess(withStatus(IssuedApiKey, 201))
-    .annotate(SecretAnswer, true))
-  .add(remove("revoke", "/api/api-keys/:key_id", "Revoke an API key", "admin")
-    .setPath(idPath("key_id"))
-    .addSuccess(ApiKey))
-{}
+  .add(
+    read("list", "/api/api-keys", "List the account's API keys", "admin")
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("ApiKeyList", ApiKey))
+  )
+  .add(
+    post("create", "/api/api-keys", "Create an API key; its secret is shown this once", "admin")
+      .setPayload(ApiKeyInput)
+      .addSuccess(withStatus(IssuedApiKey, 201))
+      .annotate(SecretAnswer, true)
+  )
+  .add(
+    remove("revoke", "/api/api-keys/:key_id", "Revoke an API key", "admin").setPath(idPath("key_id")).addSuccess(ApiKey)
+  ) {}

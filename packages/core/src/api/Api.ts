@@ -24,5 +24,4 @@ export class Api extends HttpApi.make("reins")
   .add(JobsApi)
   .annotate(OpenApi.Title, "Reins")
   .annotate(OpenApi.Version, "2.0.0")
-  .annotate(OpenApi.License, { name: "Apache-2.0" })
-{}
+  .annotate(OpenApi.License, { name: "Apache-2.0" }) {}

@@ -4,9 +4,12 @@ import { ExecutorBackend, HarnessEntry } from "../domain/Catalog.js"
 import { Job, Operation } from "../domain/Job.js"
 import { extension, idPath, read } from "./Endpoint.js"
 
-export const HarnessList = Schema.Struct({ items: Schema.Array(HarnessEntry) }).annotations({ identifier: "HarnessList" })
-export const ExecutorBackendList = Schema.Struct({ items: Schema.Array(ExecutorBackend) })
-  .annotations({ identifier: "ExecutorBackendList" })
+export const HarnessList = Schema.Struct({ items: Schema.Array(HarnessEntry) }).annotations({
+  identifier: "HarnessList"
+})
+export const ExecutorBackendList = Schema.Struct({ items: Schema.Array(ExecutorBackend) }).annotations({
+  identifier: "ExecutorBackendList"
+})
 
 export const Limits = Schema.Struct({
   message_characters: Schema.Int,
@@ -20,14 +23,18 @@ export const Limits = Schema.Struct({
 export type Limits = typeof Limits.Type
 
 export class CatalogApi extends HttpApiGroup.make("catalog")
-  .add(read("executorBackends", "/api/executor-backends", "The executors and the isolation that each gives").addSuccess(ExecutorBackendList))
+  .add(
+    read("executorBackends", "/api/executor-backends", "The executors and the isolation that each gives").addSuccess(
+      ExecutorBackendList
+    )
+  )
   .add(read("harnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
-  .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension))
-{}
+  .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension)) {}
 
 export class JobsApi extends HttpApiGroup.make("jobs")
   .add(read("get", "/api/jobs/:job_id", "Read a job with its attempts").setPath(idPath("job_id")).addSuccess(Job))
-  .add(read("operation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
-    .setPath(idPath("operation_id"))
-    .addSuccess(Operation))
-{}
+  .add(
+    read("operation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
+      .setPath(idPath("operation_id"))
+      .addSuccess(Operation)
+  ) {}

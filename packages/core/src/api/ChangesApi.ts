@@ -49,30 +49,42 @@ const changeset = idPath("changeset_id")
 
 export class ChangesetsApi extends HttpApiGroup.make("changesets")
   .add(read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(Changeset))
-  .add(read("diff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
-    .setPath(changeset)
-    .setUrlParams(Schema.Struct({
-      path: Schema.optionalWith(Schema.String, { exact: true }),
-      context: Schema.optionalWith(integer({ min: 0, max: 1000 }), { exact: true })
-    }))
-    .addSuccess(Diff))
-  .add(read("files", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
-    .setPath(changeset)
-    .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
-    .addSuccess(ChangesetFiles))
-  .add(read("listDeliveries", "/api/changesets/:changeset_id/deliveries", "List the deliveries of a changeset")
-    .setPath(changeset)
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("DeliveryList", Delivery)))
-  .add(post("deliver", "/api/changesets/:changeset_id/deliveries", "Request a delivery")
-    .setPath(changeset)
-    .setPayload(DeliveryInput)
-    .addSuccess(DeliveryAnswer))
-{}
+  .add(
+    read("diff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
+      .setPath(changeset)
+      .setUrlParams(
+        Schema.Struct({
+          path: Schema.optionalWith(Schema.String, { exact: true }),
+          context: Schema.optionalWith(integer({ min: 0, max: 1000 }), { exact: true })
+        })
+      )
+      .addSuccess(Diff)
+  )
+  .add(
+    read("files", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
+      .setPath(changeset)
+      .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
+      .addSuccess(ChangesetFiles)
+  )
+  .add(
+    read("listDeliveries", "/api/changesets/:changeset_id/deliveries", "List the deliveries of a changeset")
+      .setPath(changeset)
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("DeliveryList", Delivery))
+  )
+  .add(
+    post("deliver", "/api/changesets/:changeset_id/deliveries", "Request a delivery")
+      .setPath(changeset)
+      .setPayload(DeliveryInput)
+      .addSuccess(DeliveryAnswer)
+  ) {}
 
 const delivery = idPath("delivery_id")
 
 export class DeliveriesApi extends HttpApiGroup.make("deliveries")
   .add(read("get", "/api/deliveries/:delivery_id", "Read a delivery").setPath(delivery).addSuccess(Delivery))
-  .add(post("retry", "/api/deliveries/:delivery_id/retries", "Try a failed or blocked delivery again").setPath(delivery).addSuccess(DeliveryAnswer))
-{}
+  .add(
+    post("retry", "/api/deliveries/:delivery_id/retries", "Try a failed or blocked delivery again")
+      .setPath(delivery)
+      .addSuccess(DeliveryAnswer)
+  ) {}

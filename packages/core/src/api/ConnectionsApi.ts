@@ -9,45 +9,73 @@ const Label = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 /** The fields depend on the kind of the connection; each is checked under `body.credential`. */
 const Credential = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 
-export const ConnectionInput = Schema.Struct({ kind: ConnectionKind, label: Label, credential: Credential })
-  .annotations({ identifier: "ConnectionInput" })
+export const ConnectionInput = Schema.Struct({
+  kind: ConnectionKind,
+  label: Label,
+  credential: Credential
+}).annotations({ identifier: "ConnectionInput" })
 export type ConnectionInput = typeof ConnectionInput.Type
 
 export const ConnectionPatch = Schema.Struct({
   label: optional(Label),
   state: optional(ConnectionState.pipe(Schema.pickLiteral("active", "disabled"))),
-  preferred_model: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))), { exact: true }),
+  preferred_model: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))), {
+    exact: true
+  }),
   expected_version: optional(Schema.Int)
 }).annotations({ identifier: "ConnectionPatch" })
 export type ConnectionPatch = typeof ConnectionPatch.Type
 
-export const CredentialVersionInput = Schema.Struct({ credential: Credential, expected_version: optional(Schema.Int) })
-  .annotations({ identifier: "CredentialVersionInput" })
+export const CredentialVersionInput = Schema.Struct({
+  credential: Credential,
+  expected_version: optional(Schema.Int)
+}).annotations({ identifier: "CredentialVersionInput" })
 export type CredentialVersionInput = typeof CredentialVersionInput.Type
 
 export class ConnectionsApi extends HttpApiGroup.make("connections")
-  .add(read("list", "/api/workspaces/:workspace_id/connections", "List the connections of a workspace")
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("ConnectionList", Connection))
-    .annotateContext(extension))
-  .add(post("create", "/api/workspaces/:workspace_id/connections", "Create a connection; its credential never comes back", "admin")
-    .setPath(idPath("workspace_id"))
-    .setPayload(ConnectionInput)
-    .addSuccess(withStatus(Connection, 201))
-    .annotateContext(extension))
-  .add(read("get", "/api/connections/:connection_id", "Read a connection")
-    .setPath(idPath("connection_id"))
-    .addSuccess(Connection))
-  .add(patch("update", "/api/connections/:connection_id", "Change a connection")
-    .setPath(idPath("connection_id"))
-    .setPayload(ConnectionPatch)
-    .addSuccess(Connection))
-  .add(remove("disconnect", "/api/connections/:connection_id", "Revoke a connection and destroy its credentials", "admin")
-    .setPath(idPath("connection_id"))
-    .addSuccess(Connection))
-  .add(post("replaceCredential", "/api/connections/:connection_id/credential-versions", "Replace the credential with a new version", "admin")
-    .setPath(idPath("connection_id"))
-    .setPayload(CredentialVersionInput)
-    .addSuccess(withStatus(Connection, 201)))
-{}
+  .add(
+    read("list", "/api/workspaces/:workspace_id/connections", "List the connections of a workspace")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("ConnectionList", Connection))
+      .annotateContext(extension)
+  )
+  .add(
+    post(
+      "create",
+      "/api/workspaces/:workspace_id/connections",
+      "Create a connection; its credential never comes back",
+      "admin"
+    )
+      .setPath(idPath("workspace_id"))
+      .setPayload(ConnectionInput)
+      .addSuccess(withStatus(Connection, 201))
+      .annotateContext(extension)
+  )
+  .add(
+    read("get", "/api/connections/:connection_id", "Read a connection")
+      .setPath(idPath("connection_id"))
+      .addSuccess(Connection)
+  )
+  .add(
+    patch("update", "/api/connections/:connection_id", "Change a connection")
+      .setPath(idPath("connection_id"))
+      .setPayload(ConnectionPatch)
+      .addSuccess(Connection)
+  )
+  .add(
+    remove("disconnect", "/api/connections/:connection_id", "Revoke a connection and destroy its credentials", "admin")
+      .setPath(idPath("connection_id"))
+      .addSuccess(Connection)
+  )
+  .add(
+    post(
+      "replaceCredential",
+      "/api/connections/:connection_id/credential-versions",
+      "Replace the credential with a new version",
+      "admin"
+    )
+      .setPath(idPath("connection_id"))
+      .setPayload(CredentialVersionInput)
+      .addSuccess(withStatus(Connection, 201))
+  ) {}

@@ -8,8 +8,9 @@ import { Turn } from "../domain/Turn.js"
 import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
-export const MessageSend = Schema.Struct({ content: MessageInput, routing: optional(Routing) })
-  .annotations({ identifier: "MessageSend" })
+export const MessageSend = Schema.Struct({ content: MessageInput, routing: optional(Routing) }).annotations({
+  identifier: "MessageSend"
+})
 export type MessageSend = typeof MessageSend.Type
 
 /** An accepted message; a `note` starts no turn. */
@@ -22,29 +23,41 @@ export const SentMessage = Schema.Struct({
 export type SentMessage = typeof SentMessage.Type
 
 export class MessagesApi extends HttpApiGroup.make("messages")
-  .add(read("list", "/api/sessions/:session_id/messages", "List the messages of a session")
-    .setPath(idPath("session_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("MessageList", Message)))
-  .add(post("send", "/api/sessions/:session_id/messages", "Send a message")
-    .setPath(idPath("session_id"))
-    .setPayload(MessageSend)
-    .addSuccess(withStatus(SentMessage, 202)))
-  .annotateEndpointsContext(extension)
-{}
+  .add(
+    read("list", "/api/sessions/:session_id/messages", "List the messages of a session")
+      .setPath(idPath("session_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("MessageList", Message))
+  )
+  .add(
+    post("send", "/api/sessions/:session_id/messages", "Send a message")
+      .setPath(idPath("session_id"))
+      .setPayload(MessageSend)
+      .addSuccess(withStatus(SentMessage, 202))
+  )
+  .annotateEndpointsContext(extension) {}
 
 export class TurnsApi extends HttpApiGroup.make("turns")
-  .add(read("list", "/api/sessions/:session_id/turns", "List the turns of a session")
-    .setPath(idPath("session_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("TurnList", Turn)))
+  .add(
+    read("list", "/api/sessions/:session_id/turns", "List the turns of a session")
+      .setPath(idPath("session_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("TurnList", Turn))
+  )
   .add(read("get", "/api/turns/:turn_id", "Read a turn").setPath(idPath("turn_id")).addSuccess(Turn))
-  .add(post("cancel", "/api/turns/:turn_id/cancellations", "Cancel a turn").setPath(idPath("turn_id")).addSuccess(withStatus(Turn, 202)))
-  .add(post("retry", "/api/turns/:turn_id/retries", "Send the message of an ended turn again")
-    .setPath(idPath("turn_id"))
-    .addSuccess(withStatus(Turn, 202)))
-  .add(post("acknowledge", "/api/turns/:turn_id/acknowledgements", "Let the queue go on after an interrupted turn")
-    .setPath(idPath("turn_id"))
-    .addSuccess(withStatus(Turn, 202)))
-  .annotateEndpointsContext(extension)
-{}
+  .add(
+    post("cancel", "/api/turns/:turn_id/cancellations", "Cancel a turn")
+      .setPath(idPath("turn_id"))
+      .addSuccess(withStatus(Turn, 202))
+  )
+  .add(
+    post("retry", "/api/turns/:turn_id/retries", "Send the message of an ended turn again")
+      .setPath(idPath("turn_id"))
+      .addSuccess(withStatus(Turn, 202))
+  )
+  .add(
+    post("acknowledge", "/api/turns/:turn_id/acknowledgements", "Let the queue go on after an interrupted turn")
+      .setPath(idPath("turn_id"))
+      .addSuccess(withStatus(Turn, 202))
+  )
+  .annotateEndpointsContext(extension) {}

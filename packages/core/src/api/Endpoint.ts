@@ -23,24 +23,41 @@ const described = (summary: string, scope: Scope | "public") =>
   Context.make(OpenApi.Summary, summary).pipe(Context.add(RequiredScope, scope))
 
 /** A read without side effects. */
-export const read = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "read") =>
-  HttpApiEndpoint.get(name, path).annotateContext(described(summary, scope))
+export const read = <const Name extends string>(
+  name: Name,
+  path: HttpApiEndpoint.PathSegment,
+  summary: string,
+  scope: Scope | "public" = "read"
+) => HttpApiEndpoint.get(name, path).annotateContext(described(summary, scope))
 
-export const post = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "write") =>
-  HttpApiEndpoint.post(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+export const post = <const Name extends string>(
+  name: Name,
+  path: HttpApiEndpoint.PathSegment,
+  summary: string,
+  scope: Scope | "public" = "write"
+) => HttpApiEndpoint.post(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
 
-export const patch = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "write") =>
-  HttpApiEndpoint.patch(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+export const patch = <const Name extends string>(
+  name: Name,
+  path: HttpApiEndpoint.PathSegment,
+  summary: string,
+  scope: Scope | "public" = "write"
+) => HttpApiEndpoint.patch(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
 
-export const remove = <const Name extends string>(name: Name, path: HttpApiEndpoint.PathSegment, summary: string, scope: Scope | "public" = "write") =>
-  HttpApiEndpoint.del(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+export const remove = <const Name extends string>(
+  name: Name,
+  path: HttpApiEndpoint.PathSegment,
+  summary: string,
+  scope: Scope | "public" = "write"
+) => HttpApiEndpoint.del(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
 
 /** The same schema under the same name, answered with another status than 200. */
 export const withStatus = <A, I, R>(schema: Schema.Schema<A, I, R>, status: 201 | 202): Schema.Schema<A, I, R> =>
   schema.annotations(HttpApiSchema.annotations({ status }))
 
 /** An optional body field: absent and null mean the same. */
-export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
+export const optional = <A, I>(schema: Schema.Schema<A, I>) =>
+  Schema.optionalWith(schema, { exact: true, nullable: true })
 
 export const idPath = <const Name extends string>(name: Name) =>
   Schema.Struct({ [name]: Schema.String } as { readonly [K in Name]: typeof Schema.String })

@@ -24,34 +24,42 @@ export const ProjectPatch = Schema.Struct({
 }).annotations({ identifier: "ProjectPatch" })
 export type ProjectPatch = typeof ProjectPatch.Type
 
-export const ProjectVersionInput = Schema.Struct({ spec: ProjectSpec, notes: optional(Text) })
-  .annotations({ identifier: "ProjectVersionInput" })
+export const ProjectVersionInput = Schema.Struct({ spec: ProjectSpec, notes: optional(Text) }).annotations({
+  identifier: "ProjectVersionInput"
+})
 export type ProjectVersionInput = typeof ProjectVersionInput.Type
 
 export class ProjectsApi extends HttpApiGroup.make("projects")
-  .add(read("list", "/api/workspaces/:workspace_id/projects", "List the projects of a workspace")
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("ProjectList", Project))
-    .annotateContext(extension))
-  .add(post("create", "/api/workspaces/:workspace_id/projects", "Create a project; a spec publishes its first version")
-    .setPath(idPath("workspace_id"))
-    .setPayload(ProjectInput)
-    .addSuccess(withStatus(Project, 201))
-    .annotateContext(extension))
-  .add(read("get", "/api/projects/:project_id", "Read a project")
-    .setPath(idPath("project_id"))
-    .addSuccess(Project))
-  .add(patch("update", "/api/projects/:project_id", "Change a project")
-    .setPath(idPath("project_id"))
-    .setPayload(ProjectPatch)
-    .addSuccess(Project))
-  .add(read("listVersions", "/api/projects/:project_id/versions", "List the published versions of a project")
-    .setPath(idPath("project_id"))
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("ProjectVersionList", ProjectVersion)))
-  .add(post("publish", "/api/projects/:project_id/versions", "Publish a version")
-    .setPath(idPath("project_id"))
-    .setPayload(ProjectVersionInput)
-    .addSuccess(withStatus(ProjectVersion, 201)))
-{}
+  .add(
+    read("list", "/api/workspaces/:workspace_id/projects", "List the projects of a workspace")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("ProjectList", Project))
+      .annotateContext(extension)
+  )
+  .add(
+    post("create", "/api/workspaces/:workspace_id/projects", "Create a project; a spec publishes its first version")
+      .setPath(idPath("workspace_id"))
+      .setPayload(ProjectInput)
+      .addSuccess(withStatus(Project, 201))
+      .annotateContext(extension)
+  )
+  .add(read("get", "/api/projects/:project_id", "Read a project").setPath(idPath("project_id")).addSuccess(Project))
+  .add(
+    patch("update", "/api/projects/:project_id", "Change a project")
+      .setPath(idPath("project_id"))
+      .setPayload(ProjectPatch)
+      .addSuccess(Project)
+  )
+  .add(
+    read("listVersions", "/api/projects/:project_id/versions", "List the published versions of a project")
+      .setPath(idPath("project_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("ProjectVersionList", ProjectVersion))
+  )
+  .add(
+    post("publish", "/api/projects/:project_id/versions", "Publish a version")
+      .setPath(idPath("project_id"))
+      .setPayload(ProjectVersionInput)
+      .addSuccess(withStatus(ProjectVersion, 201))
+  ) {}

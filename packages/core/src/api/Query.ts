@@ -12,7 +12,9 @@ const parse = <A extends number>(
   Schema.transformOrFail(Schema.String, self, {
     strict: true,
     decode: (text, _, ast) =>
-      accepts(text) ? ParseResult.succeed(toNumber(text)) : ParseResult.fail(new ParseResult.Type(ast, text, failure.msg)),
+      accepts(text)
+        ? ParseResult.succeed(toNumber(text))
+        : ParseResult.fail(new ParseResult.Type(ast, text, failure.msg)),
     encode: (value) => ParseResult.succeed(String(value))
   }).annotations({ jsonSchema, [QueryFailure]: failure })
 
@@ -33,10 +35,15 @@ const bounds = (range: { readonly min?: number; readonly max?: number }) => ({
 
 /** An integer as FastAPI reads one from a query: `10` and `10.0`, nothing else. */
 export const integer = (range: { readonly min?: number; readonly max?: number } = {}) =>
-  parse((text) => /^\s*[+-]?\d{1,15}(?:\.0+)?\s*$/.test(text), bounded(range), { type: "integer", ...bounds(range) }, {
-    type: "int_parsing",
-    msg: "Input should be a valid integer, unable to parse string as an integer"
-  })
+  parse(
+    (text) => /^\s*[+-]?\d{1,15}(?:\.0+)?\s*$/.test(text),
+    bounded(range),
+    { type: "integer", ...bounds(range) },
+    {
+      type: "int_parsing",
+      msg: "Input should be a valid integer, unable to parse string as an integer"
+    }
+  )
 
 /** A number as FastAPI reads one from a query; infinity is a number. */
 export const number = (range: { readonly min?: number; readonly max?: number } = {}) =>

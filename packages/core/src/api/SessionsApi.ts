@@ -100,41 +100,69 @@ export type SessionExecutor = typeof SessionExecutor.Type
 const session = idPath("session_id")
 
 export class SessionsApi extends HttpApiGroup.make("sessions")
-  .add(read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
-    .setPath(idPath("workspace_id"))
-    .setUrlParams(Schema.Struct({
-      ...pageFields,
-      lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
-      activity: Schema.optionalWith(SessionActivity, { exact: true }),
-      project_id: Schema.optionalWith(Schema.String, { exact: true })
-    }))
-    .addSuccess(Page("SessionList", Session))
-    .annotateContext(extension))
-  .add(post("create", "/api/workspaces/:workspace_id/sessions", "Create a session, with a first message if one is given")
-    .setPath(idPath("workspace_id"))
-    .setPayload(SessionInput)
-    .addSuccess(withStatus(CreatedSession, 201))
-    .annotateContext(extension))
+  .add(
+    read("list", "/api/workspaces/:workspace_id/sessions", "List the sessions of a workspace")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
+          activity: Schema.optionalWith(SessionActivity, { exact: true }),
+          project_id: Schema.optionalWith(Schema.String, { exact: true })
+        })
+      )
+      .addSuccess(Page("SessionList", Session))
+      .annotateContext(extension)
+  )
+  .add(
+    post("create", "/api/workspaces/:workspace_id/sessions", "Create a session, with a first message if one is given")
+      .setPath(idPath("workspace_id"))
+      .setPayload(SessionInput)
+      .addSuccess(withStatus(CreatedSession, 201))
+      .annotateContext(extension)
+  )
   .add(read("get", "/api/sessions/:session_id", "Read a session").setPath(session).addSuccess(Session))
-  .add(patch("update", "/api/sessions/:session_id", "Change a session").setPath(session).setPayload(SessionPatch).addSuccess(Session))
+  .add(
+    patch("update", "/api/sessions/:session_id", "Change a session")
+      .setPath(session)
+      .setPayload(SessionPatch)
+      .addSuccess(Session)
+  )
   .add(post("archive", "/api/sessions/:session_id/archives", "Archive a session").setPath(session).addSuccess(Session))
-  .add(post("unarchive", "/api/sessions/:session_id/unarchives", "Open an archived session again")
-    .setPath(session)
-    .addSuccess(withStatus(Session, 202))
-    .annotateContext(extension))
-  .add(post("close", "/api/sessions/:session_id/closures", "Close a session for good").setPath(session).addSuccess(Session))
-  .add(read("changes", "/api/sessions/:session_id/changes", "What differs from the base now").setPath(session).addSuccess(LiveChanges))
-  .add(read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
-    .setPath(session)
-    .setUrlParams(Schema.Struct(pageFields))
-    .addSuccess(Page("ChangesetList", Changeset)))
-  .add(post("capture", "/api/sessions/:session_id/changesets", "Capture a changeset")
-    .setPath(session)
-    .setPayload(ChangesetInput)
-    .addSuccess(CaptureAnswer))
-  .add(read("events", "/api/sessions/:session_id/events", "Read or stream the events of a session")
-    .setPath(session)
-    .setUrlParams(EventQuery)
-    .addSuccess(EventPage))
-  .add(read("executor", "/api/sessions/:session_id/executor", "The executor of a session").setPath(session).addSuccess(SessionExecutor))
-{}
+  .add(
+    post("unarchive", "/api/sessions/:session_id/unarchives", "Open an archived session again")
+      .setPath(session)
+      .addSuccess(withStatus(Session, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    post("close", "/api/sessions/:session_id/closures", "Close a session for good").setPath(session).addSuccess(Session)
+  )
+  .add(
+    read("changes", "/api/sessions/:session_id/changes", "What differs from the base now")
+      .setPath(session)
+      .addSuccess(LiveChanges)
+  )
+  .add(
+    read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
+      .setPath(session)
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("ChangesetList", Changeset))
+  )
+  .add(
+    post("capture", "/api/sessions/:session_id/changesets", "Capture a changeset")
+      .setPath(session)
+      .setPayload(ChangesetInput)
+      .addSuccess(CaptureAnswer)
+  )
+  .add(
+    read("events", "/api/sessions/:session_id/events", "Read or stream the events of a session")
+      .setPath(session)
+      .setUrlParams(EventQuery)
+      .addSuccess(EventPage)
+  )
+  .add(
+    read("executor", "/api/sessions/:session_id/executor", "The executor of a session")
+      .setPath(session)
+      .addSuccess(SessionExecutor)
+  ) {}

@@ -8,88 +8,105 @@ import type { CapabilityName, Manifest } from "../harness/Manifest.js"
 import { Manifests } from "./Manifests.js"
 
 /** The providers as callers see them, and the rules of who may be chosen with what. */
-export class Providers extends Context.Tag("@reins/core/catalog/Providers")<Providers, {
-  readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
-  /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
-  readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError>
-  /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
-  readonly requireCapability: (providerId: string, capability: CapabilityName) => Effect.Effect<void, ReinsError>
-  /** The connection that a session of the provider would run with: the given one, else the newest of its kind; null without one. */
-  readonly chooseConnection: (
-    workspaceId: WorkspaceId,
-    manifest: Manifest,
-    given: ReadonlyArray<ConnectionId>
-  ) => Effect.Effect<ConnectionId | null, ReinsError>
-  /** Fails as a turn would: `provider_disabled`, `connection_required` or `connection_revoked`. */
-  readonly requireRunnable: (workspaceId: WorkspaceId, providerId: string, connectionId: ConnectionId | null) => Effect.Effect<void, ReinsError>
-}>() {
-  static readonly layer = Layer.effect(Providers, Effect.gen(function*() {
-    const manifests = yield* Manifests
-    const install = yield* HarnessInstall
-    const connections = yield* Connections
+export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
+  Providers,
+  {
+    readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
+    /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
+    readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError>
+    /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
+    readonly requireCapability: (providerId: string, capability: CapabilityName) => Effect.Effect<void, ReinsError>
+    /** The connection that a session of the provider would run with: the given one, else the newest of its kind; null without one. */
+    readonly chooseConnection: (
+      workspaceId: WorkspaceId,
+      manifest: Manifest,
+      given: ReadonlyArray<ConnectionId>
+    ) => Effect.Effect<ConnectionId | null, ReinsError>
+    /** Fails as a turn would: `provider_disabled`, `connection_required` or `connection_revoked`. */
+    readonly requireRunnable: (
+      workspaceId: WorkspaceId,
+      providerId: string,
+      connectionId: ConnectionId | null
+    ) => Effect.Effect<void, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Providers,
+    Effect.gen(function* () {
+      const manifests = yield* Manifests
+      const install = yield* HarnessInstall
+      const connections = yield* Connections
 
-    const requireEnabled = Effect.fn("Providers.requireEnabled")(function*(providerId: string) {
-      const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
-      if (manifest === undefined || manifest.tier === "disabled") {
-        return yield* new ReinsError({
-          code: "provider_disabled",
-          message: manifest === undefined
-            ? `There is no provider "${providerId}". GET /api/harnesses lists those that can be chosen.`
-            : `The provider ${providerId} is disabled. GET /api/harnesses lists those that can be chosen.`,
-          details: { provider_id: providerId }
-        })
-      }
-      return manifest
-    })
-
-    return Providers.of({
-      list: Effect.forEach(manifests.list, (manifest) =>
-        Effect.map(Effect.orDie(install.find(manifest.provider_id)), (installed): HarnessEntry => ({
-          provider_id: manifest.provider_id,
-          display_name: manifest.display_name,
-          tier: manifest.tier,
-          connection: manifest.credential === null
-            ? null
-            : { kind: manifest.credential.connection_kind, required: manifest.credential.required },
-          capabilities: { ...manifest.capabilities },
-          installed: installed._tag === "Some",
-          version: manifest.runtime?.agent.version ?? null
-        }))),
-      requireEnabled,
-      requireCapability: Effect.fn("Providers.requireCapability")(function*(providerId, capability) {
-        const manifest = yield* requireEnabled(providerId)
-        const value = manifest.capabilities[capability]
-        if (value !== "supported") {
+      const requireEnabled = Effect.fn("Providers.requireEnabled")(function* (providerId: string) {
+        const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
+        if (manifest === undefined || manifest.tier === "disabled") {
           return yield* new ReinsError({
-            code: "unsupported_capability",
-            message: `The provider ${providerId} does not support ${capability}: its manifest says ${value}.`,
-            details: { provider_id: providerId, capability, value }
+            code: "provider_disabled",
+            message:
+              manifest === undefined
+                ? `There is no provider "${providerId}". GET /api/harnesses lists those that can be chosen.`
+                : `The provider ${providerId} is disabled. GET /api/harnesses lists those that can be chosen.`,
+            details: { provider_id: providerId }
           })
         }
-      }),
-      chooseConnection: Effect.fn("Providers.chooseConnection")(function*(workspaceId, manifest, given) {
-        if (manifest.credential === null) return null
-        for (const id of given) {
-          const connection = yield* connections.open(workspaceId, id)
-          if (connection.kind === manifest.credential.connection_kind) return connection.id
-        }
-        const newest = yield* connections.findByKind(workspaceId, [manifest.credential.connection_kind])
-        if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
-        return newest ?? null
-      }),
-      requireRunnable: Effect.fn("Providers.requireRunnable")(function*(workspaceId, providerId, connectionId) {
-        const manifest = yield* requireEnabled(providerId)
-        if (connectionId !== null) yield* connections.open(workspaceId, connectionId)
-        else if (manifest.credential?.required === true) return yield* connectionRequired(manifest)
+        return manifest
+      })
+
+      return Providers.of({
+        list: Effect.forEach(manifests.list, (manifest) =>
+          Effect.map(
+            Effect.orDie(install.find(manifest.provider_id)),
+            (installed): HarnessEntry => ({
+              provider_id: manifest.provider_id,
+              display_name: manifest.display_name,
+              tier: manifest.tier,
+              connection:
+                manifest.credential === null
+                  ? null
+                  : { kind: manifest.credential.connection_kind, required: manifest.credential.required },
+              capabilities: { ...manifest.capabilities },
+              installed: installed._tag === "Some",
+              version: manifest.runtime?.agent.version ?? null
+            })
+          )
+        ),
+        requireEnabled,
+        requireCapability: Effect.fn("Providers.requireCapability")(function* (providerId, capability) {
+          const manifest = yield* requireEnabled(providerId)
+          const value = manifest.capabilities[capability]
+          if (value !== "supported") {
+            return yield* new ReinsError({
+              code: "unsupported_capability",
+              message: `The provider ${providerId} does not support ${capability}: its manifest says ${value}.`,
+              details: { provider_id: providerId, capability, value }
+            })
+          }
+        }),
+        chooseConnection: Effect.fn("Providers.chooseConnection")(function* (workspaceId, manifest, given) {
+          if (manifest.credential === null) return null
+          for (const id of given) {
+            const connection = yield* connections.open(workspaceId, id)
+            if (connection.kind === manifest.credential.connection_kind) return connection.id
+          }
+          const newest = yield* connections.findByKind(workspaceId, [manifest.credential.connection_kind])
+          if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
+          return newest ?? null
+        }),
+        requireRunnable: Effect.fn("Providers.requireRunnable")(function* (workspaceId, providerId, connectionId) {
+          const manifest = yield* requireEnabled(providerId)
+          if (connectionId !== null) yield* connections.open(workspaceId, connectionId)
+          else if (manifest.credential?.required === true) return yield* connectionRequired(manifest)
+        })
       })
     })
-  }))
+  )
 }
 
 const connectionRequired = (manifest: Manifest): ReinsError =>
   new ReinsError({
     code: "connection_required",
-    message: `The provider ${manifest.provider_id} runs with a connection of the kind ${manifest.credential?.connection_kind}. `
-      + "Create one in the workspace first.",
+    message:
+      `The provider ${manifest.provider_id} runs with a connection of the kind ${manifest.credential?.connection_kind}. ` +
+      "Create one in the workspace first.",
     details: { provider_id: manifest.provider_id, kind: manifest.credential?.connection_kind }
   })

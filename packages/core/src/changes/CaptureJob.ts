@@ -5,14 +5,14 @@ import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Workspaces } from "../sessions/Workspaces.js"
-import { captureJobKind, Changesets } from "./Changesets.js"
+import { Changesets, captureJobKind } from "./Changesets.js"
 
 const actor = systemActor("capture")
 
 const changesetOf = (claim: Claim): ChangesetId => ChangesetId.make(claim.subject.id)
 
 /** Captures a changeset that was asked for, while no turn of its session runs. */
-export const captureJob = Effect.gen(function*() {
+export const captureJob = Effect.gen(function* () {
   const changesets = yield* Changesets
   const sessions = yield* SessionStore
   const workspaces = yield* Workspaces
@@ -20,13 +20,17 @@ export const captureJob = Effect.gen(function*() {
     kind: captureJobKind,
     concurrency: 4,
     deadlineMs: 10 * 60_000,
-    run: Effect.fn("captureJob.run")(function*({ claim }) {
+    run: Effect.fn("captureJob.run")(function* ({ claim }) {
       const changeset = yield* changesets.find(changesetOf(claim))
       const session = changeset === undefined ? undefined : yield* sessions.find(changeset.session_id)
       if (changeset === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }
-      const captured = yield* workspaces.exclusive(session.id, changesets.take(session, changeset.id)).pipe(
-        Effect.mapError((error) => new JobError({ code: error.kind, message: error.message, retryable: error.kind === "timeout" }))
-      )
+      const captured = yield* workspaces
+        .exclusive(session.id, changesets.take(session, changeset.id))
+        .pipe(
+          Effect.mapError(
+            (error) => new JobError({ code: error.kind, message: error.message, retryable: error.kind === "timeout" })
+          )
+        )
       return { state: "succeeded" as const, command: changesets.seal(changeset.id, captured, actor) }
     }),
     failed: (claim, failure) => changesets.fail(changesetOf(claim), failure.message, actor),

@@ -1,7 +1,12 @@
 import { Context, Effect, Either, Layer, ParseResult, Redacted, Schema } from "effect"
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "../api/ConnectionsApi.js"
 import {
-  type Connection, type ConnectionHealth, type ConnectionKind, type ConnectionState, connectionStates, credentialInputs,
+  type Connection,
+  type ConnectionHealth,
+  type ConnectionKind,
+  type ConnectionState,
+  connectionStates,
+  credentialInputs,
   publicCredentialFields
 } from "../domain/Connection.js"
 import { ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
@@ -27,167 +32,238 @@ export interface OpenConnection {
 }
 
 /** Provider and forge credentials. A secret goes in and is sealed; it is opened only to be used, and never comes back. */
-export class Connections extends Context.Tag("@reins/core/connections/Connections")<Connections, {
-  readonly list: (principal: Principal, workspaceId: string, page: PageRequest) => Effect.Effect<Page<Connection>, ReinsError>
-  readonly create: (principal: Principal, workspaceId: string, input: ConnectionInput) => Effect.Effect<Connection, ReinsError | RequestInvalid>
-  readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
-  readonly update: (principal: Principal, connectionId: string, patch: ConnectionPatch) => Effect.Effect<Connection, ReinsError>
-  readonly replaceCredential: (
-    principal: Principal,
-    connectionId: string,
-    input: CredentialVersionInput
-  ) => Effect.Effect<Connection, ReinsError | RequestInvalid>
-  /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
-  readonly disconnect: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
-  /** The active connection of that id in the workspace; fails with `not_found`, `connection_revoked` or `connection_required`. */
-  readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, ReinsError>
-  /** The newest active connection of a kind in the workspace. */
-  readonly findByKind: (workspaceId: WorkspaceId, kinds: ReadonlyArray<string>) => Effect.Effect<ConnectionId | undefined>
-  /** What the last use told of the credential. */
-  readonly observe: (connectionId: ConnectionId, health: ConnectionHealth) => Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(Connections, Effect.gen(function*() {
-    const db = yield* Database
-    const journal = yield* Journal
-    const access = yield* Access
-    const vault = yield* Vault
-    const sql = db.sql
-    const columns = sql.literal(`connections.*, credentials.ordinal, credentials.fingerprint, credentials.last4,
+export class Connections extends Context.Tag("@reins/core/connections/Connections")<
+  Connections,
+  {
+    readonly list: (
+      principal: Principal,
+      workspaceId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<Connection>, ReinsError>
+    readonly create: (
+      principal: Principal,
+      workspaceId: string,
+      input: ConnectionInput
+    ) => Effect.Effect<Connection, ReinsError | RequestInvalid>
+    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
+    readonly update: (
+      principal: Principal,
+      connectionId: string,
+      patch: ConnectionPatch
+    ) => Effect.Effect<Connection, ReinsError>
+    readonly replaceCredential: (
+      principal: Principal,
+      connectionId: string,
+      input: CredentialVersionInput
+    ) => Effect.Effect<Connection, ReinsError | RequestInvalid>
+    /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
+    readonly disconnect: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
+    /** The active connection of that id in the workspace; fails with `not_found`, `connection_revoked` or `connection_required`. */
+    readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, ReinsError>
+    /** The newest active connection of a kind in the workspace. */
+    readonly findByKind: (
+      workspaceId: WorkspaceId,
+      kinds: ReadonlyArray<string>
+    ) => Effect.Effect<ConnectionId | undefined>
+    /** What the last use told of the credential. */
+    readonly observe: (connectionId: ConnectionId, health: ConnectionHealth) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Connections,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const journal = yield* Journal
+      const access = yield* Access
+      const vault = yield* Vault
+      const sql = db.sql
+      const columns = sql.literal(`connections.*, credentials.ordinal, credentials.fingerprint, credentials.last4,
       credentials.sealed, credentials.created_at as credential_created_at`)
-    const from = sql.literal("connections left join credentials on credentials.id = connections.credential_id")
+      const from = sql.literal("connections left join credentials on credentials.id = connections.credential_id")
 
-    const find = (id: string) => db.first(sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`)
-    const locked = Effect.fnUntraced(function*(principal: Principal, id: string) {
-      const owner = yield* db.first(sql<{ workspace_id: string }>`select workspace_id from connections where id = ${id}${db.forUpdate}`)
-      if (owner === undefined) return yield* notFound()
-      yield* access.write(principal, owner.workspace_id)
-      const row = yield* find(id)
-      return row ?? (yield* notFound())
-    })
-    const requireLive = (row: ConnectionRow) => row.state === "revoked" ? Effect.fail(revoked(row.id)) : Effect.void
-    const read = (id: string) => Effect.map(find(id), (row) => row === undefined ? undefined : toConnection(row))
-    const answer = (id: string) => Effect.flatMap(read(id), (connection) => connection ? Effect.succeed(connection) : Effect.fail(notFound()))
+      const find = (id: string) =>
+        db.first(sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`)
+      const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
+        const owner = yield* db.first(
+          sql<{ workspace_id: string }>`select workspace_id from connections where id = ${id}${db.forUpdate}`
+        )
+        if (owner === undefined) return yield* notFound()
+        yield* access.write(principal, owner.workspace_id)
+        const row = yield* find(id)
+        return row ?? (yield* notFound())
+      })
+      const requireLive = (row: ConnectionRow) => (row.state === "revoked" ? Effect.fail(revoked(row.id)) : Effect.void)
+      const read = (id: string) => Effect.map(find(id), (row) => (row === undefined ? undefined : toConnection(row)))
+      const answer = (id: string) =>
+        Effect.flatMap(read(id), (connection) => (connection ? Effect.succeed(connection) : Effect.fail(notFound())))
 
-    const addCredential = Effect.fnUntraced(function*(row: { readonly id: ConnectionId; readonly ordinal: number }, parts: CredentialParts) {
-      const id = yield* newId(CredentialId)
-      const at = yield* now
-      const sealed = yield* vault.seal(Redacted.make(JSON.stringify(parts.secrets)), sealContext(row.id, id))
-      yield* db.run(sql`update credentials set state = 'superseded', sealed = null where connection_id = ${row.id} and state = 'current'`)
-      yield* db.run(sql`insert into credentials ${
-        sql.insert({
-          id, connection_id: row.id, ordinal: row.ordinal, state: "current", sealed, last4: parts.last4, created_at: at,
-          fingerprint: vault.mac("credential fingerprint", parts.fingerprintOf).split(".")[1]?.slice(0, 16) ?? ""
-        })
-      }`)
-      yield* db.run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
+      const addCredential = Effect.fnUntraced(function* (
+        row: { readonly id: ConnectionId; readonly ordinal: number },
+        parts: CredentialParts
+      ) {
+        const id = yield* newId(CredentialId)
+        const at = yield* now
+        const sealed = yield* vault.seal(Redacted.make(JSON.stringify(parts.secrets)), sealContext(row.id, id))
+        yield* db.run(
+          sql`update credentials set state = 'superseded', sealed = null where connection_id = ${row.id} and state = 'current'`
+        )
+        yield* db.run(
+          sql`insert into credentials ${sql.insert({
+            id,
+            connection_id: row.id,
+            ordinal: row.ordinal,
+            state: "current",
+            sealed,
+            last4: parts.last4,
+            created_at: at,
+            fingerprint: vault.mac("credential fingerprint", parts.fingerprintOf).split(".")[1]?.slice(0, 16) ?? ""
+          })}`
+        )
+        yield* db.run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
         health = 'unverified', updated_at = ${at} where id = ${row.id}`)
-    })
+      })
 
-    return Connections.of({
-      list: Effect.fn("Connections.list")(function*(principal, workspaceId, page) {
-        yield* access.read(principal, workspaceId)
-        const { before, limit } = yield* Keyset.descending(page)
-        const rows = yield* db.all(sql<ConnectionRow>`select ${columns} from ${from}
+      return Connections.of({
+        list: Effect.fn("Connections.list")(function* (principal, workspaceId, page) {
+          yield* access.read(principal, workspaceId)
+          const { before, limit } = yield* Keyset.descending(page)
+          const rows = yield* db.all(sql<ConnectionRow>`select ${columns} from ${from}
           where connections.workspace_id = ${workspaceId} and connections.id < ${before} order by connections.id desc limit ${limit + 1}`)
-        return Keyset.page(rows.map(toConnection), limit, (connection) => connection.id)
-      }),
-      create: Effect.fn("Connections.create")(function*(principal, workspaceId, input) {
-        const parts = yield* partsOf(input.kind, input.credential)
-        return yield* journal.commit(Effect.gen(function*() {
-          yield* access.write(principal, workspaceId)
-          const id = yield* newId(ConnectionId)
-          const at = yield* now
-          yield* db.run(sql`insert into connections ${
-            sql.insert({
-              id, workspace_id: workspaceId, kind: input.kind, label: input.label, settings: "{}", state: "active",
-              health: "unverified", version: 1, created_at: at, updated_at: at
+          return Keyset.page(rows.map(toConnection), limit, (connection) => connection.id)
+        }),
+        create: Effect.fn("Connections.create")(function* (principal, workspaceId, input) {
+          const parts = yield* partsOf(input.kind, input.credential)
+          return yield* journal.commit(
+            Effect.gen(function* () {
+              yield* access.write(principal, workspaceId)
+              const id = yield* newId(ConnectionId)
+              const at = yield* now
+              yield* db.run(
+                sql`insert into connections ${sql.insert({
+                  id,
+                  workspace_id: workspaceId,
+                  kind: input.kind,
+                  label: input.label,
+                  settings: "{}",
+                  state: "active",
+                  health: "unverified",
+                  version: 1,
+                  created_at: at,
+                  updated_at: at
+                })}`
+              )
+              yield* addCredential({ id, ordinal: 1 }, parts)
+              return yield* answer(id)
             })
-          }`)
-          yield* addCredential({ id, ordinal: 1 }, parts)
-          return yield* answer(id)
-        }))
-      }),
-      get: Effect.fn("Connections.get")(function*(principal, connectionId) {
-        const connection = yield* answer(connectionId)
-        yield* access.read(principal, connection.workspace_id)
-        return connection
-      }),
-      update: Effect.fn("Connections.update")((principal, connectionId, patch) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* locked(principal, connectionId)
-          yield* expectVersion(row.version, patch.expected_version)
-          yield* requireLive(row)
-          if (patch.state !== undefined && patch.state !== row.state) yield* connectionStates.check(row.state, patch.state)
-          const at = yield* now
-          yield* db.run(sql`update connections set label = ${patch.label ?? row.label}, state = ${patch.state ?? row.state},
+          )
+        }),
+        get: Effect.fn("Connections.get")(function* (principal, connectionId) {
+          const connection = yield* answer(connectionId)
+          yield* access.read(principal, connection.workspace_id)
+          return connection
+        }),
+        update: Effect.fn("Connections.update")((principal, connectionId, patch) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* locked(principal, connectionId)
+              yield* expectVersion(row.version, patch.expected_version)
+              yield* requireLive(row)
+              if (patch.state !== undefined && patch.state !== row.state)
+                yield* connectionStates.check(row.state, patch.state)
+              const at = yield* now
+              yield* db.run(sql`update connections set label = ${patch.label ?? row.label}, state = ${patch.state ?? row.state},
             preferred_model = ${patch.preferred_model === undefined ? row.preferred_model : patch.preferred_model},
             version = version + 1, updated_at = ${at} where id = ${row.id}`)
-          return yield* answer(row.id)
-        }))),
-      replaceCredential: Effect.fn("Connections.replaceCredential")((principal, connectionId, input) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* locked(principal, connectionId)
-          yield* expectVersion(row.version, input.expected_version)
-          yield* requireLive(row)
-          const parts = yield* partsOf(row.kind, input.credential)
-          yield* addCredential({ id: row.id, ordinal: (row.ordinal ?? 0) + 1 }, parts)
-          yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
-          return yield* answer(row.id)
-        }))),
-      disconnect: Effect.fn("Connections.disconnect")((principal, connectionId) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* locked(principal, connectionId)
-          yield* requireLive(row)
-          const used = yield* db.first(sql<{ id: string }>`select turns.id from turns join sessions on sessions.id = turns.session_id
+              return yield* answer(row.id)
+            })
+          )
+        ),
+        replaceCredential: Effect.fn("Connections.replaceCredential")((principal, connectionId, input) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* locked(principal, connectionId)
+              yield* expectVersion(row.version, input.expected_version)
+              yield* requireLive(row)
+              const parts = yield* partsOf(row.kind, input.credential)
+              yield* addCredential({ id: row.id, ordinal: (row.ordinal ?? 0) + 1 }, parts)
+              yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
+              return yield* answer(row.id)
+            })
+          )
+        ),
+        disconnect: Effect.fn("Connections.disconnect")((principal, connectionId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* locked(principal, connectionId)
+              yield* requireLive(row)
+              const used = yield* db.first(sql<{
+                id: string
+              }>`select turns.id from turns join sessions on sessions.id = turns.session_id
             where sessions.connection_id = ${row.id} and turns.state in ('preparing', 'running', 'requires_action', 'cancelling') limit 1`)
-          if (used !== undefined) {
+              if (used !== undefined) {
+                return yield* new ReinsError({
+                  code: "connection_in_use",
+                  message: "A turn is running with this connection. Cancel it or wait until it has ended.",
+                  details: { turn_id: used.id }
+                })
+              }
+              const at = yield* now
+              yield* db.run(
+                sql`update credentials set state = 'revoked', sealed = null where connection_id = ${row.id}`
+              )
+              yield* db.run(
+                sql`update connections set state = 'revoked', version = version + 1, updated_at = ${at} where id = ${row.id}`
+              )
+              return yield* answer(row.id)
+            })
+          )
+        ),
+        open: Effect.fn("Connections.open")(function* (workspaceId, connectionId) {
+          const row = yield* find(connectionId)
+          if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
+          yield* requireLive(row)
+          if (row.state === "disabled" || row.sealed === null || row.credential_id === null) {
             return yield* new ReinsError({
-              code: "connection_in_use",
-              message: "A turn is running with this connection. Cancel it or wait until it has ended.",
-              details: { turn_id: used.id }
+              code: "connection_required",
+              message: "The connection is disabled. Enable it, or choose another one.",
+              details: { connection_id: row.id }
             })
           }
-          const at = yield* now
-          yield* db.run(sql`update credentials set state = 'revoked', sealed = null where connection_id = ${row.id}`)
-          yield* db.run(sql`update connections set state = 'revoked', version = version + 1, updated_at = ${at} where id = ${row.id}`)
-          return yield* answer(row.id)
-        }))),
-      open: Effect.fn("Connections.open")(function*(workspaceId, connectionId) {
-        const row = yield* find(connectionId)
-        if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
-        yield* requireLive(row)
-        if (row.state === "disabled" || row.sealed === null || row.credential_id === null) {
-          return yield* new ReinsError({
-            code: "connection_required",
-            message: "The connection is disabled. Enable it, or choose another one.",
-            details: { connection_id: row.id }
-          })
-        }
-        const opened = yield* Effect.either(vault.unseal(row.sealed, sealContext(row.id, row.credential_id)))
-        if (Either.isLeft(opened)) {
-          return yield* new ReinsError({
-            code: "credential_invalid",
-            message: opened.left.reason === "key_unknown"
-              ? "The credential is sealed with a key that is not in this server's key ring. Restore that key, or give the credential again."
-              : "The stored credential cannot be opened. Give it again with a new credential version.",
-            details: { connection_id: row.id }
-          })
-        }
-        const secrets = Schema.decodeSync(SecretsJson)(Redacted.value(opened.right))
-        return {
-          id: row.id, kind: row.kind, settings: JSON.parse(row.settings), preferredModel: row.preferred_model,
-          secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, Redacted.make(value)]))
-        }
-      }),
-      findByKind: (workspaceId, kinds) =>
-        kinds.length === 0 ? Effect.succeed(undefined) : Effect.map(
-          db.first(sql<{ id: ConnectionId }>`select id from connections where workspace_id = ${workspaceId} and state = 'active'
+          const opened = yield* Effect.either(vault.unseal(row.sealed, sealContext(row.id, row.credential_id)))
+          if (Either.isLeft(opened)) {
+            return yield* new ReinsError({
+              code: "credential_invalid",
+              message:
+                opened.left.reason === "key_unknown"
+                  ? "The credential is sealed with a key that is not in this server's key ring. Restore that key, or give the credential again."
+                  : "The stored credential cannot be opened. Give it again with a new credential version.",
+              details: { connection_id: row.id }
+            })
+          }
+          const secrets = Schema.decodeSync(SecretsJson)(Redacted.value(opened.right))
+          return {
+            id: row.id,
+            kind: row.kind,
+            settings: JSON.parse(row.settings),
+            preferredModel: row.preferred_model,
+            secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, Redacted.make(value)]))
+          }
+        }),
+        findByKind: (workspaceId, kinds) =>
+          kinds.length === 0
+            ? Effect.succeed(undefined)
+            : Effect.map(
+                db.first(sql<{
+                  id: ConnectionId
+                }>`select id from connections where workspace_id = ${workspaceId} and state = 'active'
             and ${sql.in("kind", kinds)} order by id desc limit 1`),
-          (row) => row?.id
-        ),
-      observe: (connectionId, health) => db.run(sql`update connections set health = ${health} where id = ${connectionId} and state <> 'revoked'`)
+                (row) => row?.id
+              ),
+        observe: (connectionId, health) =>
+          db.run(sql`update connections set health = ${health} where id = ${connectionId} and state <> 'revoked'`)
+      })
     })
-  }))
+  )
 }
 
 const SecretsJson = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.String }))
@@ -210,7 +286,9 @@ interface CredentialParts {
 
 /** Checks a credential against its kind and parts what may be read again from what is sealed. */
 const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effect<CredentialParts, RequestInvalid> =>
-  ParseResult.decodeUnknown<Readonly<Record<string, string | undefined>>, unknown, never>(inputOf(kind), { errors: "all" })(credential).pipe(
+  ParseResult.decodeUnknown<Readonly<Record<string, string | undefined>>, unknown, never>(inputOf(kind), {
+    errors: "all"
+  })(credential).pipe(
     Effect.mapError((issue) => new RequestInvalid({ loc: ["body", "credential"], issue, input: credential })),
     Effect.map((input) => {
       const entries = Object.entries(input).filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -227,7 +305,8 @@ const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effect<Crede
   )
 
 // Each member of the record decodes to an object of texts; the union of their types is wider than the compiler can use here.
-const inputOf = (kind: ConnectionKind) => credentialInputs[kind] as Schema.Schema<Readonly<Record<string, string | undefined>>, unknown>
+const inputOf = (kind: ConnectionKind) =>
+  credentialInputs[kind] as Schema.Schema<Readonly<Record<string, string | undefined>>, unknown>
 
 interface ConnectionRow {
   readonly id: ConnectionId
@@ -258,11 +337,16 @@ const toConnection = (row: ConnectionRow): Connection => ({
   state: row.state,
   health: row.health,
   preferred_model: row.preferred_model,
-  credential: row.credential_id === null || row.ordinal === null || row.fingerprint === null || row.credential_created_at === null
-    ? null
-    : {
-      id: row.credential_id, ordinal: row.ordinal, fingerprint: row.fingerprint, last4: row.last4, created_at: row.credential_created_at
-    },
+  credential:
+    row.credential_id === null || row.ordinal === null || row.fingerprint === null || row.credential_created_at === null
+      ? null
+      : {
+          id: row.credential_id,
+          ordinal: row.ordinal,
+          fingerprint: row.fingerprint,
+          last4: row.last4,
+          created_at: row.credential_created_at
+        },
   version: row.version,
   created_at: row.created_at,
   updated_at: row.updated_at

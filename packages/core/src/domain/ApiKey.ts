@@ -22,5 +22,7 @@ export const ApiKey = Schema.Struct({
 export type ApiKey = typeof ApiKey.Type
 
 /** A new key with its secret, which is shown this once. */
-export const IssuedApiKey = Schema.Struct({ ...ApiKey.fields, secret: Schema.String }).annotations({ identifier: "IssuedApiKey" })
+export const IssuedApiKey = Schema.Struct({ ...ApiKey.fields, secret: Schema.String }).annotations({
+  identifier: "IssuedApiKey"
+})
 export type IssuedApiKey = typeof IssuedApiKey.Type

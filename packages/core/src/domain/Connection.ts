@@ -60,14 +60,16 @@ export const Connection = Schema.Struct({
   state: ConnectionState,
   health: ConnectionHealth,
   preferred_model: Schema.NullOr(Schema.String),
-  credential: Schema.NullOr(Schema.Struct({
-    id: CredentialId,
-    ordinal: Schema.Int,
-    /** The start of an HMAC of the secret under a key of this installation: tells two credentials apart, says nothing of either. */
-    fingerprint: Schema.String,
-    last4: Schema.NullOr(Schema.String),
-    created_at: Timestamp
-  })),
+  credential: Schema.NullOr(
+    Schema.Struct({
+      id: CredentialId,
+      ordinal: Schema.Int,
+      /** The start of an HMAC of the secret under a key of this installation: tells two credentials apart, says nothing of either. */
+      fingerprint: Schema.String,
+      last4: Schema.NullOr(Schema.String),
+      created_at: Timestamp
+    })
+  ),
   version: Schema.Int,
   created_at: Timestamp,
   updated_at: Timestamp

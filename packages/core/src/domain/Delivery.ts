@@ -17,7 +17,11 @@ export const deliveryStates = StateMachine.make<DeliveryState>("delivery", {
 })
 
 export const DeliveryReason = Schema.Literal(
-  "remote_head_changed", "auth_required", "branch_protected", "remote_unavailable", "empty_changeset"
+  "remote_head_changed",
+  "auth_required",
+  "branch_protected",
+  "remote_unavailable",
+  "empty_changeset"
 )
 export type DeliveryReason = typeof DeliveryReason.Type
 

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
-import { ChangesetId, DeliveryId, EventId, JobId, LeaseId, MessageId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
 import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
 import { DeliveryReason, DeliveryState, DeliveryStep } from "./Delivery.js"
+import { ChangesetId, DeliveryId, EventId, JobId, LeaseId, MessageId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
 import { Message, MessagePart } from "./Message.js"
 import { Labels, SessionLifecycle, Usage } from "./Session.js"
 import { Timestamp } from "./Timestamp.js"
@@ -17,8 +17,15 @@ const SessionPayload = Schema.Struct({
 const MessageRef = Schema.Struct({ message_id: MessageId })
 const PartPayload = Schema.Struct({ message_id: MessageId, part: MessagePart })
 const TurnPayload = Schema.Struct({ turn: Turn })
-const ExecutorPayload = Schema.Struct({ lease_id: LeaseId, backend: Schema.String, reason: Schema.NullOr(Schema.String) })
-const WorkspacePayload = Schema.Struct({ base_commit: Schema.NullOr(Schema.String), path: Schema.NullOr(Schema.String) })
+const ExecutorPayload = Schema.Struct({
+  lease_id: LeaseId,
+  backend: Schema.String,
+  reason: Schema.NullOr(Schema.String)
+})
+const WorkspacePayload = Schema.Struct({
+  base_commit: Schema.NullOr(Schema.String),
+  path: Schema.NullOr(Schema.String)
+})
 const ChangesetPayload = Schema.Struct({
   state: ChangesetState,
   origin: ChangesetOrigin,
@@ -46,11 +53,13 @@ export const ToolPayload = Schema.Struct({
   input: Schema.Unknown,
   state: Schema.Literal("pending", "running", "done", "failed", "aborted"),
   output_text: Schema.NullOr(Schema.String),
-  diffs: Schema.Array(Schema.Struct({
-    path: Schema.String,
-    old_text: Schema.NullOr(Schema.String),
-    new_text: Schema.String
-  })),
+  diffs: Schema.Array(
+    Schema.Struct({
+      path: Schema.String,
+      old_text: Schema.NullOr(Schema.String),
+      new_text: Schema.String
+    })
+  ),
   truncated: Schema.Boolean
 })
 export type ToolPayload = typeof ToolPayload.Type

@@ -6,9 +6,12 @@ import { typeidUnboxed } from "typeid-js"
  * sort by creation time and cannot be mistaken for the id of another resource.
  */
 const typeId = <const Prefix extends string, const Brand extends string>(prefix: Prefix, brand: Brand) =>
-  Object.assign(Schema.String.pipe(Schema.pattern(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)), Schema.brand(brand)), {
-    prefix
-  })
+  Object.assign(
+    Schema.String.pipe(Schema.pattern(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)), Schema.brand(brand)),
+    {
+      prefix
+    }
+  )
 
 export const AccountId = typeId("acct", "AccountId")
 export type AccountId = typeof AccountId.Type
@@ -46,5 +49,7 @@ export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 
 /** A new id of the given kind. Ids made by one process ascend. */
-export const newId = <Brand>(schema: { readonly prefix: string; readonly make: (id: string) => Brand }): Effect.Effect<Brand> =>
-  Effect.sync(() => schema.make(typeidUnboxed(schema.prefix)))
+export const newId = <Brand>(schema: {
+  readonly prefix: string
+  readonly make: (id: string) => Brand
+}): Effect.Effect<Brand> => Effect.sync(() => schema.make(typeidUnboxed(schema.prefix)))

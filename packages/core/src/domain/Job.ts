@@ -28,8 +28,11 @@ export const attemptStates = StateMachine.make<AttemptState>("attempt", {
 })
 
 /** What went wrong, in a closed code and in words for a person. */
-export const JobFailure = Schema.Struct({ code: Schema.String, message: Schema.String, retryable: Schema.Boolean })
-  .annotations({ identifier: "JobFailure" })
+export const JobFailure = Schema.Struct({
+  code: Schema.String,
+  message: Schema.String,
+  retryable: Schema.Boolean
+}).annotations({ identifier: "JobFailure" })
 export type JobFailure = typeof JobFailure.Type
 
 export const Attempt = Schema.Struct({

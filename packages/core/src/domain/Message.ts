@@ -21,19 +21,32 @@ export type MessageRole = typeof MessageRole.Type
 export const Routing = Schema.Literal("queue", "steer", "note")
 export type Routing = typeof Routing.Type
 
-export const ContentBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-  .annotations({ identifier: "ContentBlock" })
+export const ContentBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotations({
+  identifier: "ContentBlock"
+})
 export type ContentBlock = typeof ContentBlock.Type
 
 /** What a client may send: text, or a list of blocks; 100,000 characters in all. */
-export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentBlock)).pipe(
-  Schema.filter((content) => {
-    const length = typeof content === "string" ? content.length : content.reduce((sum, block) => sum + block.text.length, 0)
-    return length >= 1 && length <= 100_000
-  }, { message: () => "Input should hold 1 to 100000 characters of text" })
-).annotations({ identifier: "MessageInput", jsonSchema: {
-  anyOf: [{ type: "string", minLength: 1, maxLength: 100_000 }, { type: "array", items: { $ref: "#/components/schemas/ContentBlock" } }]
-} })
+export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentBlock))
+  .pipe(
+    Schema.filter(
+      (content) => {
+        const length =
+          typeof content === "string" ? content.length : content.reduce((sum, block) => sum + block.text.length, 0)
+        return length >= 1 && length <= 100_000
+      },
+      { message: () => "Input should hold 1 to 100000 characters of text" }
+    )
+  )
+  .annotations({
+    identifier: "MessageInput",
+    jsonSchema: {
+      anyOf: [
+        { type: "string", minLength: 1, maxLength: 100_000 },
+        { type: "array", items: { $ref: "#/components/schemas/ContentBlock" } }
+      ]
+    }
+  })
 
 /** A piece of what an agent produced, as `message.part_added` and `message.part_updated` carry it. */
 export const MessagePart = Schema.Struct({

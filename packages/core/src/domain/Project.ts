@@ -36,10 +36,12 @@ export const ProjectSpec = Schema.Struct({
   harness: optional(HarnessSelection),
   executor: optional(ExecutorSelection),
   connection_ids: optional(Schema.Array(ConnectionId)),
-  delivery: optional(Schema.Struct({
-    transport: optional(DeliveryTransport),
-    branch_prefix: optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)))
-  }))
+  delivery: optional(
+    Schema.Struct({
+      transport: optional(DeliveryTransport),
+      branch_prefix: optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)))
+    })
+  )
 }).annotations({ identifier: "ProjectSpec" })
 export type ProjectSpec = typeof ProjectSpec.Type
 

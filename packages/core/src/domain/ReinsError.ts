@@ -2,8 +2,20 @@ import { Data, Schema } from "effect"
 
 /** The closed set of error categories. */
 export const ErrorCategory = Schema.Literal(
-  "request", "authentication", "access", "state", "concurrency", "credential", "capability", "capacity", "throttle",
-  "changes", "delivery", "events", "upstream", "platform"
+  "request",
+  "authentication",
+  "access",
+  "state",
+  "concurrency",
+  "credential",
+  "capability",
+  "capacity",
+  "throttle",
+  "changes",
+  "delivery",
+  "events",
+  "upstream",
+  "platform"
 )
 export type ErrorCategory = typeof ErrorCategory.Type
 
@@ -13,7 +25,11 @@ interface ErrorKind {
   readonly retryable: boolean
 }
 
-const kind = (status: number, category: ErrorCategory, retryable = false): ErrorKind => ({ status, category, retryable })
+const kind = (status: number, category: ErrorCategory, retryable = false): ErrorKind => ({
+  status,
+  category,
+  retryable
+})
 
 /** Every code that the API can answer with: its status, its category, and whether the same request may succeed later. */
 export const errorKinds = {

@@ -48,7 +48,13 @@ export const Usage = Schema.Struct({
 }).annotations({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
-export const noUsage: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0, cost_usd: null }
+export const noUsage: Usage = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  reasoning_tokens: 0,
+  cost_usd: null
+}
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input_tokens: a.input_tokens + b.input_tokens,

@@ -23,12 +23,14 @@ export const make = <State extends string>(resource: string, transitions: Transi
     allows,
     isTerminal: (state) => transitions[state].length === 0,
     check: (from, to) =>
-      allows(from, to) ? Effect.void : Effect.fail(
-        new ReinsError({
-          code: "invalid_transition",
-          message: `A ${resource} that is ${from} cannot become ${to}.`,
-          details: { resource, from, to, allowed: transitions[from] }
-        })
-      )
+      allows(from, to)
+        ? Effect.void
+        : Effect.fail(
+            new ReinsError({
+              code: "invalid_transition",
+              message: `A ${resource} that is ${from} cannot become ${to}.`,
+              details: { resource, from, to, allowed: transitions[from] }
+            })
+          )
   }
 }

@@ -5,7 +5,15 @@ import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
 export const TurnState = Schema.Literal(
-  "queued", "preparing", "running", "requires_action", "cancelling", "succeeded", "failed", "cancelled", "interrupted"
+  "queued",
+  "preparing",
+  "running",
+  "requires_action",
+  "cancelling",
+  "succeeded",
+  "failed",
+  "cancelled",
+  "interrupted"
 )
 export type TurnState = typeof TurnState.Type
 
@@ -23,9 +31,20 @@ export const turnStates = StateMachine.make<TurnState>("turn", {
 
 /** Why a turn is where it is. `interrupted` with `outcome_unknown` or `service_restart` says that the end cannot be proven. */
 export const TurnReason = Schema.Literal(
-  "waiting_capacity", "executor_unavailable", "credential_invalid", "quota_exhausted", "timeout", "harness_crashed",
-  "service_restart", "outcome_unknown", "user_cancelled", "approval_expired", "output_invalid", "upstream_error",
-  "context_unavailable", "connection_required"
+  "waiting_capacity",
+  "executor_unavailable",
+  "credential_invalid",
+  "quota_exhausted",
+  "timeout",
+  "harness_crashed",
+  "service_restart",
+  "outcome_unknown",
+  "user_cancelled",
+  "approval_expired",
+  "output_invalid",
+  "upstream_error",
+  "context_unavailable",
+  "connection_required"
 )
 export type TurnReason = typeof TurnReason.Type
 
@@ -38,11 +57,13 @@ export const Turn = Schema.Struct({
   reason: Schema.NullOr(TurnReason),
   /** For a person: what happened and what to do next. */
   reason_message: Schema.NullOr(Schema.String),
-  outcome: Schema.NullOr(Schema.Struct({
-    /** The agent's last message. */
-    message_id: Schema.NullOr(MessageId),
-    stop_reason: Schema.String
-  })),
+  outcome: Schema.NullOr(
+    Schema.Struct({
+      /** The agent's last message. */
+      message_id: Schema.NullOr(MessageId),
+      stop_reason: Schema.String
+    })
+  ),
   usage: Usage,
   settings: Schema.Struct({ provider_id: Schema.String, model: Schema.NullOr(Schema.String) }),
   retry_of_turn_id: Schema.NullOr(TurnId),

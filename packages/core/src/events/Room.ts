@@ -9,7 +9,8 @@ export class Frame {
   /** The event as a server-sent event, encoded once. */
   get bytes(): Buffer {
     const { envelope, seq, type } = this.event
-    return (this.encoded ??= Buffer.from(`id: ${seq}\nevent: ${type}\ndata: ${envelope}\n\n`))
+    this.encoded ??= Buffer.from(`id: ${seq}\nevent: ${type}\ndata: ${envelope}\n\n`)
+    return this.encoded
   }
 }
 
@@ -78,10 +79,11 @@ export class Room {
     const holdsNext = first !== undefined && first.event.seq <= reader.cursor + 1
     if (reader.cursor < this.head && !holdsNext) {
       reader.state = "reading"
-      return this.catchUp(reader)
+      this.catchUp(reader)
+    } else {
+      reader.state = "live"
+      this.deliver(reader, this.ring)
     }
-    reader.state = "live"
-    if (reader.cursor < this.head) this.deliver(reader, this.ring)
   }
 
   /** Whether the reader wants more. */

@@ -40,14 +40,17 @@ const messages: Record<PasswordWeakness, string> = {
 }
 
 const isCommon = (text: string): boolean => {
-  const plain = unLeet(text)
+  const core = withoutEnds(text)
   return (
     commonPasswords.has(text) ||
-    [text, plain].some((form) => commonWords.has(form.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, ""))) ||
+    [core, unLeet(core), withoutEnds(unLeet(text))].some((form) => commonWords.has(form)) ||
     isRepeated(text) ||
     isRun(text)
   )
 }
+
+/** What is left without the digits and signs before and after it. */
+const withoutEnds = (text: string): string => text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "")
 
 /** Letters in the place of the digits and signs that stand for them. */
 const unLeet = (text: string): string => text.replace(/[@4031!$57]/g, (sign) => leet.get(sign) ?? sign)

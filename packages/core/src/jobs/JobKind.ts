@@ -46,5 +46,7 @@ export interface JobKind {
    * What becomes of a job whose worker is gone: another attempt if one is left, or its end. It may look at the world and clean up
    * after the lost attempt; the command is written with the end of that attempt.
    */
-  readonly lost: (claim: Claim) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void> }>
+  readonly lost: (
+    claim: Claim
+  ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void> }>
 }

@@ -40,168 +40,224 @@ export type Outcome =
   | { readonly state: "succeeded" }
   | { readonly state: "cancelled" }
   | { readonly state: "failed"; readonly error: JobFailure; readonly attempt: "failed" | "abandoned" | "unknown" }
-  | { readonly state: "retry_wait"; readonly error: JobFailure; readonly attempt: "failed" | "abandoned" | "unknown"; readonly delayMs: number }
+  | {
+      readonly state: "retry_wait"
+      readonly error: JobFailure
+      readonly attempt: "failed" | "abandoned" | "unknown"
+      readonly delayMs: number
+    }
 
 /** Durable work. A job commits with the command that wants it; its attempts are the evidence that the API shows. */
-export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<Jobs, {
-  /** Only inside a commit. */
-  readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef>
-  /** Lets a held job run. Only inside a commit; a job that has ended or is not held is left as it is. */
-  readonly release: (jobId: JobId) => Effect.Effect<void>
-  /** Ends a job that has not started, or asks the worker of a running one to stop. Only inside a commit. */
-  readonly cancel: (jobId: JobId) => Effect.Effect<void>
-  /** Takes up to `limit` due jobs of a kind for a worker, oldest first. */
-  readonly claim: (kind: string, limit: number, worker: { readonly workerId: string; readonly bootId: string }) => Effect.Effect<ReadonlyArray<Claim>>
-  /** Prolongs the claim. False when the attempt is no longer the running one; `cancelRequested` says that the work should stop. */
-  readonly renew: (claim: Claim) => Effect.Effect<{ readonly held: boolean; readonly cancelRequested: boolean }>
-  /** Inside a commit: true while the attempt is the running one, and nobody else can take the job until the commit is through. */
-  readonly fence: (claim: Claim) => Effect.Effect<boolean>
-  /** Ends the attempt and moves its job. Only inside a commit, after `fence`. */
-  readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
-  /** Running jobs whose worker is gone: its claim ran out, or it belongs to another boot and this process is alone. */
-  readonly listLost: (bootId: string, alone: boolean) => Effect.Effect<ReadonlyArray<Claim>>
-  /** When the next waiting job of these kinds is due; undefined when none waits. */
-  readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
-  /** The newest job that was enqueued for a subject, which has one. */
-  readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
-  readonly get: (principal: Principal, jobId: string) => Effect.Effect<Job, ReinsError>
-  readonly operation: (principal: Principal, operationId: string) => Effect.Effect<Operation, ReinsError>
-}>() {
-  static readonly layer = Layer.effect(Jobs, Effect.gen(function*() {
-    const db = yield* Database
-    const journal = yield* Journal
-    const access = yield* Access
-    const sql = db.sql
+export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
+  Jobs,
+  {
+    /** Only inside a commit. */
+    readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef>
+    /** Lets a held job run. Only inside a commit; a job that has ended or is not held is left as it is. */
+    readonly release: (jobId: JobId) => Effect.Effect<void>
+    /** Ends a job that has not started, or asks the worker of a running one to stop. Only inside a commit. */
+    readonly cancel: (jobId: JobId) => Effect.Effect<void>
+    /** Takes up to `limit` due jobs of a kind for a worker, oldest first. */
+    readonly claim: (
+      kind: string,
+      limit: number,
+      worker: { readonly workerId: string; readonly bootId: string }
+    ) => Effect.Effect<ReadonlyArray<Claim>>
+    /** Prolongs the claim. False when the attempt is no longer the running one; `cancelRequested` says that the work should stop. */
+    readonly renew: (claim: Claim) => Effect.Effect<{ readonly held: boolean; readonly cancelRequested: boolean }>
+    /** Inside a commit: true while the attempt is the running one, and nobody else can take the job until the commit is through. */
+    readonly fence: (claim: Claim) => Effect.Effect<boolean>
+    /** Ends the attempt and moves its job. Only inside a commit, after `fence`. */
+    readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
+    /** Running jobs whose worker is gone: its claim ran out, or it belongs to another boot and this process is alone. */
+    readonly listLost: (bootId: string, alone: boolean) => Effect.Effect<ReadonlyArray<Claim>>
+    /** When the next waiting job of these kinds is due; undefined when none waits. */
+    readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
+    /** The newest job that was enqueued for a subject, which has one. */
+    readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
+    readonly get: (principal: Principal, jobId: string) => Effect.Effect<Job, ReinsError>
+    readonly operation: (principal: Principal, operationId: string) => Effect.Effect<Operation, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Jobs,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const journal = yield* Journal
+      const access = yield* Access
+      const sql = db.sql
 
-    const wake = journal.ringAfterCommit(jobsTopic)
+      const wake = journal.ringAfterCommit(jobsTopic)
 
-    const visible = Effect.fnUntraced(function*(principal: Principal, rows: ReadonlyArray<JobRow>) {
-      const workspaceId = rows[0]?.workspace_id
-      if (workspaceId === undefined || workspaceId === null) return yield* notFound()
-      yield* access.read(principal, workspaceId)
-      return yield* Effect.forEach(rows, (row) =>
-        Effect.map(db.all(sql<AttemptRow>`select * from attempts where job_id = ${row.id} order by ordinal`), (attempts) =>
-          toJob(row, attempts)))
-    })
+      const visible = Effect.fnUntraced(function* (principal: Principal, rows: ReadonlyArray<JobRow>) {
+        const workspaceId = rows[0]?.workspace_id
+        if (workspaceId === undefined || workspaceId === null) return yield* notFound()
+        yield* access.read(principal, workspaceId)
+        return yield* Effect.forEach(rows, (row) =>
+          Effect.map(
+            db.all(sql<AttemptRow>`select * from attempts where job_id = ${row.id} order by ordinal`),
+            (attempts) => toJob(row, attempts)
+          )
+        )
+      })
 
-    return Jobs.of({
-      enqueue: Effect.fn("Jobs.enqueue")(function*(job) {
-        const id = yield* newId(JobId)
-        const operationId = yield* newId(OperationId)
-        const at = yield* now
-        yield* db.run(sql`insert into jobs ${
-          sql.insert({
-            id, operation_id: operationId, workspace_id: job.workspaceId, kind: job.kind, state: "queued",
-            subject_type: job.subject.type, subject_id: job.subject.id, payload: JSON.stringify(job.payload),
-            attempt_count: 0, max_attempts: job.maxAttempts, held: job.held === true ? 1 : 0, run_at: at,
-            cancel_requested: 0, created_at: at
-          })
-        }`)
-        yield* wake
-        return { id: operationId, job_id: id, state: "queued" as const }
-      }),
-      release: Effect.fn("Jobs.release")(function*(jobId) {
-        const at = yield* now
-        yield* db.run(sql`update jobs set held = 0, run_at = ${at} where id = ${jobId} and held = 1`)
-        yield* wake
-      }),
-      cancel: Effect.fn("Jobs.cancel")(function*(jobId) {
-        const at = yield* now
-        yield* db.run(sql`update jobs set state = 'cancelled', finished_at = ${at}
+      return Jobs.of({
+        enqueue: Effect.fn("Jobs.enqueue")(function* (job) {
+          yield* wake
+          const id = yield* newId(JobId)
+          const operationId = yield* newId(OperationId)
+          const at = yield* now
+          yield* db.run(
+            sql`insert into jobs ${sql.insert({
+              id,
+              operation_id: operationId,
+              workspace_id: job.workspaceId,
+              kind: job.kind,
+              state: "queued",
+              subject_type: job.subject.type,
+              subject_id: job.subject.id,
+              payload: JSON.stringify(job.payload),
+              attempt_count: 0,
+              max_attempts: job.maxAttempts,
+              held: job.held === true ? 1 : 0,
+              run_at: at,
+              cancel_requested: 0,
+              created_at: at
+            })}`
+          )
+          return { id: operationId, job_id: id, state: "queued" as const }
+        }),
+        release: Effect.fn("Jobs.release")(function* (jobId) {
+          yield* wake
+          const at = yield* now
+          yield* db.run(sql`update jobs set held = 0, run_at = ${at} where id = ${jobId} and held = 1`)
+        }),
+        cancel: Effect.fn("Jobs.cancel")(function* (jobId) {
+          yield* journal.ringAfterCommit(jobTopic(jobId))
+          const at = yield* now
+          yield* db.run(sql`update jobs set state = 'cancelled', finished_at = ${at}
           where id = ${jobId} and state in ('queued', 'retry_wait')`)
-        yield* db.run(sql`update jobs set cancel_requested = 1 where id = ${jobId} and state = 'running'`)
-        yield* journal.ringAfterCommit(jobTopic(jobId))
-      }),
-      claim: Effect.fn("Jobs.claim")(function*(kind, limit, worker) {
-        const at = yield* now
-        const expiresAt = yield* fromNow(leaseMs)
-        return yield* db.transaction(Effect.gen(function*() {
-          const rows = yield* db.all(sql<JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,
+          yield* db.run(sql`update jobs set cancel_requested = 1 where id = ${jobId} and state = 'running'`)
+        }),
+        claim: Effect.fn("Jobs.claim")(function* (kind, limit, worker) {
+          const at = yield* now
+          const expiresAt = yield* fromNow(leaseMs)
+          return yield* db.transaction(
+            Effect.gen(function* () {
+              const rows =
+                yield* db.all(sql<JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,
               worker_id = ${worker.workerId}, boot_id = ${worker.bootId}, lease_expires_at = ${expiresAt}
             where id in (select id from jobs where state in ('queued', 'retry_wait') and held = 0 and run_at <= ${at}
               and kind = ${kind} order by run_at, id limit ${limit}${db.skipLocked})
             returning *`)
-          return yield* Effect.forEach(rows, (row) =>
-            Effect.gen(function*() {
-              const attemptId = yield* newId(AttemptId)
-              yield* db.run(sql`insert into attempts ${
-                sql.insert({
-                  id: attemptId, job_id: row.id, ordinal: row.attempt_count, state: "running", worker_id: worker.workerId,
-                  boot_id: worker.bootId, started_at: at, heartbeat_at: at
+              return yield* Effect.forEach(rows, (row) =>
+                Effect.gen(function* () {
+                  const attemptId = yield* newId(AttemptId)
+                  yield* db.run(
+                    sql`insert into attempts ${sql.insert({
+                      id: attemptId,
+                      job_id: row.id,
+                      ordinal: row.attempt_count,
+                      state: "running",
+                      worker_id: worker.workerId,
+                      boot_id: worker.bootId,
+                      started_at: at,
+                      heartbeat_at: at
+                    })}`
+                  )
+                  return toClaim(row, attemptId)
                 })
-              }`)
-              return toClaim(row, attemptId)
-            }))
-        }))
-      }),
-      renew: Effect.fn("Jobs.renew")(function*(claim) {
-        const at = yield* now
-        const expiresAt = yield* fromNow(leaseMs)
-        return yield* db.transaction(Effect.gen(function*() {
-          const job = yield* db.first(sql<{ cancel_requested: number }>`update jobs set lease_expires_at = ${expiresAt}
+              )
+            })
+          )
+        }),
+        renew: Effect.fn("Jobs.renew")(function* (claim) {
+          const at = yield* now
+          const expiresAt = yield* fromNow(leaseMs)
+          return yield* db.transaction(
+            Effect.gen(function* () {
+              const job = yield* db.first(sql<{
+                cancel_requested: number
+              }>`update jobs set lease_expires_at = ${expiresAt}
             where id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} returning cancel_requested`)
-          if (job === undefined) return { held: false, cancelRequested: false }
-          yield* db.run(sql`update attempts set heartbeat_at = ${at} where id = ${claim.attemptId}`)
-          return { held: true, cancelRequested: job.cancel_requested === 1 }
-        }))
-      }),
-      fence: (claim) =>
-        Effect.map(
-          db.first(sql<{ id: string }>`update jobs set attempt_count = attempt_count
+              if (job === undefined) return { held: false, cancelRequested: false }
+              yield* db.run(sql`update attempts set heartbeat_at = ${at} where id = ${claim.attemptId}`)
+              return { held: true, cancelRequested: job.cancel_requested === 1 }
+            })
+          )
+        }),
+        fence: (claim) =>
+          Effect.map(
+            db.first(sql<{ id: string }>`update jobs set attempt_count = attempt_count
             where id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} returning id`),
-          (row) => row !== undefined
-        ),
-      finish: Effect.fn("Jobs.finish")(function*(claim, outcome) {
-        const at = yield* now
-        const ended = outcome.state !== "retry_wait"
-        const runAt = outcome.state === "retry_wait" ? yield* fromNow(outcome.delayMs) : at
-        const error = "error" in outcome ? JSON.stringify(outcome.error) : null
-        const attemptState = "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
-        yield* db.run(sql`update jobs set state = ${outcome.state}, run_at = ${runAt}, error = ${error},
+            (row) => row !== undefined
+          ),
+        finish: Effect.fn("Jobs.finish")(function* (claim, outcome) {
+          yield* wake
+          const at = yield* now
+          const ended = outcome.state !== "retry_wait"
+          const runAt = outcome.state === "retry_wait" ? yield* fromNow(outcome.delayMs) : at
+          const error = "error" in outcome ? JSON.stringify(outcome.error) : null
+          const attemptState =
+            "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
+          yield* db.run(sql`update jobs set state = ${outcome.state}, run_at = ${runAt}, error = ${error},
           finished_at = ${ended ? at : null}, lease_expires_at = null where id = ${claim.jobId}`)
-        yield* db.run(sql`update attempts set state = ${attemptState}, finished_at = ${at}, error = ${error}
+          yield* db.run(sql`update attempts set state = ${attemptState}, finished_at = ${at}, error = ${error}
           where id = ${claim.attemptId}`)
-        yield* wake
-      }),
-      listLost: Effect.fn("Jobs.listLost")(function*(bootId, alone) {
-        const at = yield* now
-        const rows = yield* db.all(sql<JobRow & { attempt_id: AttemptId }>`select jobs.*, attempts.id as attempt_id from jobs
+        }),
+        listLost: Effect.fn("Jobs.listLost")(function* (bootId, alone) {
+          const at = yield* now
+          const rows = yield* db.all(sql<
+            JobRow & { attempt_id: AttemptId }
+          >`select jobs.*, attempts.id as attempt_id from jobs
           join attempts on attempts.job_id = jobs.id and attempts.ordinal = jobs.attempt_count
           where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or (${alone ? 1 : 0} = 1 and jobs.boot_id <> ${bootId}))
           order by jobs.id`)
-        return rows.map((row) => toClaim(row, row.attempt_id))
-      }),
-      nextDue: (kinds) =>
-        kinds.length === 0 ? Effect.succeed(undefined) : Effect.map(
-          db.first(sql<{ run_at: Timestamp | null }>`select min(run_at) as run_at from jobs
+          return rows.map((row) => toClaim(row, row.attempt_id))
+        }),
+        nextDue: (kinds) =>
+          kinds.length === 0
+            ? Effect.succeed(undefined)
+            : Effect.map(
+                db.first(sql<{ run_at: Timestamp | null }>`select min(run_at) as run_at from jobs
             where state in ('queued', 'retry_wait') and held = 0 and ${sql.in("kind", kinds)}`),
-          (row) => row?.run_at ?? undefined
-        ),
-      newestOf: (subjectId) =>
-        Effect.flatMap(
-          db.first(sql<{ id: JobId; operation_id: OperationId; state: JobState }>`select id, operation_id, state from jobs
+                (row) => row?.run_at ?? undefined
+              ),
+        newestOf: (subjectId) =>
+          Effect.flatMap(
+            db.first(sql<{
+              id: JobId
+              operation_id: OperationId
+              state: JobState
+            }>`select id, operation_id, state from jobs
             where subject_id = ${subjectId} order by id desc limit 1`),
-          (row) =>
-            row === undefined
-              ? Effect.dieMessage(`no job for ${subjectId}`)
-              : Effect.succeed({ id: row.operation_id, job_id: row.id, state: row.state })
-        ),
-      get: Effect.fn("Jobs.get")(function*(principal, jobId) {
-        const [job] = yield* visible(principal, yield* db.all(sql<JobRow>`select * from jobs where id = ${jobId}`))
-        return job ?? (yield* notFound())
-      }),
-      operation: Effect.fn("Jobs.operation")(function*(principal, operationId) {
-        const rows = yield* db.all(sql<JobRow>`select * from jobs where operation_id = ${operationId} order by id`)
-        const jobs = yield* visible(principal, rows)
-        const last = jobs.at(-1)
-        if (last === undefined) return yield* notFound()
-        return {
-          id: last.operation_id, kind: last.kind, state: last.state, subject: last.subject, jobs,
-          created_at: last.created_at, finished_at: last.finished_at
-        }
+            (row) =>
+              row === undefined
+                ? Effect.dieMessage(`no job for ${subjectId}`)
+                : Effect.succeed({ id: row.operation_id, job_id: row.id, state: row.state })
+          ),
+        get: Effect.fn("Jobs.get")(function* (principal, jobId) {
+          const [job] = yield* visible(principal, yield* db.all(sql<JobRow>`select * from jobs where id = ${jobId}`))
+          return job ?? (yield* notFound())
+        }),
+        operation: Effect.fn("Jobs.operation")(function* (principal, operationId) {
+          const rows = yield* db.all(sql<JobRow>`select * from jobs where operation_id = ${operationId} order by id`)
+          const jobs = yield* visible(principal, rows)
+          const last = jobs.at(-1)
+          if (last === undefined) return yield* notFound()
+          return {
+            id: last.operation_id,
+            kind: last.kind,
+            state: last.state,
+            subject: last.subject,
+            jobs,
+            created_at: last.created_at,
+            finished_at: last.finished_at
+          }
+        })
       })
     })
-  }))
+  )
 }
 
 interface JobRow {

@@ -12,68 +12,94 @@ const pollMs = 5_000
 
 /** Runs the jobs of the given kinds until the layer ends, which interrupts what runs; the next boot finds those attempts lost. */
 export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) =>
-  Layer.scopedDiscard(Effect.gen(function*() {
-    const jobs = yield* Jobs
-    const bell = yield* Bell
-    const placement = yield* Placement
-    const byName = new Map((yield* kinds).map((kind) => [kind.kind, kind]))
-    const attempts = yield* makeAttempts(byName)
-    const worker = { workerId: `${placement.nodeId}/${process.pid}`, bootId: placement.bootId }
-    // Attempts run in fibers of the layer: one that was forked inside a commit would inherit its transaction.
-    const running = yield* FiberSet.make<void>()
-    const fork = yield* FiberSet.runtime(running)()
-    const load = new Map<string, number>()
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const jobs = yield* Jobs
+      const bell = yield* Bell
+      const placement = yield* Placement
+      const byName = new Map((yield* kinds).map((kind) => [kind.kind, kind]))
+      const attempts = yield* makeAttempts(byName)
+      const worker = { workerId: `${placement.nodeId}/${process.pid}`, bootId: placement.bootId }
+      // Attempts run in fibers of the layer: one that was forked inside a commit would inherit its transaction.
+      const running = yield* FiberSet.make<void>()
+      const fork = yield* FiberSet.runtime(running)()
+      const load = new Map<string, number>()
 
-    const start = (kind: JobKind, claim: Claim) => {
-      load.set(kind.kind, (load.get(kind.kind) ?? 0) + 1)
-      fork(Effect.ensuring(attempts.run(kind, claim), Effect.suspend(() => {
-        load.set(kind.kind, (load.get(kind.kind) ?? 1) - 1)
-        return bell.ring(jobsTopic)
-      })))
-    }
-    const free = (kind: JobKind) => kind.concurrency - (load.get(kind.kind) ?? 0)
-    const kindsWithRoom = () => [...byName.values()].filter((kind) => free(kind) > 0)
-    const claimDue = Effect.suspend(() =>
-      Effect.forEach(kindsWithRoom(), (kind) =>
-        Effect.flatMap(jobs.claim(kind.kind, free(kind), worker), (claims) =>
-          Effect.sync(() => claims.forEach((claim) => start(kind, claim)))), { discard: true }))
-    const recover = Effect.flatMap(jobs.listLost(placement.bootId, placement.alone), (claims) =>
-      Effect.forEach(claims, (claim) => attempts.lose(claim), { discard: true }))
-    const untilDue = Effect.gen(function*() {
-      // A kind that is full is looked at again when one of its jobs ends, which rings.
-      const due = yield* jobs.nextDue(kindsWithRoom().map((kind) => kind.kind))
-      const at = yield* Clock.currentTimeMillis
-      return due === undefined ? pollMs : Math.min(pollMs, Math.max(0, toMillis(due) - at))
-    })
+      const start = (kind: JobKind, claim: Claim) => {
+        load.set(kind.kind, (load.get(kind.kind) ?? 0) + 1)
+        fork(
+          Effect.ensuring(
+            attempts.run(kind, claim),
+            Effect.suspend(() => {
+              load.set(kind.kind, (load.get(kind.kind) ?? 1) - 1)
+              return bell.ring(jobsTopic)
+            })
+          )
+        )
+      }
+      const free = (kind: JobKind) => kind.concurrency - (load.get(kind.kind) ?? 0)
+      const kindsWithRoom = () => [...byName.values()].filter((kind) => free(kind) > 0)
+      const claimDue = Effect.suspend(() =>
+        Effect.forEach(
+          kindsWithRoom(),
+          (kind) =>
+            Effect.flatMap(jobs.claim(kind.kind, free(kind), worker), (claims) =>
+              Effect.sync(() => claims.forEach((claim) => start(kind, claim)))
+            ),
+          { discard: true }
+        )
+      )
+      const recover = Effect.flatMap(jobs.listLost(placement.bootId, placement.alone), (claims) =>
+        Effect.forEach(claims, (claim) => attempts.lose(claim), { discard: true })
+      )
+      const untilDue = Effect.gen(function* () {
+        // A kind that is full is looked at again when one of its jobs ends, which rings.
+        const due = yield* jobs.nextDue(kindsWithRoom().map((kind) => kind.kind))
+        const at = yield* Clock.currentTimeMillis
+        return due === undefined ? pollMs : Math.min(pollMs, Math.max(0, toMillis(due) - at))
+      })
 
-    const latch = yield* Effect.makeLatch(true)
-    const stopListening = bell.listen(jobsTopic, () => latch.unsafeOpen())
-    yield* Effect.addFinalizer(() => Effect.sync(stopListening))
-    // What a dead boot left is ended before anything new starts.
-    yield* recover
-    yield* Effect.gen(function*() {
-      yield* latch.close
+      const latch = yield* Effect.makeLatch(true)
+      const stopListening = bell.listen(jobsTopic, () => latch.unsafeOpen())
+      yield* Effect.addFinalizer(() => Effect.sync(stopListening))
+      // What a dead boot left is ended before anything new starts.
       yield* recover
-      yield* claimDue
-      yield* Effect.timeoutOption(latch.await, yield* untilDue)
-    }).pipe(
-      Effect.catchAllDefect((defect) => Effect.zipRight(Effect.logError("the job worker failed and goes on", defect), Effect.sleep(pollMs))),
-      Effect.forever,
-      Effect.forkScoped
-    )
-  }))
+      yield* Effect.gen(function* () {
+        yield* latch.close
+        yield* recover
+        yield* claimDue
+        yield* Effect.timeoutOption(latch.await, yield* untilDue)
+      }).pipe(
+        Effect.catchAllDefect((defect) =>
+          Effect.zipRight(Effect.logError("the job worker failed and goes on", defect), Effect.sleep(pollMs))
+        ),
+        Effect.forever,
+        Effect.forkScoped
+      )
+    })
+  )
 
-const makeAttempts = Effect.fnUntraced(function*(kinds: ReadonlyMap<string, JobKind>) {
+const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, JobKind>) {
   const jobs = yield* Jobs
   const journal = yield* Journal
   const bell = yield* Bell
 
   const fenced = <A, E>(claim: Claim, command: Effect.Effect<A, E>) =>
-    journal.commit(Effect.flatMap(jobs.fence(claim), (held): Effect.Effect<A, E | AttemptLost> =>
-      held ? command : Effect.fail(new AttemptLost({ jobId: claim.jobId }))))
+    journal.commit(
+      Effect.flatMap(
+        jobs.fence(claim),
+        (held): Effect.Effect<A, E | AttemptLost> =>
+          held ? command : Effect.fail(new AttemptLost({ jobId: claim.jobId }))
+      )
+    )
 
   /** Ends an attempt that did not succeed: another one later if it may be retried and one is left, else the job has failed. */
-  const fail = Effect.fnUntraced(function*(kind: JobKind, claim: Claim, failure: JobFailure, attempt: "failed" | "abandoned" | "unknown") {
+  const fail = Effect.fnUntraced(function* (
+    kind: JobKind,
+    claim: Claim,
+    failure: JobFailure,
+    attempt: "failed" | "abandoned" | "unknown"
+  ) {
     const delayMs = yield* backOff(claim.attempt)
     const retry = failure.retryable && claim.attempt < claim.maxAttempts
     const outcome: Outcome = retry
@@ -84,30 +110,34 @@ const makeAttempts = Effect.fnUntraced(function*(kinds: ReadonlyMap<string, JobK
   })
 
   const heartbeat = (claim: Claim, cancel: Deferred.Deferred<void>) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { held, cancelRequested } = yield* jobs.renew(claim)
       if (cancelRequested) yield* Deferred.succeed(cancel, undefined)
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  const lose = Effect.fnUntraced(function*(claim: Claim) {
+  const lose = Effect.fnUntraced(function* (claim: Claim) {
     const kind = kinds.get(claim.kind)
     if (kind === undefined) return
     const { command, next } = yield* kind.lost(claim)
     const failure = { ...workerLost, retryable: next === "retry" }
-    yield* fenced(claim, Effect.zipRight(command, fail(kind, claim, failure, "abandoned"))).pipe(Effect.catchTag("AttemptLost", () => Effect.void))
+    yield* fenced(claim, Effect.zipRight(command, fail(kind, claim, failure, "abandoned"))).pipe(
+      Effect.catchTag("AttemptLost", () => Effect.void)
+    )
   })
 
-  const run = Effect.fnUntraced(function*(kind: JobKind, claim: Claim) {
+  const run = Effect.fnUntraced(function* (kind: JobKind, claim: Claim) {
     const cancel = yield* Deferred.make<void>()
     const rung = yield* Effect.makeLatch(false)
     const stopListening = bell.listen(jobTopic(claim.jobId), () => rung.unsafeOpen())
     // Renewed three times in a lease, and at once when a cancellation rings.
-    const watch = Effect.forever(Effect.gen(function*() {
-      yield* rung.close
-      yield* heartbeat(claim, cancel)
-      yield* Effect.timeoutOption(rung.await, leaseMs / 3)
-    }))
+    const watch = Effect.forever(
+      Effect.gen(function* () {
+        yield* rung.close
+        yield* heartbeat(claim, cancel)
+        yield* Effect.timeoutOption(rung.await, leaseMs / 3)
+      })
+    )
     const attempt: RunningAttempt = {
       claim,
       cancelRequested: Deferred.await(cancel),
@@ -116,19 +146,38 @@ const makeAttempts = Effect.fnUntraced(function*(kinds: ReadonlyMap<string, JobK
     const work = kind.run(attempt).pipe(
       Effect.timeoutFail({
         duration: kind.deadlineMs,
-        onTimeout: () => new JobError({ code: "timeout", message: `It took longer than ${kind.deadlineMs / 1000} seconds.`, retryable: false })
+        onTimeout: () =>
+          new JobError({
+            code: "timeout",
+            message: `It took longer than ${kind.deadlineMs / 1000} seconds.`,
+            retryable: false
+          })
       }),
-      Effect.flatMap((completion) => fenced(claim, Effect.zipRight(jobs.finish(claim, outcomeOf(completion)), completion.command)))
+      Effect.flatMap((completion) =>
+        fenced(claim, Effect.zipRight(jobs.finish(claim, outcomeOf(completion)), completion.command))
+      )
     )
     yield* Effect.raceFirst(work, watch).pipe(
       Effect.catchTag("JobError", (error) =>
-        fenced(claim, fail(kind, claim, { code: error.code, message: error.message, retryable: error.retryable }, error.attempt ?? "failed"))),
+        fenced(
+          claim,
+          fail(
+            kind,
+            claim,
+            { code: error.code, message: error.message, retryable: error.retryable },
+            error.attempt ?? "failed"
+          )
+        )
+      ),
       Effect.catchAllDefect((defect) =>
         Effect.zipRight(
           Effect.logError("a job failed in an unforeseen way", defect, { job_id: claim.jobId, kind: claim.kind }),
           fenced(claim, fail(kind, claim, unforeseen, "failed"))
-        )),
-      Effect.catchTag("AttemptLost", () => Effect.logWarning("an attempt was taken over and stops", { job_id: claim.jobId })),
+        )
+      ),
+      Effect.catchTag("AttemptLost", () =>
+        Effect.logWarning("an attempt was taken over and stops", { job_id: claim.jobId })
+      ),
       // The service stops: the attempt is given up in order, rather than found lost by the next boot.
       Effect.onInterrupt(() => lose(claim)),
       Effect.ensuring(Effect.sync(stopListening))

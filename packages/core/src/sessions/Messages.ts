@@ -16,92 +16,144 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { notOpen, Turns } from "./Turns.js"
 
 /** What was said in a session, in order. A message never changes. */
-export class Messages extends Context.Tag("@reins/core/sessions/Messages")<Messages, {
-  /** Oldest first. */
-  readonly list: (principal: Principal, sessionId: string, page: PageRequest) => Effect.Effect<Page<Message>, ReinsError>
-  /** Accepts a message and, unless it is a note, queues its turn. */
-  readonly send: (principal: Principal, sessionId: string, input: MessageSend) => Effect.Effect<SentMessage, ReinsError>
-  /** `send` for a session that the running commit already holds. */
-  readonly accept: (principal: Principal, session: SessionRow, input: MessageSend) => Effect.Effect<SentMessage, ReinsError>
-  readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
-  /** The agent has been given the message. Only inside a commit. */
-  readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void>
-  /** Stores what the agent said in a turn under an id that its parts were announced with. Only inside a commit. */
-  readonly complete: (id: MessageId, session: SessionRow, turnId: TurnId, actor: Actor, content: ReadonlyArray<ContentBlock>) => Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(Messages, Effect.gen(function*() {
-    const db = yield* Database
-    const journal = yield* Journal
-    const store = yield* SessionStore
-    const turns = yield* Turns
-    const providers = yield* Providers
-    const sql = db.sql
+export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
+  Messages,
+  {
+    /** Oldest first. */
+    readonly list: (
+      principal: Principal,
+      sessionId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<Message>, ReinsError>
+    /** Accepts a message and, unless it is a note, queues its turn. */
+    readonly send: (
+      principal: Principal,
+      sessionId: string,
+      input: MessageSend
+    ) => Effect.Effect<SentMessage, ReinsError>
+    /** `send` for a session that the running commit already holds. */
+    readonly accept: (
+      principal: Principal,
+      session: SessionRow,
+      input: MessageSend
+    ) => Effect.Effect<SentMessage, ReinsError>
+    readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
+    /** The agent has been given the message. Only inside a commit. */
+    readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void>
+    /** Stores what the agent said in a turn under an id that its parts were announced with. Only inside a commit. */
+    readonly complete: (
+      id: MessageId,
+      session: SessionRow,
+      turnId: TurnId,
+      actor: Actor,
+      content: ReadonlyArray<ContentBlock>
+    ) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Messages,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const journal = yield* Journal
+      const store = yield* SessionStore
+      const turns = yield* Turns
+      const providers = yield* Providers
+      const sql = db.sql
 
-    const insert = Effect.fnUntraced(function*(message: Omit<Message, "ordinal" | "created_at">) {
-      const count = yield* db.first(sql<{ message_count: number }>`update sessions set message_count = message_count + 1
+      const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
+        const count = yield* db.first(sql<{
+          message_count: number
+        }>`update sessions set message_count = message_count + 1
         where id = ${message.session_id} returning message_count`)
-      const row: Message = { ...message, ordinal: count?.message_count ?? 1, created_at: yield* now }
-      yield* db.run(sql`insert into messages ${
-        sql.insert({ ...row, author: JSON.stringify(row.author), content: JSON.stringify(row.content) })
-      }`)
-      return row
-    })
-
-    const accept = Effect.fnUntraced(function*(principal: Principal, session: SessionRow, input: MessageSend) {
-      if (session.lifecycle !== "open") return yield* notOpen(session)
-      const routing = input.routing ?? "queue"
-      if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
-      if (routing !== "note") {
-        yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
-        if (session.context_lost === 1) return yield* contextLost(session)
-      }
-      const actor = actorOf(principal)
-      const message = yield* insert({
-        id: yield* newId(MessageId), session_id: session.id, role: "user", kind: "message",
-        author: { kind: actor.kind, id: actor.id }, routing, content: blocksOf(input.content), turn_id: null,
-        state: routing === "note" ? "accepted" : "queued"
+        const row: Message = { ...message, ordinal: count?.message_count ?? 1, created_at: yield* now }
+        yield* db.run(
+          sql`insert into messages ${sql.insert({
+            ...row,
+            author: JSON.stringify(row.author),
+            content: JSON.stringify(row.content)
+          })}`
+        )
+        return row
       })
-      const accepted = yield* journal.append(session.id, actor, [{ type: "message.accepted", payload: { message } }])
-      if (routing === "note") return { message, event_watermark: accepted }
-      const { operation, turn } = yield* turns.queue(session, actor, message.id)
-      yield* db.run(sql`update messages set turn_id = ${turn.id} where id = ${message.id}`)
-      const watermark = yield* journal.append(session.id, actor, [])
-      return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
-    })
 
-    return Messages.of({
-      list: Effect.fn("Messages.list")(function*(principal, sessionId, page) {
-        const session = yield* store.readable(principal, sessionId)
-        const { after, limit } = yield* Keyset.ascending(page)
-        const rows = yield* db.all(sql<MessageRow>`select * from messages where session_id = ${session.id} and ordinal > ${after}
-          order by ordinal limit ${limit + 1}`)
-        return Keyset.page(rows.map(toMessage), limit, (message) => message.ordinal)
-      }),
-      send: Effect.fn("Messages.send")((principal, sessionId, input) =>
-        journal.commit(Effect.flatMap(store.writable(principal, sessionId), (session) => accept(principal, session, input)))),
-      accept,
-      find: (messageId) =>
-        Effect.map(db.first(sql<MessageRow>`select * from messages where id = ${messageId}`), (row) =>
-          row === undefined ? undefined : toMessage(row)),
-      deliver: Effect.fn("Messages.deliver")(function*(message, actor) {
-        // The message of a retried turn was delivered before.
-        if (message.state === "delivered") return
-        yield* db.run(sql`update messages set state = 'delivered' where id = ${message.id}`)
-        yield* journal.append(message.session_id, actor, [{
-          type: "message.delivered",
-          payload: { message_id: message.id },
-          ...(message.turn_id !== null && { subjects: { turn_id: message.turn_id } })
-        }])
-      }),
-      complete: Effect.fn("Messages.complete")(function*(id, session, turnId, actor, content) {
+      const accept = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, input: MessageSend) {
+        if (session.lifecycle !== "open") return yield* notOpen(session)
+        const routing = input.routing ?? "queue"
+        if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
+        if (routing !== "note") {
+          yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
+          if (session.context_lost === 1) return yield* contextLost(session)
+        }
+        const actor = actorOf(principal)
         const message = yield* insert({
-          id, session_id: session.id, role: "assistant", kind: "message", author: { kind: actor.kind, id: actor.id }, routing: "queue",
-          content, turn_id: turnId, state: "delivered"
+          id: yield* newId(MessageId),
+          session_id: session.id,
+          role: "user",
+          kind: "message",
+          author: { kind: actor.kind, id: actor.id },
+          routing,
+          content: blocksOf(input.content),
+          turn_id: null,
+          state: routing === "note" ? "accepted" : "queued"
         })
-        yield* journal.append(session.id, actor, [{ type: "message.completed", payload: { message }, subjects: { turn_id: turnId } }])
+        const accepted = yield* journal.append(session.id, actor, [{ type: "message.accepted", payload: { message } }])
+        if (routing === "note") return { message, event_watermark: accepted }
+        const { operation, turn } = yield* turns.queue(session, actor, message.id)
+        yield* db.run(sql`update messages set turn_id = ${turn.id} where id = ${message.id}`)
+        const watermark = yield* journal.append(session.id, actor, [])
+        return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
+      })
+
+      return Messages.of({
+        list: Effect.fn("Messages.list")(function* (principal, sessionId, page) {
+          const session = yield* store.readable(principal, sessionId)
+          const { after, limit } = yield* Keyset.ascending(page)
+          const rows =
+            yield* db.all(sql<MessageRow>`select * from messages where session_id = ${session.id} and ordinal > ${after}
+          order by ordinal limit ${limit + 1}`)
+          return Keyset.page(rows.map(toMessage), limit, (message) => message.ordinal)
+        }),
+        send: Effect.fn("Messages.send")((principal, sessionId, input) =>
+          journal.commit(
+            Effect.flatMap(store.writable(principal, sessionId), (session) => accept(principal, session, input))
+          )
+        ),
+        accept,
+        find: (messageId) =>
+          Effect.map(db.first(sql<MessageRow>`select * from messages where id = ${messageId}`), (row) =>
+            row === undefined ? undefined : toMessage(row)
+          ),
+        deliver: Effect.fn("Messages.deliver")(function* (message, actor) {
+          // The message of a retried turn was delivered before.
+          if (message.state === "delivered") return
+          yield* db.run(sql`update messages set state = 'delivered' where id = ${message.id}`)
+          yield* journal.append(message.session_id, actor, [
+            {
+              type: "message.delivered",
+              payload: { message_id: message.id },
+              ...(message.turn_id !== null && { subjects: { turn_id: message.turn_id } })
+            }
+          ])
+        }),
+        complete: Effect.fn("Messages.complete")(function* (id, session, turnId, actor, content) {
+          const message = yield* insert({
+            id,
+            session_id: session.id,
+            role: "assistant",
+            kind: "message",
+            author: { kind: actor.kind, id: actor.id },
+            routing: "queue",
+            content,
+            turn_id: turnId,
+            state: "delivered"
+          })
+          yield* journal.append(session.id, actor, [
+            { type: "message.completed", payload: { message }, subjects: { turn_id: turnId } }
+          ])
+        })
       })
     })
-  }))
+  )
 }
 
 const blocksOf = (content: MessageSend["content"]): ReadonlyArray<ContentBlock> =>
@@ -110,8 +162,9 @@ const blocksOf = (content: MessageSend["content"]): ReadonlyArray<ContentBlock> 
 const contextLost = (session: SessionRow): ReinsError =>
   new ReinsError({
     code: "context_unavailable",
-    message: "The agent's own record of this conversation was changed or lost, so it cannot go on with it. "
-      + "Create a new session with a summary as its first message.",
+    message:
+      "The agent's own record of this conversation was changed or lost, so it cannot go on with it. " +
+      "Create a new session with a summary as its first message.",
     details: { session_id: session.id, provider_id: session.provider_id }
   })
 
@@ -120,4 +173,8 @@ interface MessageRow extends Omit<Message, "author" | "content"> {
   readonly content: string
 }
 
-const toMessage = (row: MessageRow): Message => ({ ...row, author: JSON.parse(row.author), content: JSON.parse(row.content) })
+const toMessage = (row: MessageRow): Message => ({
+  ...row,
+  author: JSON.parse(row.author),
+  content: JSON.parse(row.content)
+})

@@ -1,6 +1,14 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import type { ConnectionId, LeaseId, ProjectId, ProjectVersionId, SessionId, TurnId, WorkspaceId } from "../domain/Ids.js"
+import type {
+  ConnectionId,
+  LeaseId,
+  ProjectId,
+  ProjectVersionId,
+  SessionId,
+  TurnId,
+  WorkspaceId
+} from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
@@ -54,67 +62,90 @@ export interface SessionRow {
 export type SessionChange = Partial<
   Pick<
     SessionRow,
-    | "title" | "labels" | "model" | "lease_id" | "lease_state" | "lease_created_at" | "lease_used_at" | "workspace_state"
-    | "base_ref" | "base_commit" | "native_session_id" | "native_digest" | "context_lost" | "auto_capture" | "lifecycle" | "usage"
-    | "archived_at" | "closed_at"
+    | "title"
+    | "labels"
+    | "model"
+    | "lease_id"
+    | "lease_state"
+    | "lease_created_at"
+    | "lease_used_at"
+    | "workspace_state"
+    | "base_ref"
+    | "base_commit"
+    | "native_session_id"
+    | "native_digest"
+    | "context_lost"
+    | "auto_capture"
+    | "lifecycle"
+    | "usage"
+    | "archived_at"
+    | "closed_at"
   >
 >
 
 /** The rows of sessions. Every other service of the room reads and writes them through here. */
-export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore")<SessionStore, {
-  readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
-  /** Fails with `not_found` for a session that the principal may not see. */
-  readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
-  /** The row, held against other writers until the commit is through. Only inside a commit. */
-  readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined>
-  /** `lock` for a principal that may change the session. */
-  readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
-  readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
-  /** Changes columns and the time of the update; `touch` also raises the version that clients see. */
-  readonly change: (sessionId: SessionId, change: SessionChange, touch?: "touch") => Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(SessionStore, Effect.gen(function*() {
-    const db = yield* Database
-    const access = yield* Access
-    const sql = db.sql
-    const live = sql.literal("('preparing', 'running', 'requires_action', 'cancelling')")
-    const columns = sql`sessions.*,
+export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore")<
+  SessionStore,
+  {
+    readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
+    /** Fails with `not_found` for a session that the principal may not see. */
+    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
+    /** The row, held against other writers until the commit is through. Only inside a commit. */
+    readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined>
+    /** `lock` for a principal that may change the session. */
+    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
+    readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
+    /** Changes columns and the time of the update; `touch` also raises the version that clients see. */
+    readonly change: (sessionId: SessionId, change: SessionChange, touch?: "touch") => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    SessionStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const access = yield* Access
+      const sql = db.sql
+      const live = sql.literal("('preparing', 'running', 'requires_action', 'cancelling')")
+      const columns = sql`sessions.*,
       (select id from turns where session_id = sessions.id and state in ${live}) as active_turn_id,
       (select state from turns where session_id = sessions.id and state in ${live}) as active_turn_state,
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'queued') as queued_turns,
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'interrupted'
         and acknowledged_at is null) as held_turns`
 
-    const find = (id: string) => db.first(sql<SessionRow>`select ${columns} from sessions where id = ${id}`)
-    const lock = Effect.fnUntraced(function*(id: string) {
-      // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
-      if (db.dialect === "pg") yield* db.run(sql`select id from sessions where id = ${id}${db.forUpdate}`)
-      return yield* find(id)
-    })
+      const find = (id: string) => db.first(sql<SessionRow>`select ${columns} from sessions where id = ${id}`)
+      const lock = Effect.fnUntraced(function* (id: string) {
+        // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
+        if (db.dialect === "pg") yield* db.run(sql`select id from sessions where id = ${id}${db.forUpdate}`)
+        return yield* find(id)
+      })
 
-    return SessionStore.of({
-      find,
-      lock,
-      readable: Effect.fn("SessionStore.readable")(function*(principal, sessionId) {
-        const row = yield* find(sessionId)
-        if (row === undefined) return yield* notFound()
-        yield* access.read(principal, row.workspace_id)
-        return row
-      }),
-      writable: Effect.fn("SessionStore.writable")(function*(principal, sessionId) {
-        const row = yield* lock(sessionId)
-        if (row === undefined) return yield* notFound()
-        yield* access.write(principal, row.workspace_id)
-        return row
-      }),
-      select: (where) => db.all(sql<SessionRow>`select ${columns} from sessions where ${where}`),
-      change: Effect.fn("SessionStore.change")(function*(sessionId, change, touch) {
-        const at = yield* now
-        const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
-        yield* db.run(sql`update sessions set ${sql.update({ ...change, updated_at: at })}${raise} where id = ${sessionId}`)
+      return SessionStore.of({
+        find,
+        lock,
+        readable: Effect.fn("SessionStore.readable")(function* (principal, sessionId) {
+          const row = yield* find(sessionId)
+          if (row === undefined) return yield* notFound()
+          yield* access.read(principal, row.workspace_id)
+          return row
+        }),
+        writable: Effect.fn("SessionStore.writable")(function* (principal, sessionId) {
+          const row = yield* lock(sessionId)
+          if (row === undefined) return yield* notFound()
+          yield* access.write(principal, row.workspace_id)
+          return row
+        }),
+        select: (where) => db.all(sql<SessionRow>`select ${columns} from sessions where ${where}`),
+        change: Effect.fn("SessionStore.change")(function* (sessionId, change, touch) {
+          const at = yield* now
+          const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
+          yield* db.run(
+            sql`update sessions set ${sql.update({ ...change, updated_at: at })}${raise} where id = ${sessionId}`
+          )
+        })
       })
     })
-  }))
+  )
 }
 
 const activityOf = (row: SessionRow): SessionActivity => {

@@ -18,7 +18,7 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Messages } from "./Messages.js"
-import { type SessionChange, sessionPayload, type SessionRow, SessionStore, toSession } from "./SessionStore.js"
+import { type SessionChange, type SessionRow, SessionStore, sessionPayload, toSession } from "./SessionStore.js"
 import { Turns } from "./Turns.js"
 
 /** The kind of the job that ends the executor of a closed session. */
@@ -31,162 +31,235 @@ export interface SessionFilter extends PageRequest {
 }
 
 /** Sessions: a conversation and a workspace, run by an executor with one provider. */
-export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<Sessions, {
-  readonly list: (principal: Principal, workspaceId: string, filter: SessionFilter) => Effect.Effect<Page<Session>, ReinsError>
-  /** Fails with `provider_disabled` or `connection_required` when no turn could run. */
-  readonly create: (principal: Principal, workspaceId: string, input: SessionInput) => Effect.Effect<CreatedSession, ReinsError>
-  readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-  readonly update: (principal: Principal, sessionId: string, patch: SessionPatch) => Effect.Effect<Session, ReinsError>
-  /** Fails with `turn_active` while a turn waits or runs. */
-  readonly archive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-  readonly unarchive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-  /** Cancels what waits and runs and releases the executor. Everything stays readable. */
-  readonly close: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-  readonly executor: (principal: Principal, sessionId: string) => Effect.Effect<SessionExecutor, ReinsError>
-}>() {
-  static readonly layer = Layer.effect(Sessions, Effect.gen(function*() {
-    const db = yield* Database
-    const journal = yield* Journal
-    const access = yield* Access
-    const store = yield* SessionStore
-    const turns = yield* Turns
-    const messages = yield* Messages
-    const projects = yield* Projects
-    const providers = yield* Providers
-    const connections = yield* Connections
-    const jobs = yield* Jobs
-    const sql = db.sql
+export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
+  Sessions,
+  {
+    readonly list: (
+      principal: Principal,
+      workspaceId: string,
+      filter: SessionFilter
+    ) => Effect.Effect<Page<Session>, ReinsError>
+    /** Fails with `provider_disabled` or `connection_required` when no turn could run. */
+    readonly create: (
+      principal: Principal,
+      workspaceId: string,
+      input: SessionInput
+    ) => Effect.Effect<CreatedSession, ReinsError>
+    readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
+    readonly update: (
+      principal: Principal,
+      sessionId: string,
+      patch: SessionPatch
+    ) => Effect.Effect<Session, ReinsError>
+    /** Fails with `turn_active` while a turn waits or runs. */
+    readonly archive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
+    readonly unarchive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
+    /** Cancels what waits and runs and releases the executor. Everything stays readable. */
+    readonly close: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
+    readonly executor: (principal: Principal, sessionId: string) => Effect.Effect<SessionExecutor, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Sessions,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const journal = yield* Journal
+      const access = yield* Access
+      const store = yield* SessionStore
+      const turns = yield* Turns
+      const messages = yield* Messages
+      const projects = yield* Projects
+      const providers = yield* Providers
+      const connections = yield* Connections
+      const jobs = yield* Jobs
+      const sql = db.sql
 
-    const turnIn = (states: string, more = "") =>
-      `exists (select 1 from turns where turns.session_id = sessions.id and turns.state in (${states})${more})`
-    const attention = turnIn("'interrupted'", " and acknowledged_at is null")
-    const acting = turnIn("'requires_action'")
-    const running = turnIn("'preparing', 'running', 'cancelling'")
-    const queued = turnIn("'queued'")
-    const withActivity: Record<SessionActivity, string> = {
-      attention,
-      requires_action: `${acting} and not ${attention}`,
-      running: `${running} and not ${attention}`,
-      queued: `${queued} and not ${running} and not ${acting} and not ${attention}`,
-      idle: `not ${queued} and not ${running} and not ${acting} and not ${attention}`
-    }
+      const turnIn = (states: string, more = "") =>
+        `exists (select 1 from turns where turns.session_id = sessions.id and turns.state in (${states})${more})`
+      const attention = turnIn("'interrupted'", " and acknowledged_at is null")
+      const acting = turnIn("'requires_action'")
+      const running = turnIn("'preparing', 'running', 'cancelling'")
+      const queued = turnIn("'queued'")
+      const withActivity: Record<SessionActivity, string> = {
+        attention,
+        requires_action: `${acting} and not ${attention}`,
+        running: `${running} and not ${attention}`,
+        queued: `${queued} and not ${running} and not ${acting} and not ${attention}`,
+        idle: `not ${queued} and not ${running} and not ${acting} and not ${attention}`
+      }
 
-    const reread = (id: SessionId) => Effect.flatMap(store.find(id), (row) => row ? Effect.succeed(row) : Effect.fail(notFound()))
+      const reread = (id: SessionId) =>
+        Effect.flatMap(store.find(id), (row) => (row ? Effect.succeed(row) : Effect.fail(notFound())))
 
-    const versionOf = (workspaceId: string, input: SessionInput): Effect.Effect<ProjectVersion | undefined, ReinsError> => {
-      if (input.project_version_id !== undefined) return projects.resolve(workspaceId, { versionId: input.project_version_id })
-      if (input.project_id !== undefined) return projects.resolve(workspaceId, { projectId: input.project_id })
-      return Effect.succeed(undefined)
-    }
+      const versionOf = (
+        workspaceId: string,
+        input: SessionInput
+      ): Effect.Effect<ProjectVersion | undefined, ReinsError> => {
+        if (input.project_version_id !== undefined)
+          return projects.resolve(workspaceId, { versionId: input.project_version_id })
+        if (input.project_id !== undefined) return projects.resolve(workspaceId, { projectId: input.project_id })
+        return Effect.succeed(undefined)
+      }
 
-    const insert = Effect.fnUntraced(function*(workspaceId: WorkspaceId, input: SessionInput) {
-      const version = yield* versionOf(workspaceId, input)
-      const repository = input.repository ?? version?.spec.repository
-      const selection = input.harness ?? version?.spec.harness
-      const manifest = yield* providers.requireEnabled(selection?.provider_id ?? "alpha")
-      const given = input.connection_id === undefined ? version?.spec.connection_ids ?? [] : [input.connection_id]
-      const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
-      const preferred = connectionId === null ? null : (yield* connections.open(workspaceId, connectionId)).preferredModel
-      const id = yield* newId(SessionId)
-      const at = yield* now
-      yield* db.run(sql`insert into sessions ${
-        sql.insert({
-          id, workspace_id: workspaceId, project_id: version?.project_id ?? null, project_version_id: version?.id ?? null,
-          title: input.title ?? null, labels: JSON.stringify(input.labels ?? {}), provider_id: manifest.provider_id,
-          model: selection?.model ?? preferred, connection_id: connectionId,
-          backend: (input.executor ?? version?.spec.executor)?.backend ?? "local", lease_state: "none", workspace_state: "none",
-          repository: repository?.url ?? null, base_ref: repository?.base_ref ?? null, context_lost: 0,
-          auto_capture: input.auto_capture === false ? 0 : 1, lifecycle: "open", usage: JSON.stringify(noUsage), event_watermark: 0,
-          message_count: 0, turn_count: 0, version: 1, created_at: at, updated_at: at
-        })
-      }`)
-      return id
-    })
+      const insert = Effect.fnUntraced(function* (workspaceId: WorkspaceId, input: SessionInput) {
+        const version = yield* versionOf(workspaceId, input)
+        const repository = input.repository ?? version?.spec.repository
+        const selection = input.harness ?? version?.spec.harness
+        const manifest = yield* providers.requireEnabled(selection?.provider_id ?? "alpha")
+        const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
+        const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
+        const preferred =
+          connectionId === null ? null : (yield* connections.open(workspaceId, connectionId)).preferredModel
+        const id = yield* newId(SessionId)
+        const at = yield* now
+        yield* db.run(
+          sql`insert into sessions ${sql.insert({
+            id,
+            workspace_id: workspaceId,
+            project_id: version?.project_id ?? null,
+            project_version_id: version?.id ?? null,
+            title: input.title ?? null,
+            labels: JSON.stringify(input.labels ?? {}),
+            provider_id: manifest.provider_id,
+            model: selection?.model ?? preferred,
+            connection_id: connectionId,
+            backend: (input.executor ?? version?.spec.executor)?.backend ?? "local",
+            lease_state: "none",
+            workspace_state: "none",
+            repository: repository?.url ?? null,
+            base_ref: repository?.base_ref ?? null,
+            context_lost: 0,
+            auto_capture: input.auto_capture === false ? 0 : 1,
+            lifecycle: "open",
+            usage: JSON.stringify(noUsage),
+            event_watermark: 0,
+            message_count: 0,
+            turn_count: 0,
+            version: 1,
+            created_at: at,
+            updated_at: at
+          })}`
+        )
+        return id
+      })
 
-    /** Changes a session that the principal may write, and tells it. */
-    const changed = Effect.fnUntraced(function*(principal: Principal, row: SessionRow, type: EventType & `session.${string}`, change: SessionChange) {
-      yield* store.change(row.id, change, "touch")
-      const next = yield* reread(row.id)
-      yield* journal.append(row.id, actorOf(principal), [{ type, payload: sessionPayload(next) }])
-      return toSession(yield* reread(row.id))
-    })
+      /** Changes a session that the principal may write, and tells it. */
+      const changed = Effect.fnUntraced(function* (
+        principal: Principal,
+        row: SessionRow,
+        type: EventType & `session.${string}`,
+        change: SessionChange
+      ) {
+        yield* store.change(row.id, change, "touch")
+        const next = yield* reread(row.id)
+        yield* journal.append(row.id, actorOf(principal), [{ type, payload: sessionPayload(next) }])
+        return toSession(yield* reread(row.id))
+      })
 
-    return Sessions.of({
-      list: Effect.fn("Sessions.list")(function*(principal, workspaceId, filter) {
-        yield* access.read(principal, workspaceId)
-        const { before, limit } = yield* Keyset.descending(filter)
-        const conditions = [
-          sql`sessions.workspace_id = ${workspaceId}`,
-          sql`sessions.id < ${before}`,
-          ...(filter.lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${filter.lifecycle}`]),
-          ...(filter.project_id === undefined ? [] : [sql`sessions.project_id = ${filter.project_id}`]),
-          ...(filter.activity === undefined ? [] : [sql.literal(withActivity[filter.activity])])
-        ]
-        const rows = yield* store.select(sql`${sql.and(conditions)} order by sessions.id desc limit ${limit + 1}`)
-        return Keyset.page(rows.map(toSession), limit, (session) => session.id)
-      }),
-      create: Effect.fn("Sessions.create")((principal, workspaceId, input) =>
-        journal.commit(Effect.gen(function*() {
-          yield* access.write(principal, workspaceId)
-          const id = yield* insert(WorkspaceId.make(workspaceId), input)
-          const row = yield* reread(id)
-          yield* journal.append(id, actorOf(principal), [{ type: "session.created", payload: sessionPayload(row) }])
-          if (input.message === undefined) return toSession(yield* reread(id))
-          const sent = yield* messages.accept(principal, yield* reread(id), { content: input.message })
+      return Sessions.of({
+        list: Effect.fn("Sessions.list")(function* (principal, workspaceId, filter) {
+          yield* access.read(principal, workspaceId)
+          const { before, limit } = yield* Keyset.descending(filter)
+          const conditions = [
+            sql`sessions.workspace_id = ${workspaceId}`,
+            sql`sessions.id < ${before}`,
+            ...(filter.lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${filter.lifecycle}`]),
+            ...(filter.project_id === undefined ? [] : [sql`sessions.project_id = ${filter.project_id}`]),
+            ...(filter.activity === undefined ? [] : [sql.literal(withActivity[filter.activity])])
+          ]
+          const rows = yield* store.select(sql`${sql.and(conditions)} order by sessions.id desc limit ${limit + 1}`)
+          return Keyset.page(rows.map(toSession), limit, (session) => session.id)
+        }),
+        create: Effect.fn("Sessions.create")((principal, workspaceId, input) =>
+          journal.commit(
+            Effect.gen(function* () {
+              yield* access.write(principal, workspaceId)
+              const id = yield* insert(WorkspaceId.make(workspaceId), input)
+              const row = yield* reread(id)
+              yield* journal.append(id, actorOf(principal), [{ type: "session.created", payload: sessionPayload(row) }])
+              if (input.message === undefined) return toSession(yield* reread(id))
+              const sent = yield* messages.accept(principal, yield* reread(id), { content: input.message })
+              return {
+                ...toSession(yield* reread(id)),
+                ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
+                ...(sent.operation !== undefined && { operation: sent.operation })
+              }
+            })
+          )
+        ),
+        get: (principal, sessionId) => Effect.map(store.readable(principal, sessionId), toSession),
+        update: Effect.fn("Sessions.update")((principal, sessionId, patch) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* store.writable(principal, sessionId)
+              yield* expectVersion(row.version, patch.expected_version)
+              if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id)
+                return yield* switchRequired(row, patch.provider_id)
+              if (row.lifecycle === "closed") yield* sessionStates.check("closed", "open")
+              return yield* changed(principal, row, "session.updated", {
+                ...(patch.title !== undefined && { title: patch.title }),
+                ...(patch.labels !== undefined && { labels: JSON.stringify(patch.labels) }),
+                ...(patch.model !== undefined && { model: patch.model }),
+                ...(patch.auto_capture !== undefined && { auto_capture: patch.auto_capture ? 1 : 0 })
+              })
+            })
+          )
+        ),
+        archive: Effect.fn("Sessions.archive")((principal, sessionId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* store.writable(principal, sessionId)
+              yield* sessionStates.check(row.lifecycle, "archived")
+              if (row.active_turn_id !== null || row.queued_turns > 0) return yield* turnActive(row)
+              return yield* changed(principal, row, "session.archived", {
+                lifecycle: "archived",
+                archived_at: yield* now
+              })
+            })
+          )
+        ),
+        unarchive: Effect.fn("Sessions.unarchive")((principal, sessionId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* store.writable(principal, sessionId)
+              yield* sessionStates.check(row.lifecycle, "open")
+              return yield* changed(principal, row, "session.unarchived", { lifecycle: "open", archived_at: null })
+            })
+          )
+        ),
+        close: Effect.fn("Sessions.close")((principal, sessionId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const row = yield* store.writable(principal, sessionId)
+              yield* sessionStates.check(row.lifecycle, "closed")
+              yield* turns.cancelAll(row.id, actorOf(principal))
+              yield* jobs.enqueue({
+                kind: releaseJobKind,
+                subject: { type: "session", id: row.id },
+                workspaceId: row.workspace_id,
+                payload: { session_id: row.id },
+                maxAttempts: 20
+              })
+              return yield* changed(principal, row, "session.closed", { lifecycle: "closed", closed_at: yield* now })
+            })
+          )
+        ),
+        executor: Effect.fn("Sessions.executor")(function* (principal, sessionId) {
+          const row = yield* store.readable(principal, sessionId)
           return {
-            ...toSession(yield* reread(id)),
-            ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
-            ...(sent.operation !== undefined && { operation: sent.operation })
+            backend: row.backend,
+            lease: {
+              id: row.lease_id,
+              state: row.lease_state,
+              created_at: row.lease_created_at,
+              last_used_at: row.lease_used_at
+            },
+            workspace: { state: row.workspace_state, base_commit: row.base_commit }
           }
-        }))),
-      get: (principal, sessionId) => Effect.map(store.readable(principal, sessionId), toSession),
-      update: Effect.fn("Sessions.update")((principal, sessionId, patch) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* store.writable(principal, sessionId)
-          yield* expectVersion(row.version, patch.expected_version)
-          if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id) return yield* switchRequired(row, patch.provider_id)
-          if (row.lifecycle === "closed") yield* sessionStates.check("closed", "open")
-          return yield* changed(principal, row, "session.updated", {
-            ...(patch.title !== undefined && { title: patch.title }),
-            ...(patch.labels !== undefined && { labels: JSON.stringify(patch.labels) }),
-            ...(patch.model !== undefined && { model: patch.model }),
-            ...(patch.auto_capture !== undefined && { auto_capture: patch.auto_capture ? 1 : 0 })
-          })
-        }))),
-      archive: Effect.fn("Sessions.archive")((principal, sessionId) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* store.writable(principal, sessionId)
-          yield* sessionStates.check(row.lifecycle, "archived")
-          if (row.active_turn_id !== null || row.queued_turns > 0) return yield* turnActive(row)
-          return yield* changed(principal, row, "session.archived", { lifecycle: "archived", archived_at: yield* now })
-        }))),
-      unarchive: Effect.fn("Sessions.unarchive")((principal, sessionId) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* store.writable(principal, sessionId)
-          yield* sessionStates.check(row.lifecycle, "open")
-          return yield* changed(principal, row, "session.unarchived", { lifecycle: "open", archived_at: null })
-        }))),
-      close: Effect.fn("Sessions.close")((principal, sessionId) =>
-        journal.commit(Effect.gen(function*() {
-          const row = yield* store.writable(principal, sessionId)
-          yield* sessionStates.check(row.lifecycle, "closed")
-          yield* turns.cancelAll(row.id, actorOf(principal))
-          yield* jobs.enqueue({
-            kind: releaseJobKind, subject: { type: "session", id: row.id }, workspaceId: row.workspace_id, payload: { session_id: row.id },
-            maxAttempts: 20
-          })
-          return yield* changed(principal, row, "session.closed", { lifecycle: "closed", closed_at: yield* now })
-        }))),
-      executor: Effect.fn("Sessions.executor")(function*(principal, sessionId) {
-        const row = yield* store.readable(principal, sessionId)
-        return {
-          backend: row.backend,
-          lease: { id: row.lease_id, state: row.lease_state, created_at: row.lease_created_at, last_used_at: row.lease_used_at },
-          workspace: { state: row.workspace_state, base_commit: row.base_commit }
-        }
+        })
       })
     })
-  }))
+  )
 }
 
 /** The refusal of what may only happen while no turn waits or runs. */

@@ -2,7 +2,7 @@ import type { EventSubjects, NewEvent, ToolPayload } from "../domain/Event.js"
 import type { MessageId } from "../domain/Ids.js"
 import type { ContentBlock, MessagePart } from "../domain/Message.js"
 import { noUsage, type Usage } from "../domain/Session.js"
-import type { HarnessEvent, Tool, Usage as HarnessUsage } from "../harness/HarnessEvent.js"
+import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
 
 /** Text beyond this is cut in an event; what a tool did to files is in the changeset, whole. */
 const maxText = 64 * 1024
@@ -24,7 +24,10 @@ export class TurnOutput {
   stopReason: "completed" | "cancelled" | "refused" | "limit" | undefined
   nativeSessionId: string | undefined
 
-  constructor(private readonly messageId: MessageId, private readonly subjects: EventSubjects) {}
+  constructor(
+    private readonly messageId: MessageId,
+    private readonly subjects: EventSubjects
+  ) {}
 
   /** The events of a batch of output, in its order; words of one part that follow one another become one event. */
   events(batch: Iterable<HarnessEvent>): Array<NewEvent> {
@@ -43,7 +46,8 @@ export class TurnOutput {
 
   /** What the agent said, one block for each of its messages. */
   content(): ReadonlyArray<ContentBlock> {
-    return [...this.parts.values()].filter((part) => part.kind === "text" && part.text !== "")
+    return [...this.parts.values()]
+      .filter((part) => part.kind === "text" && part.text !== "")
       .map((part) => ({ type: "text" as const, text: part.text }))
   }
 
@@ -67,7 +71,9 @@ export class TurnOutput {
       case "usage":
         return [this.usageEvent(event)]
       case "diagnostic":
-        return [{ type: "diagnostic.reported", payload: { kind: event.kind, line: event.line }, subjects: this.subjects }]
+        return [
+          { type: "diagnostic.reported", payload: { kind: event.kind, line: event.line }, subjects: this.subjects }
+        ]
       case "native_session":
         this.nativeSessionId = event.id
         return []
@@ -98,7 +104,10 @@ export class TurnOutput {
     const mode: MessagePart["mode"] = part.revision === 1 ? "replace" : "append"
     return {
       type,
-      payload: { message_id: this.messageId, part: { part_key: key, kind: part.kind, revision: part.revision, mode, content, sealed } },
+      payload: {
+        message_id: this.messageId,
+        part: { part_key: key, kind: part.kind, revision: part.revision, mode, content, sealed }
+      },
       subjects: this.subjects
     }
   }
@@ -123,7 +132,11 @@ export class TurnOutput {
     if (usage.cost?.currency === "USD") this.usage = { ...this.usage, cost_usd: usage.cost.amount }
     return {
       type: "usage.observed",
-      payload: { usage: this.usage, context_used: usage.context_used ?? null, context_size: usage.context_size ?? null },
+      payload: {
+        usage: this.usage,
+        context_used: usage.context_used ?? null,
+        context_size: usage.context_size ?? null
+      },
       subjects: this.subjects
     }
   }
@@ -145,7 +158,9 @@ const toolPayload = (tool: Tool): ToolPayload => {
     state: tool.state,
     output_text: output === null ? null : output.slice(0, maxText),
     diffs,
-    truncated: input.length > maxText || (output?.length ?? 0) > maxText
-      || tool.diffs.some((diff) => diff.new_text.length > maxText || (diff.old_text?.length ?? 0) > maxText)
+    truncated:
+      input.length > maxText ||
+      (output?.length ?? 0) > maxText ||
+      tool.diffs.some((diff) => diff.new_text.length > maxText || (diff.old_text?.length ?? 0) > maxText)
   }
 }

@@ -16,8 +16,8 @@ import type { GitError } from "../workspace/GitError.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnOutput } from "./TurnOutput.js"
-import { turnJobKind, Turns } from "./Turns.js"
 import { type PreparedTurn, type TurnRefused, TurnSetup } from "./TurnSetup.js"
+import { Turns, turnJobKind } from "./Turns.js"
 import { Workspaces } from "./Workspaces.js"
 
 const system = systemActor("turns")
@@ -42,7 +42,7 @@ interface Work {
  * Runs a turn: prepares, has the harness work, writes down what it says as it says it, captures what it did, and moves the turn to
  * the end that can be proven. A turn that never started its agent can be attempted again; one that did is never run twice.
  */
-export const turnJob = Effect.gen(function*() {
+export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
   const journal = yield* Journal
   const harness = yield* Harness
@@ -54,11 +54,13 @@ export const turnJob = Effect.gen(function*() {
   const setup = yield* TurnSetup
 
   /** The turn, now preparing; undefined when it was cancelled before it could start. */
-  const begin = Effect.fnUntraced(function*(attempt: RunningAttempt) {
-    const turn = yield* attempt.commit(Effect.gen(function*() {
-      const found = yield* turns.find(turnOf(attempt.claim))
-      return found?.state === "queued" ? yield* turns.move(found.id, "preparing", system) : found
-    }))
+  const begin = Effect.fnUntraced(function* (attempt: RunningAttempt) {
+    const turn = yield* attempt.commit(
+      Effect.gen(function* () {
+        const found = yield* turns.find(turnOf(attempt.claim))
+        return found?.state === "queued" ? yield* turns.move(found.id, "preparing", system) : found
+      })
+    )
     if (turn === undefined || turnStates.isTerminal(turn.state)) return undefined
     const session = yield* store.find(turn.session_id)
     const message = yield* messages.find(turn.message_id)
@@ -70,21 +72,30 @@ export const turnJob = Effect.gen(function*() {
     Effect.flatMap(turns.find(turn.id), (found) => {
       if (found === undefined || turnStates.isTerminal(found.state)) return Effect.void
       return found.state === "cancelling"
-        ? turns.move(turn.id, "cancelled", system, { ...more, reason: "user_cancelled", reasonMessage: "The turn was cancelled." })
+        ? turns.move(turn.id, "cancelled", system, {
+            ...more,
+            reason: "user_cancelled",
+            reasonMessage: "The turn was cancelled."
+          })
         : turns.move(turn.id, to, system, more)
     }).pipe(Effect.asVoid)
 
   const refuse = (work: Work, refusal: TurnRefused): Completion => ({
     state: "failed",
     failure: { code: refusal.reason, message: refusal.message, retryable: false },
-    command: Effect.gen(function*() {
+    command: Effect.gen(function* () {
       if (refusal.reason === "context_unavailable") yield* store.change(work.session.id, { context_lost: 1 })
       yield* end(work.turn, "failed", { reason: refusal.reason, reasonMessage: refusal.message })
     })
   })
 
   /** Has the harness work and writes down what it says. Gives back why it failed, if it did. */
-  const converse = Effect.fnUntraced(function*(work: Work, prepared: PreparedTurn, output: TurnOutput, harnessActor: Actor) {
+  const converse = Effect.fnUntraced(function* (
+    work: Work,
+    prepared: PreparedTurn,
+    output: TurnOutput,
+    harnessActor: Actor
+  ) {
     const { attempt, message, session, turn } = work
     const write = (batch: Chunk.Chunk<HarnessEvent>) =>
       Effect.suspend(() => {
@@ -92,43 +103,56 @@ export const turnJob = Effect.gen(function*() {
         const events = output.events(batch)
         const opened = output.nativeSessionId !== before
         if (events.length === 0 && !opened) return Effect.void
-        return attempt.commit(Effect.gen(function*() {
-          if (opened) yield* store.change(session.id, { native_session_id: output.nativeSessionId ?? null })
-          if (events.length > 0) yield* journal.append(session.id, harnessActor, events)
-        }))
+        return attempt.commit(
+          Effect.gen(function* () {
+            if (opened) yield* store.change(session.id, { native_session_id: output.nativeSessionId ?? null })
+            if (events.length > 0) yield* journal.append(session.id, harnessActor, events)
+          })
+        )
       })
-    yield* attempt.commit(Effect.gen(function*() {
-      yield* turns.move(turn.id, "running", system)
-      yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-      yield* store.change(session.id, { lease_used_at: yield* now })
-    }))
-    let failure: HarnessFailure | undefined
-    yield* harness.runTurn({
-      ...prepared,
-      prompt: message.content.map((block) => block.text),
-      cancel: attempt.cancelRequested
-    }).pipe(
-      Stream.either,
-      Stream.groupedWithin(batchSize, batchWindow),
-      Stream.runForEach((batch) => {
-        const [failures, events] = Chunk.separate(batch)
-        failure = Chunk.toReadonlyArray(failures)[0] ?? failure
-        return write(events)
+    yield* attempt.commit(
+      Effect.gen(function* () {
+        yield* turns.move(turn.id, "running", system)
+        yield* messages.deliver({ ...message, turn_id: turn.id }, system)
+        yield* store.change(session.id, { lease_used_at: yield* now })
       })
     )
+    let failure: HarnessFailure | undefined
+    yield* harness
+      .runTurn({
+        ...prepared,
+        prompt: message.content.map((block) => block.text),
+        cancel: attempt.cancelRequested
+      })
+      .pipe(
+        Stream.either,
+        Stream.groupedWithin(batchSize, batchWindow),
+        Stream.runForEach((batch) => {
+          const [failures, events] = Chunk.separate(batch)
+          failure = Chunk.toReadonlyArray(failures)[0] ?? failure
+          return write(events)
+        })
+      )
     return failure
   })
 
   /** What a succeeded turn changed, ready to be sealed in the commit that ends the turn. */
-  const captureFor = Effect.fnUntraced(function*(session: SessionRow) {
+  const captureFor = Effect.fnUntraced(function* (session: SessionRow) {
     const current = yield* store.find(session.id)
     if (current === undefined || current.auto_capture === 0) return undefined
     const id = yield* newId(ChangesetId)
     return { id, taken: yield* Effect.either(changesets.take(current, id)) }
   })
 
-  const sealCapture = Effect.fnUntraced(function*(work: Work, capture: { readonly id: ChangesetId; readonly taken: Either.Either<Captured, GitError> }) {
-    yield* changesets.open(capture.id, work.session.id, system, { origin: "automatic", label: null, turnId: work.turn.id })
+  const sealCapture = Effect.fnUntraced(function* (
+    work: Work,
+    capture: { readonly id: ChangesetId; readonly taken: Either.Either<Captured, GitError> }
+  ) {
+    yield* changesets.open(capture.id, work.session.id, system, {
+      origin: "automatic",
+      label: null,
+      turnId: work.turn.id
+    })
     yield* Either.match(capture.taken, {
       onLeft: (error) => changesets.fail(capture.id, error.message, system),
       onRight: (captured) => changesets.seal(capture.id, captured, system)
@@ -136,7 +160,7 @@ export const turnJob = Effect.gen(function*() {
   })
 
   /** The end of a turn whose agent has run: its words, its state and its changes, in one commit. */
-  const conclude = Effect.fnUntraced(function*(
+  const conclude = Effect.fnUntraced(function* (
     work: Work,
     output: TurnOutput,
     messageId: MessageId,
@@ -146,11 +170,11 @@ export const turnJob = Effect.gen(function*() {
     const { session, turn } = work
     const nativeDigest = yield* setup.nativeDigest(session)
     const cancelled = (yield* turns.find(turn.id))?.state === "cancelling"
-    const problem = cancelled ? undefined : failure ?? unprovenEnd(output)
+    const problem = cancelled ? undefined : (failure ?? unprovenEnd(output))
     const capture = problem === undefined && !cancelled ? yield* captureFor(session) : undefined
     const content = output.content()
     const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
-    const command = Effect.gen(function*() {
+    const command = Effect.gen(function* () {
       yield* store.lock(session.id)
       yield* journal.append(session.id, harnessActor, output.seal())
       if (content.length > 0) yield* messages.complete(messageId, session, turn.id, harnessActor, content)
@@ -158,16 +182,22 @@ export const turnJob = Effect.gen(function*() {
       if (problem?.reason === "context_unavailable") yield* store.change(session.id, { context_lost: 1 })
       if (capture !== undefined) yield* sealCapture(work, capture)
       yield* end(turn, problem === undefined ? "succeeded" : "failed", {
-        outcome, usage: output.usage, ...(problem && { reason: problem.reason, reasonMessage: problem.message })
+        outcome,
+        usage: output.usage,
+        ...(problem && { reason: problem.reason, reasonMessage: problem.message })
       })
     })
     if (problem !== undefined) {
-      return { state: "failed" as const, failure: { code: problem.reason, message: problem.message, retryable: false }, command }
+      return {
+        state: "failed" as const,
+        failure: { code: problem.reason, message: problem.message, retryable: false },
+        command
+      }
     }
-    return { state: cancelled ? "cancelled" as const : "succeeded" as const, command }
+    return { state: cancelled ? ("cancelled" as const) : ("succeeded" as const), command }
   })
 
-  const runPrepared = Effect.fnUntraced(function*(work: Work, prepared: PreparedTurn) {
+  const runPrepared = Effect.fnUntraced(function* (work: Work, prepared: PreparedTurn) {
     const messageId = yield* newId(MessageId)
     const harnessActor: Actor = { kind: "harness", id: work.session.provider_id }
     const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
@@ -175,10 +205,14 @@ export const turnJob = Effect.gen(function*() {
     return yield* conclude(work, output, messageId, harnessActor, failure)
   })
 
-  const work = Effect.fnUntraced(function*(work: Work): Effect.fn.Return<Completion, AttemptLost | JobError> {
+  const work = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, AttemptLost | JobError> {
     // An earlier attempt started the agent and did not see its end: whatever it did must not be done again.
     if (work.turn.state !== "preparing") {
-      return { state: "failed", failure: unknownOutcome, command: end(work.turn, "interrupted", { reason: "outcome_unknown", reasonMessage: unknownOutcome.message }) }
+      return {
+        state: "failed",
+        failure: unknownOutcome,
+        command: end(work.turn, "interrupted", { reason: "outcome_unknown", reasonMessage: unknownOutcome.message })
+      }
     }
     const cancelled = Effect.as(work.attempt.cancelRequested, "cancelled" as const)
     const prepared = yield* Effect.either(Effect.raceFirst(setup.prepare(work.session), cancelled))
@@ -186,7 +220,8 @@ export const turnJob = Effect.gen(function*() {
       const { message, reason, retryable } = prepared.left
       return retryable ? yield* new JobError({ code: reason, message, retryable }) : refuse(work, prepared.left)
     }
-    if (prepared.right === "cancelled") return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
+    if (prepared.right === "cancelled")
+      return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
     return yield* runPrepared(work, prepared.right)
   })
 
@@ -194,12 +229,12 @@ export const turnJob = Effect.gen(function*() {
     kind: turnJobKind,
     concurrency: config.maxRunningTurns,
     deadlineMs: config.turnDeadlineMs + overheadMs,
-    run: Effect.fn("turnJob.run")(function*(attempt) {
+    run: Effect.fn("turnJob.run")(function* (attempt) {
       const begun = yield* begin(attempt)
       if (begun === undefined) return { state: "cancelled" as const, command: Effect.void }
       return yield* workspaces.exclusive(begun.session.id, work(begun))
     }),
-    failed: Effect.fn("turnJob.failed")(function*(claim, failure) {
+    failed: Effect.fn("turnJob.failed")(function* (claim, failure) {
       const turn = yield* turns.find(turnOf(claim))
       if (turn === undefined || turnStates.isTerminal(turn.state)) return
       if (turn.state === "queued") yield* turns.move(turn.id, "preparing", system)
@@ -209,13 +244,16 @@ export const turnJob = Effect.gen(function*() {
         reasonMessage: failure.message
       })
     }),
-    lost: Effect.fn("turnJob.lost")(function*(claim) {
+    lost: Effect.fn("turnJob.lost")(function* (claim) {
       const turn = yield* turns.find(turnOf(claim))
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
       yield* setup.reap(session)
       if (turn.state === "queued" || turn.state === "preparing") {
-        const requeue = turn.state === "queued" ? Effect.void : Effect.asVoid(turns.move(turn.id, "queued", system, { reason: "service_restart" }))
+        const requeue =
+          turn.state === "queued"
+            ? Effect.void
+            : Effect.asVoid(turns.move(turn.id, "queued", system, { reason: "service_restart" }))
         return { next: "retry" as const, command: requeue }
       }
       const nativeDigest = yield* setup.nativeDigest(session)
@@ -228,19 +266,24 @@ export const turnJob = Effect.gen(function*() {
   } satisfies JobKind
 })
 
-const restarted = "The service stopped while the agent worked, so how far it came cannot be proven. Look at the changes, then "
-  + "acknowledge the turn to let the queue go on, or retry it."
+const restarted =
+  "The service stopped while the agent worked, so how far it came cannot be proven. Look at the changes, then " +
+  "acknowledge the turn to let the queue go on, or retry it."
 
 const unknownOutcome = {
   code: "outcome_unknown",
-  message: "An earlier attempt started the agent and its end was not seen. Look at the changes, then acknowledge or retry the turn.",
+  message:
+    "An earlier attempt started the agent and its end was not seen. Look at the changes, then acknowledge or retry the turn.",
   retryable: false
 }
 
 /** An end that the harness reports but that is none: the agent stopped by itself although nobody asked it to. */
 const unprovenEnd = (output: TurnOutput): { readonly reason: TurnReason; readonly message: string } | undefined => {
   if (output.stopReason === undefined) {
-    return { reason: "harness_crashed", message: "The agent ended without saying how the turn ended. Send the message again." }
+    return {
+      reason: "harness_crashed",
+      message: "The agent ended without saying how the turn ended. Send the message again."
+    }
   }
   return output.stopReason === "cancelled"
     ? { reason: "output_invalid", message: "The agent broke the turn off by itself. Send the message again." }

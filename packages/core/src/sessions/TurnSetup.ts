@@ -21,94 +21,112 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
 export type PreparedTurn = Omit<TurnInput, "prompt" | "cancel">
 
 /** Brings together what a turn runs with, and knows whether the agent's own state is still what the last turn left. */
-export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<TurnSetup, {
-  /** Makes the lease and the workspace where they are missing, and opens the connection. */
-  readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
-  /** The digest of the agent's own state, to be stored whenever the agent has ended. */
-  readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
-  /** Ends every process that a lost turn of the session has left. */
-  readonly reap: (session: SessionRow) => Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(TurnSetup, Effect.gen(function*() {
-    const config = yield* CoreConfig
-    const manifests = yield* Manifests
-    const connections = yield* Connections
-    const executors = yield* Executors
-    const harness = yield* Harness
-    const install = yield* HarnessInstall
-    const store = yield* SessionStore
-    const workspaces = yield* Workspaces
+export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
+  TurnSetup,
+  {
+    /** Makes the lease and the workspace where they are missing, and opens the connection. */
+    readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
+    /** The digest of the agent's own state, to be stored whenever the agent has ended. */
+    readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
+    /** Ends every process that a lost turn of the session has left. */
+    readonly reap: (session: SessionRow) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    TurnSetup,
+    Effect.gen(function* () {
+      const config = yield* CoreConfig
+      const manifests = yield* Manifests
+      const connections = yield* Connections
+      const executors = yield* Executors
+      const harness = yield* Harness
+      const install = yield* HarnessInstall
+      const store = yield* SessionStore
+      const workspaces = yield* Workspaces
 
-    const manifestOf = (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
-    const nativeDigest = Effect.fn("TurnSetup.nativeDigest")(function*(session: SessionRow) {
-      const state = yield* harness.nativeState(yield* manifestOf(session), workspaces.paths(session.id).home)
-      return state.digest
-    })
+      const manifestOf = (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
+      const nativeDigest = Effect.fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
+        const state = yield* harness.nativeState(yield* manifestOf(session), workspaces.paths(session.id).home)
+        return state.digest
+      })
 
-    const installed = Effect.fnUntraced(function*(providerId: string) {
-      const found = yield* Effect.orDie(install.find(providerId))
-      if (Option.isSome(found)) return found.value
-      return yield* new TurnRefused({
-        reason: "executor_unavailable",
-        message: `The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`,
-        retryable: false
+      const installed = Effect.fnUntraced(function* (providerId: string) {
+        const found = yield* Effect.orDie(install.find(providerId))
+        if (Option.isSome(found)) return found.value
+        return yield* new TurnRefused({
+          reason: "executor_unavailable",
+          message: `The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`,
+          retryable: false
+        })
+      })
+
+      const connection = Effect.fnUntraced(function* (session: SessionRow) {
+        if (session.connection_id === null) return null
+        return yield* connections.open(session.workspace_id, session.connection_id).pipe(
+          Effect.mapError(
+            (error) =>
+              new TurnRefused({
+                reason: error.code === "credential_invalid" ? "credential_invalid" : "connection_required",
+                message: error.message,
+                retryable: false
+              })
+          )
+        )
+      })
+
+      return TurnSetup.of({
+        prepare: Effect.fn("TurnSetup.prepare")(function* (session) {
+          const agent = yield* installed(session.provider_id)
+          const ready = yield* workspaces.prepare(session.id).pipe(
+            Effect.mapError(
+              (error) =>
+                new TurnRefused({
+                  reason: "executor_unavailable",
+                  message: `The workspace could not be made. ${error.message}`,
+                  retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
+                })
+            )
+          )
+          const executor = yield* executors
+            .get(ready.backend)
+            .pipe(
+              Effect.mapError(
+                (error) => new TurnRefused({ reason: "executor_unavailable", message: error.message, retryable: false })
+              )
+            )
+          if (ready.native_session_id !== null && (yield* nativeDigest(ready)) !== ready.native_digest) {
+            return yield* contextChanged
+          }
+          const { home, workTree } = workspaces.paths(session.id)
+          return {
+            manifest: yield* manifestOf(ready),
+            installed: agent,
+            executor,
+            leaseId: yield* leaseOf(ready.id, ready.lease_id),
+            workspaceDir: workTree,
+            homeDir: home,
+            connection: yield* connection(ready),
+            model: ready.model,
+            nativeSessionId: ready.native_session_id,
+            deadline: config.turnDeadlineMs
+          }
+        }),
+        nativeDigest,
+        reap: Effect.fn("TurnSetup.reap")(function* (session) {
+          const row = yield* store.find(session.id)
+          if (row === undefined || row.lease_id === null) return
+          const executor = yield* Effect.option(executors.get(row.backend))
+          if (Option.isNone(executor)) return
+          const ended = yield* executor.value.reap(row.lease_id)
+          if (ended.length > 0)
+            yield* Effect.logWarning("ended what a lost turn had left running", {
+              session_id: row.id,
+              processes: ended.length
+            })
+        })
       })
     })
-
-    const connection = Effect.fnUntraced(function*(session: SessionRow) {
-      if (session.connection_id === null) return null
-      return yield* connections.open(session.workspace_id, session.connection_id).pipe(
-        Effect.mapError((error) =>
-          new TurnRefused({
-            reason: error.code === "credential_invalid" ? "credential_invalid" : "connection_required",
-            message: error.message,
-            retryable: false
-          }))
-      )
-    })
-
-    return TurnSetup.of({
-      prepare: Effect.fn("TurnSetup.prepare")(function*(session) {
-        const agent = yield* installed(session.provider_id)
-        const ready = yield* workspaces.prepare(session.id).pipe(
-          Effect.mapError((error) =>
-            new TurnRefused({
-              reason: "executor_unavailable",
-              message: `The workspace could not be made. ${error.message}`,
-              retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
-            }))
-        )
-        const executor = yield* executors.get(ready.backend).pipe(
-          Effect.mapError((error) => new TurnRefused({ reason: "executor_unavailable", message: error.message, retryable: false }))
-        )
-        if (ready.native_session_id !== null && (yield* nativeDigest(ready)) !== ready.native_digest) {
-          return yield* contextChanged
-        }
-        const { home, workTree } = workspaces.paths(session.id)
-        return {
-          manifest: yield* manifestOf(ready),
-          installed: agent,
-          executor,
-          leaseId: yield* leaseOf(ready.id, ready.lease_id),
-          workspaceDir: workTree,
-          homeDir: home,
-          connection: yield* connection(ready),
-          model: ready.model,
-          nativeSessionId: ready.native_session_id,
-          deadline: config.turnDeadlineMs
-        }
-      }),
-      nativeDigest,
-      reap: Effect.fn("TurnSetup.reap")(function*(session) {
-        const row = yield* store.find(session.id)
-        if (row === undefined || row.lease_id === null) return
-        const executor = yield* Effect.option(executors.get(row.backend))
-        if (Option.isNone(executor)) return
-        const ended = yield* executor.value.reap(row.lease_id)
-        if (ended.length > 0) yield* Effect.logWarning("ended what a lost turn had left running", { session_id: row.id, processes: ended.length })
-      })
-    })
-  }))
+  )
 }
 
 const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<LeaseId> =>
@@ -116,7 +134,8 @@ const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<L
 
 const contextChanged = new TurnRefused({
   reason: "context_unavailable",
-  message: "The agent's own record of this conversation was changed or lost since its last turn, so it cannot go on with it. "
-    + "Create a new session with a summary as its first message.",
+  message:
+    "The agent's own record of this conversation was changed or lost since its last turn, so it cannot go on with it. " +
+    "Create a new session with a summary as its first message.",
   retryable: false
 })

@@ -7,7 +7,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { addUsage, noUsage, type Usage } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
-import { type Turn, type TurnReason, turnStates, type TurnState } from "../domain/Turn.js"
+import { type Turn, type TurnReason, type TurnState, turnStates } from "../domain/Turn.js"
 import { actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
@@ -32,197 +32,248 @@ export interface TurnEnd {
  * The turns of a session, one at a time, first in, first out. The only place that moves a turn from one state to another. An
  * interrupted turn holds the queue until it is acknowledged.
  */
-export class Turns extends Context.Tag("@reins/core/sessions/Turns")<Turns, {
-  /** Oldest first. */
-  readonly list: (principal: Principal, sessionId: string, page: PageRequest) => Effect.Effect<Page<Turn>, ReinsError>
-  readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
-  /** A waiting turn ends at once; a running one is asked to stop. Fails with `invalid_transition` for one that has ended. */
-  readonly cancel: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
-  /** A new turn with the message of one that has ended; an interrupted one is acknowledged by it. */
-  readonly retry: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
-  readonly acknowledge: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
-  /** Queues a turn for a message and starts it when its time has come. Only inside a commit that holds the session. */
-  readonly queue: (
-    session: SessionRow,
-    actor: Actor,
-    messageId: MessageId,
-    retryOf?: TurnId
-  ) => Effect.Effect<{ readonly turn: Turn; readonly operation: OperationRef }, ReinsError>
-  readonly find: (turnId: string) => Effect.Effect<Turn | undefined>
-  /** Moves a turn and writes its event; a move that ends it starts the next one. Only inside a commit. Other moves than drawn die. */
-  readonly move: (turnId: TurnId, to: TurnState, actor: Actor, end?: TurnEnd) => Effect.Effect<Turn>
-  /** Cancels whatever waits or runs. Only inside a commit that holds the session. */
-  readonly cancelAll: (sessionId: SessionId, actor: Actor) => Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(Turns, Effect.gen(function*() {
-    const db = yield* Database
-    const journal = yield* Journal
-    const jobs = yield* Jobs
-    const store = yield* SessionStore
-    const sql = db.sql
+export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
+  Turns,
+  {
+    /** Oldest first. */
+    readonly list: (principal: Principal, sessionId: string, page: PageRequest) => Effect.Effect<Page<Turn>, ReinsError>
+    readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
+    /** A waiting turn ends at once; a running one is asked to stop. Fails with `invalid_transition` for one that has ended. */
+    readonly cancel: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
+    /** A new turn with the message of one that has ended; an interrupted one is acknowledged by it. */
+    readonly retry: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
+    readonly acknowledge: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
+    /** Queues a turn for a message and starts it when its time has come. Only inside a commit that holds the session. */
+    readonly queue: (
+      session: SessionRow,
+      actor: Actor,
+      messageId: MessageId,
+      retryOf?: TurnId
+    ) => Effect.Effect<{ readonly turn: Turn; readonly operation: OperationRef }, ReinsError>
+    readonly find: (turnId: string) => Effect.Effect<Turn | undefined>
+    /** Moves a turn and writes its event; a move that ends it starts the next one. Only inside a commit. Other moves than drawn die. */
+    readonly move: (turnId: TurnId, to: TurnState, actor: Actor, end?: TurnEnd) => Effect.Effect<Turn>
+    /** Cancels whatever waits or runs. Only inside a commit that holds the session. */
+    readonly cancelAll: (sessionId: SessionId, actor: Actor) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Turns,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const journal = yield* Journal
+      const jobs = yield* Jobs
+      const store = yield* SessionStore
+      const sql = db.sql
 
-    const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
+      const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
 
-    /** The turn and its session, held until the commit is through. */
-    const held = Effect.fnUntraced(function*(principal: Principal, turnId: string) {
-      const unheld = yield* findRow(turnId)
-      if (unheld === undefined) return yield* notFound()
-      const session = yield* store.writable(principal, unheld.session_id)
-      const row = yield* findRow(turnId)
-      return row === undefined ? yield* notFound() : { session, row }
-    })
-
-    const dispatch = Effect.fnUntraced(function*(sessionId: SessionId) {
-      const session = yield* store.find(sessionId)
-      if (session === undefined || session.active_turn_id !== null || session.held_turns > 0 || session.lifecycle === "closed") return
-      const next = yield* db.first(sql<{ job_id: JobId }>`select job_id from turns
-        where session_id = ${sessionId} and state = 'queued' order by ordinal limit 1`)
-      if (next !== undefined) yield* jobs.release(next.job_id)
-    })
-
-    const move = Effect.fnUntraced(function*(turnId: TurnId, to: TurnState, actor: Actor, end: TurnEnd = {}) {
-      const unheld = yield* findRow(turnId)
-      if (unheld !== undefined) yield* store.lock(unheld.session_id)
-      const row = yield* findRow(turnId)
-      if (row === undefined) return yield* Effect.dieMessage(`no turn ${turnId}`)
-      yield* Effect.orDie(turnStates.check(row.state, to))
-      const at = yield* now
-      const usage = end.usage ?? JSON.parse(row.usage)
-      yield* db.run(sql`update turns set ${
-        sql.update({
-          state: to,
-          reason: end.reason ?? null,
-          reason_message: end.reasonMessage ?? null,
-          outcome: end.outcome === undefined ? row.outcome : JSON.stringify(end.outcome),
-          usage: JSON.stringify(usage),
-          started_at: to === "running" ? row.started_at ?? at : row.started_at,
-          finished_at: turnStates.isTerminal(to) ? at : null
-        })
-      } where id = ${turnId}`)
-      const turn = yield* Effect.map(findRow(turnId), (moved) => toTurn(moved ?? row))
-      yield* journal.append(row.session_id, actor, [
-        { type: eventOf[to], payload: { turn }, subjects: { turn_id: turnId, job_id: row.job_id } }
-      ])
-      if (turnStates.isTerminal(to)) {
-        const session = yield* store.find(row.session_id)
-        if (session !== undefined) {
-          yield* store.change(session.id, { usage: JSON.stringify(addUsage(JSON.parse(session.usage), usage)) })
-        }
-        yield* dispatch(row.session_id)
-      }
-      return turn
-    })
-
-    const stop = Effect.fnUntraced(function*(row: TurnRow, actor: Actor) {
-      yield* jobs.cancel(row.job_id)
-      if (row.state !== "queued") return yield* move(row.id, "cancelling", actor)
-      yield* db.run(sql`update messages set state = 'cancelled' where id = ${row.message_id} and state = 'queued'`)
-      return yield* move(row.id, "cancelled", actor, { reason: "user_cancelled" })
-    })
-
-    const acknowledge = Effect.fnUntraced(function*(row: TurnRow, actor: Actor) {
-      const at = yield* now
-      yield* db.run(sql`update turns set acknowledged_at = ${at} where id = ${row.id}`)
-      const turn = toTurn({ ...row, acknowledged_at: at })
-      yield* journal.append(row.session_id, actor, [{ type: "turn.acknowledged", payload: { turn }, subjects: { turn_id: row.id } }])
-      yield* dispatch(row.session_id)
-      return turn
-    })
-
-    const queue = Effect.fnUntraced(function*(session: SessionRow, actor: Actor, messageId: MessageId, retryOf?: TurnId) {
-      if (session.queued_turns >= maxQueuedTurns) {
-        return yield* new ReinsError({
-          code: "quota_exhausted",
-          message: `${maxQueuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
-          details: { queued_turns: session.queued_turns, limit: maxQueuedTurns },
-          retryAfterSeconds: 10
-        })
-      }
-      const id = yield* newId(TurnId)
-      const operation = yield* jobs.enqueue({
-        kind: turnJobKind, subject: { type: "turn", id }, workspaceId: session.workspace_id, payload: { turn_id: id }, maxAttempts: 5,
-        held: true
-      })
-      const count = yield* db.first(sql<{ turn_count: number }>`update sessions set turn_count = turn_count + 1
-        where id = ${session.id} returning turn_count`)
-      const turn: Turn = {
-        id, session_id: session.id, ordinal: count?.turn_count ?? 1, message_id: messageId, state: "queued", reason: null,
-        reason_message: null, outcome: null, usage: noUsage, settings: { provider_id: session.provider_id, model: session.model },
-        retry_of_turn_id: retryOf ?? null, acknowledged_at: null, created_at: yield* now, started_at: null, finished_at: null
-      }
-      yield* db.run(sql`insert into turns ${
-        sql.insert({
-          ...turn, outcome: null, usage: JSON.stringify(turn.usage), settings: JSON.stringify(turn.settings), job_id: operation.job_id
-        })
-      }`)
-      yield* journal.append(session.id, actor, [
-        { type: "turn.queued", payload: { turn }, subjects: { turn_id: id, job_id: operation.job_id } }
-      ])
-      yield* dispatch(session.id)
-      return { turn, operation }
-    })
-
-    return Turns.of({
-      list: Effect.fn("Turns.list")(function*(principal, sessionId, page) {
-        const session = yield* store.readable(principal, sessionId)
-        const { after, limit } = yield* Keyset.ascending(page)
-        const rows = yield* db.all(sql<TurnRow>`select * from turns where session_id = ${session.id} and ordinal > ${after}
-          order by ordinal limit ${limit + 1}`)
-        return Keyset.page(rows.map(toTurn), limit, (turn) => turn.ordinal)
-      }),
-      get: Effect.fn("Turns.get")(function*(principal, turnId) {
+      /** The turn and its session, held until the commit is through. */
+      const held = Effect.fnUntraced(function* (principal: Principal, turnId: string) {
+        const unheld = yield* findRow(turnId)
+        if (unheld === undefined) return yield* notFound()
+        const session = yield* store.writable(principal, unheld.session_id)
         const row = yield* findRow(turnId)
-        if (row === undefined) return yield* notFound()
-        yield* store.readable(principal, row.session_id)
-        return toTurn(row)
-      }),
-      cancel: Effect.fn("Turns.cancel")((principal, turnId) =>
-        journal.commit(Effect.gen(function*() {
-          const { row } = yield* held(principal, turnId)
-          // Asking twice is not another move.
-          if (row.state === "cancelling") return toTurn(row)
-          yield* turnStates.check(row.state, row.state === "queued" ? "cancelled" : "cancelling")
-          return yield* stop(row, actorOf(principal))
-        }))),
-      retry: Effect.fn("Turns.retry")((principal, turnId) =>
-        journal.commit(Effect.gen(function*() {
-          const { row, session } = yield* held(principal, turnId)
-          if (!turnStates.isTerminal(row.state)) yield* turnStates.check(row.state, "queued")
-          if (session.lifecycle !== "open") return yield* notOpen(session)
-          if (row.state === "interrupted" && row.acknowledged_at === null) yield* acknowledge(row, actorOf(principal))
-          return (yield* queue(session, actorOf(principal), row.message_id, row.id)).turn
-        }))),
-      acknowledge: Effect.fn("Turns.acknowledge")((principal, turnId) =>
-        journal.commit(Effect.gen(function*() {
-          const { row } = yield* held(principal, turnId)
-          if (row.state !== "interrupted") {
-            return yield* new ReinsError({
-              code: "invalid_transition",
-              message: `Only an interrupted turn is acknowledged; this one is ${row.state}.`,
-              details: { resource: "turn", from: row.state }
-            })
+        return row === undefined ? yield* notFound() : { session, row }
+      })
+
+      const dispatch = Effect.fnUntraced(function* (sessionId: SessionId) {
+        const session = yield* store.find(sessionId)
+        if (
+          session === undefined ||
+          session.active_turn_id !== null ||
+          session.held_turns > 0 ||
+          session.lifecycle === "closed"
+        )
+          return
+        const next = yield* db.first(sql<{ job_id: JobId }>`select job_id from turns
+        where session_id = ${sessionId} and state = 'queued' order by ordinal limit 1`)
+        if (next !== undefined) yield* jobs.release(next.job_id)
+      })
+
+      const move = Effect.fnUntraced(function* (turnId: TurnId, to: TurnState, actor: Actor, end: TurnEnd = {}) {
+        const unheld = yield* findRow(turnId)
+        if (unheld !== undefined) yield* store.lock(unheld.session_id)
+        const row = yield* findRow(turnId)
+        if (row === undefined) return yield* Effect.dieMessage(`no turn ${turnId}`)
+        yield* Effect.orDie(turnStates.check(row.state, to))
+        const at = yield* now
+        const usage = end.usage ?? JSON.parse(row.usage)
+        yield* db.run(
+          sql`update turns set ${sql.update({
+            state: to,
+            reason: end.reason ?? null,
+            reason_message: end.reasonMessage ?? null,
+            outcome: end.outcome === undefined ? row.outcome : JSON.stringify(end.outcome),
+            usage: JSON.stringify(usage),
+            started_at: to === "running" ? (row.started_at ?? at) : row.started_at,
+            finished_at: turnStates.isTerminal(to) ? at : null
+          })} where id = ${turnId}`
+        )
+        const turn = yield* Effect.map(findRow(turnId), (moved) => toTurn(moved ?? row))
+        yield* journal.append(row.session_id, actor, [
+          { type: eventOf[to], payload: { turn }, subjects: { turn_id: turnId, job_id: row.job_id } }
+        ])
+        if (turnStates.isTerminal(to)) {
+          const session = yield* store.find(row.session_id)
+          if (session !== undefined) {
+            yield* store.change(session.id, { usage: JSON.stringify(addUsage(JSON.parse(session.usage), usage)) })
           }
-          return row.acknowledged_at === null ? yield* acknowledge(row, actorOf(principal)) : toTurn(row)
-        }))),
-      queue,
-      move,
-      find: (turnId) => Effect.map(findRow(turnId), (row) => row === undefined ? undefined : toTurn(row)),
-      cancelAll: Effect.fn("Turns.cancelAll")(function*(sessionId, actor) {
-        const rows = yield* db.all(sql<TurnRow>`select * from turns where session_id = ${sessionId}
+          yield* dispatch(row.session_id)
+        }
+        return turn
+      })
+
+      const stop = Effect.fnUntraced(function* (row: TurnRow, actor: Actor) {
+        yield* jobs.cancel(row.job_id)
+        if (row.state !== "queued") return yield* move(row.id, "cancelling", actor)
+        yield* db.run(sql`update messages set state = 'cancelled' where id = ${row.message_id} and state = 'queued'`)
+        return yield* move(row.id, "cancelled", actor, { reason: "user_cancelled" })
+      })
+
+      const acknowledge = Effect.fnUntraced(function* (row: TurnRow, actor: Actor) {
+        const at = yield* now
+        yield* db.run(sql`update turns set acknowledged_at = ${at} where id = ${row.id}`)
+        const turn = toTurn({ ...row, acknowledged_at: at })
+        yield* journal.append(row.session_id, actor, [
+          { type: "turn.acknowledged", payload: { turn }, subjects: { turn_id: row.id } }
+        ])
+        yield* dispatch(row.session_id)
+        return turn
+      })
+
+      const queue = Effect.fnUntraced(function* (
+        session: SessionRow,
+        actor: Actor,
+        messageId: MessageId,
+        retryOf?: TurnId
+      ) {
+        if (session.queued_turns >= maxQueuedTurns) {
+          return yield* new ReinsError({
+            code: "quota_exhausted",
+            message: `${maxQueuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
+            details: { queued_turns: session.queued_turns, limit: maxQueuedTurns },
+            retryAfterSeconds: 10
+          })
+        }
+        const id = yield* newId(TurnId)
+        const operation = yield* jobs.enqueue({
+          kind: turnJobKind,
+          subject: { type: "turn", id },
+          workspaceId: session.workspace_id,
+          payload: { turn_id: id },
+          maxAttempts: 5,
+          held: true
+        })
+        const count = yield* db.first(sql<{ turn_count: number }>`update sessions set turn_count = turn_count + 1
+        where id = ${session.id} returning turn_count`)
+        const turn: Turn = {
+          id,
+          session_id: session.id,
+          ordinal: count?.turn_count ?? 1,
+          message_id: messageId,
+          state: "queued",
+          reason: null,
+          reason_message: null,
+          outcome: null,
+          usage: noUsage,
+          settings: { provider_id: session.provider_id, model: session.model },
+          retry_of_turn_id: retryOf ?? null,
+          acknowledged_at: null,
+          created_at: yield* now,
+          started_at: null,
+          finished_at: null
+        }
+        yield* db.run(
+          sql`insert into turns ${sql.insert({
+            ...turn,
+            outcome: null,
+            usage: JSON.stringify(turn.usage),
+            settings: JSON.stringify(turn.settings),
+            job_id: operation.job_id
+          })}`
+        )
+        yield* journal.append(session.id, actor, [
+          { type: "turn.queued", payload: { turn }, subjects: { turn_id: id, job_id: operation.job_id } }
+        ])
+        yield* dispatch(session.id)
+        return { turn, operation }
+      })
+
+      return Turns.of({
+        list: Effect.fn("Turns.list")(function* (principal, sessionId, page) {
+          const session = yield* store.readable(principal, sessionId)
+          const { after, limit } = yield* Keyset.ascending(page)
+          const rows =
+            yield* db.all(sql<TurnRow>`select * from turns where session_id = ${session.id} and ordinal > ${after}
+          order by ordinal limit ${limit + 1}`)
+          return Keyset.page(rows.map(toTurn), limit, (turn) => turn.ordinal)
+        }),
+        get: Effect.fn("Turns.get")(function* (principal, turnId) {
+          const row = yield* findRow(turnId)
+          if (row === undefined) return yield* notFound()
+          yield* store.readable(principal, row.session_id)
+          return toTurn(row)
+        }),
+        cancel: Effect.fn("Turns.cancel")((principal, turnId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const { row } = yield* held(principal, turnId)
+              // Asking twice is not another move.
+              if (row.state === "cancelling") return toTurn(row)
+              yield* turnStates.check(row.state, row.state === "queued" ? "cancelled" : "cancelling")
+              return yield* stop(row, actorOf(principal))
+            })
+          )
+        ),
+        retry: Effect.fn("Turns.retry")((principal, turnId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const { row, session } = yield* held(principal, turnId)
+              if (!turnStates.isTerminal(row.state)) yield* turnStates.check(row.state, "queued")
+              if (session.lifecycle !== "open") return yield* notOpen(session)
+              if (row.state === "interrupted" && row.acknowledged_at === null)
+                yield* acknowledge(row, actorOf(principal))
+              return (yield* queue(session, actorOf(principal), row.message_id, row.id)).turn
+            })
+          )
+        ),
+        acknowledge: Effect.fn("Turns.acknowledge")((principal, turnId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const { row } = yield* held(principal, turnId)
+              if (row.state !== "interrupted") {
+                return yield* new ReinsError({
+                  code: "invalid_transition",
+                  message: `Only an interrupted turn is acknowledged; this one is ${row.state}.`,
+                  details: { resource: "turn", from: row.state }
+                })
+              }
+              return row.acknowledged_at === null ? yield* acknowledge(row, actorOf(principal)) : toTurn(row)
+            })
+          )
+        ),
+        queue,
+        move,
+        find: (turnId) => Effect.map(findRow(turnId), (row) => (row === undefined ? undefined : toTurn(row))),
+        cancelAll: Effect.fn("Turns.cancelAll")(function* (sessionId, actor) {
+          const rows = yield* db.all(sql<TurnRow>`select * from turns where session_id = ${sessionId}
           and state in ('queued', 'preparing', 'running', 'requires_action') order by ordinal desc`)
-        yield* Effect.forEach(rows, (row) => stop(row, actor), { discard: true })
+          yield* Effect.forEach(rows, (row) => stop(row, actor), { discard: true })
+        })
       })
     })
-  }))
+  )
 }
 
 /** A session that is archived or closed takes no work. */
 export const notOpen = (session: SessionRow): ReinsError =>
   new ReinsError({
     code: "invalid_transition",
-    message: session.lifecycle === "archived"
-      ? "The session is archived. Unarchive it before sending it work."
-      : "The session is closed for good. Create a new one.",
+    message:
+      session.lifecycle === "archived"
+        ? "The session is archived. Unarchive it before sending it work."
+        : "The session is closed for good. Create a new one.",
     details: { resource: "session", from: session.lifecycle }
   })
 

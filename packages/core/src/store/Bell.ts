@@ -4,15 +4,21 @@ import { Context, Effect, Layer } from "effect"
  * Says "look again" after a commit. A ring carries nothing, may come twice and may be missed when a process dies: whoever listens
  * reads the database to learn what is there, and looks now and then without having been rung.
  */
-export class Bell extends Context.Tag("@reins/core/store/Bell")<Bell, {
-  readonly ring: (topic: string) => Effect.Effect<void>
-  /** Calls the listener at each ring of the topic until the returned function is called. The listener must not throw. */
-  readonly listen: (topic: string, listener: () => void) => () => void
-}>() {
+export class Bell extends Context.Tag("@reins/core/store/Bell")<
+  Bell,
+  {
+    readonly ring: (topic: string) => Effect.Effect<void>
+    /** Calls the listener at each ring of the topic until the returned function is called. The listener must not throw. */
+    readonly listen: (topic: string, listener: () => void) => () => void
+  }
+>() {
   static readonly makeLocal = Effect.sync(() => {
     const topics = new Map<string, Set<() => void>>()
     return Bell.of({
-      ring: (topic) => Effect.sync(() => topics.get(topic)?.forEach((listener) => listener())),
+      ring: (topic) =>
+        Effect.sync(() => {
+          for (const listener of topics.get(topic) ?? []) listener()
+        }),
       listen: (topic, listener) => {
         const listeners = topics.get(topic) ?? new Set()
         topics.set(topic, listeners.add(listener))

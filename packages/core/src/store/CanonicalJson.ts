@@ -5,7 +5,8 @@ export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : inner)
+      : inner
+  )
 
 /** `sha256:<hex>` of a text. */
 export const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`

@@ -7,21 +7,24 @@ type Query<Row> = Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
  * The one SQL database of an installation. Every statement is written once for SQLite and PostgreSQL. A statement that fails is
  * a defect: what a caller can expect (a duplicate, a missing row) is asked for with `on conflict` and `returning`.
  */
-export class Database extends Context.Tag("@reins/core/store/Database")<Database, {
-  readonly sql: SqlClient.SqlClient
-  readonly dialect: "sqlite" | "pg"
-  /** The rows of a query, in its order. */
-  readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
-  /** The first row, or undefined. */
-  readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
-  readonly run: (query: Query<object>) => Effect.Effect<void>
-  /** ` for update` where writers of other connections could slip in between; nothing on SQLite, which has one writer. */
-  readonly forUpdate: Statement.Fragment
-  /** ` for update skip locked` on PostgreSQL, so that workers take different rows. */
-  readonly skipLocked: Statement.Fragment
-  /** Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. */
-  readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-}>() {
+export class Database extends Context.Tag("@reins/core/store/Database")<
+  Database,
+  {
+    readonly sql: SqlClient.SqlClient
+    readonly dialect: "sqlite" | "pg"
+    /** The rows of a query, in its order. */
+    readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
+    /** The first row, or undefined. */
+    readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
+    readonly run: (query: Query<object>) => Effect.Effect<void>
+    /** ` for update` where writers of other connections could slip in between; nothing on SQLite, which has one writer. */
+    readonly forUpdate: Statement.Fragment
+    /** ` for update skip locked` on PostgreSQL, so that workers take different rows. */
+    readonly skipLocked: Statement.Fragment
+    /** Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. */
+    readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  }
+>() {
   static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") => {
     const withTransaction = makeTransaction(sql, dialect)
     return Database.of({
@@ -50,12 +53,16 @@ const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") =>
     transactionTag: SqlClient.TransactionConnection,
     spanAttributes: [],
     acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
-      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const)),
-    begin: (connection) => connection.executeUnprepared(dialect === "sqlite" ? "begin immediate" : "begin", [], undefined),
+      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const)
+    ),
+    begin: (connection) =>
+      connection.executeUnprepared(dialect === "sqlite" ? "begin immediate" : "begin", [], undefined),
     savepoint: (connection, id) => connection.executeUnprepared(`savepoint reins_${id}`, [], undefined),
     commit: (connection) =>
       Effect.tapError(connection.executeUnprepared("commit", [], undefined), () =>
-        Effect.ignore(connection.executeUnprepared("rollback", [], undefined))),
+        Effect.ignore(connection.executeUnprepared("rollback", [], undefined))
+      ),
     rollback: (connection) => connection.executeUnprepared("rollback", [], undefined),
-    rollbackSavepoint: (connection, id) => connection.executeUnprepared(`rollback to savepoint reins_${id}`, [], undefined)
+    rollbackSavepoint: (connection, id) =>
+      connection.executeUnprepared(`rollback to savepoint reins_${id}`, [], undefined)
   })

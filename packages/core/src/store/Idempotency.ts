@@ -36,107 +36,126 @@ export interface MutationAnswer<A> {
 export const retentionMs = 72 * 60 * 60 * 1000
 
 /** Makes a mutation happen once: the same key and request give the same answer again, byte for byte. */
-export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<Idempotency, {
-  /**
-   * Runs the handler unless its answer is stored. The record commits with the command of the handler, so a crash leaves both or
-   * neither. Expected errors are stored too, but for 401, 403, 422, 429 and 5xx. Fails with `idempotency_conflict` when the key was
-   * used for another request and with `idempotency_in_progress` while the first call runs.
-   */
-  readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer<A>, ReinsError | E>
-  /** Deletes the records that can no longer be replayed. */
-  readonly purge: Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(Idempotency, Effect.gen(function*() {
-    const db = yield* Database
-    const vault = yield* Vault
-    const running = new Set<string>()
+export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
+  Idempotency,
+  {
+    /**
+     * Runs the handler unless its answer is stored. The record commits with the command of the handler, so a crash leaves both or
+     * neither. Expected errors are stored too, but for 401, 403, 422, 429 and 5xx. Fails with `idempotency_conflict` when the key was
+     * used for another request and with `idempotency_in_progress` while the first call runs.
+     */
+    readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer<A>, ReinsError | E>
+    /** Deletes the records that can no longer be replayed. */
+    readonly purge: Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Idempotency,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const vault = yield* Vault
+      const running = new Set<string>()
 
-    const find = Effect.fnUntraced(function*<A, E>(request: MutationRequest<A, E>) {
-      const at = yield* now
-      const row = yield* db.first(db.sql<{ fingerprint: string; status: number; body: string | null; sealed: number }>`
+      const find = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
+        const at = yield* now
+        const row = yield* db.first(db.sql<{
+          fingerprint: string
+          status: number
+          body: string | null
+          sealed: number
+        }>`
         select fingerprint, status, body, sealed from idempotency
         where scope = ${request.scope} and key = ${request.key} and expires_at > ${at}`)
-      if (row === undefined) return undefined
-      if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
-      const body = row.sealed === 1 && row.body !== null
-        ? Redacted.value(yield* Effect.orDie(vault.unseal(row.body, sealContext(request))))
-        : row.body
-      return { answer: { status: row.status, body }, replayed: true, result: undefined }
-    })
+        if (row === undefined) return undefined
+        if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
+        const body =
+          row.sealed === 1 && row.body !== null
+            ? Redacted.value(yield* Effect.orDie(vault.unseal(row.body, sealContext(request))))
+            : row.body
+        return { answer: { status: row.status, body }, replayed: true, result: undefined }
+      })
 
-    const store = Effect.fnUntraced(function*<A, E>(request: MutationRequest<A, E>, answer: Answer) {
-      const at = yield* now
-      const expiresAt = yield* fromNow(retentionMs)
-      const body = request.sealed && answer.body !== null
-        ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
-        : answer.body
-      const fingerprint = vault.mac("idempotency", request.fingerprint)
-      const stored = yield* db.first(db.sql<{ key: string }>`
-        insert into idempotency ${
-        db.sql.insert({
-          scope: request.scope, key: request.key, fingerprint, status: answer.status, body,
-          sealed: request.sealed ? 1 : 0, created_at: at, expires_at: expiresAt
-        })
-      }
+      const store = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>, answer: Answer) {
+        const at = yield* now
+        const expiresAt = yield* fromNow(retentionMs)
+        const body =
+          request.sealed && answer.body !== null
+            ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
+            : answer.body
+        const fingerprint = vault.mac("idempotency", request.fingerprint)
+        const stored = yield* db.first(db.sql<{ key: string }>`
+        insert into idempotency ${db.sql.insert({
+          scope: request.scope,
+          key: request.key,
+          fingerprint,
+          status: answer.status,
+          body,
+          sealed: request.sealed ? 1 : 0,
+          created_at: at,
+          expires_at: expiresAt
+        })}
         on conflict (scope, key) do update set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
           sealed = excluded.sealed, created_at = excluded.created_at, expires_at = excluded.expires_at
         where idempotency.expires_at <= ${at}
         returning key`)
-      // Another process answered the same request first: its answer stands, and this transaction is given up.
-      if (stored === undefined) return yield* Effect.die(new AnsweredElsewhere())
-    })
+        // Another process answered the same request first: its answer stands, and this transaction is given up.
+        if (stored === undefined) return yield* Effect.die(new AnsweredElsewhere())
+      })
 
-    const execute = Effect.fnUntraced(function*<A, E>(request: MutationRequest<A, E>) {
-      let recorded: { readonly result: unknown; readonly answer: Answer } | undefined
-      // The result has the type of the handler: what a commit gives back is what the request is answered with.
-      const record = (result: unknown) =>
-        Effect.suspend(() => {
-          recorded = { result, answer: request.encode(result as A) }
-          return store(request, recorded.answer)
-        })
-      const outcome = yield* Effect.either(Effect.locally(request.handler, CurrentAnswer, record))
-      if (Either.isLeft(outcome)) {
-        const error = outcome.left
-        if (!(error instanceof ReinsError) || !isStored(error.status)) return yield* Effect.fail(error)
-        const answer = request.encodeError(error)
-        yield* store(request, answer)
-        return { answer, replayed: false, result: undefined }
+      const execute = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
+        let recorded: { readonly result: unknown; readonly answer: Answer } | undefined
+        // The result has the type of the handler: what a commit gives back is what the request is answered with.
+        const record = (result: unknown) =>
+          Effect.suspend(() => {
+            recorded = { result, answer: request.encode(result as A) }
+            return store(request, recorded.answer)
+          })
+        const outcome = yield* Effect.either(Effect.locally(request.handler, CurrentAnswer, record))
+        if (Either.isLeft(outcome)) {
+          const error = outcome.left
+          if (!(error instanceof ReinsError) || !isStored(error.status)) return yield* Effect.fail(error)
+          const answer = request.encodeError(error)
+          yield* store(request, answer)
+          return { answer, replayed: false, result: undefined }
+        }
+        const result = outcome.right
+        if (recorded === undefined) {
+          const answer = request.encode(result)
+          yield* store(request, answer)
+          return { answer, replayed: false, result }
+        }
+        if (recorded.result !== result) return yield* Effect.dieMessage("a handler changed the result of its command")
+        return { answer: recorded.answer, replayed: false, result }
+      })
+
+      return Idempotency.of({
+        run: Effect.fn("Idempotency.run")(function* <A, E>(request: MutationRequest<A, E>) {
+          const stored = yield* find(request)
+          if (stored !== undefined) return stored
+          const place = `${request.scope}\n${request.key}`
+          if (running.has(place)) return yield* inProgress
+          running.add(place)
+          return yield* execute(request).pipe(
+            Effect.catchSomeDefect((defect) =>
+              defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+            ),
+            Effect.ensuring(Effect.sync(() => running.delete(place)))
+          )
+        }),
+        purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`))
+      })
+
+      function replay<A, E>(request: MutationRequest<A, E>) {
+        return Effect.flatMap(find(request), (stored) => (stored === undefined ? inProgress : Effect.succeed(stored)))
       }
-      const result = outcome.right
-      if (recorded === undefined) {
-        const answer = request.encode(result)
-        yield* store(request, answer)
-        return { answer, replayed: false, result }
-      }
-      if (recorded.result !== result) return yield* Effect.dieMessage("a handler changed the result of its command")
-      return { answer: recorded.answer, replayed: false, result }
     })
-
-    return Idempotency.of({
-      run: Effect.fn("Idempotency.run")(function*<A, E>(request: MutationRequest<A, E>) {
-        const stored = yield* find(request)
-        if (stored !== undefined) return stored
-        const place = `${request.scope}\n${request.key}`
-        if (running.has(place)) return yield* inProgress
-        running.add(place)
-        return yield* execute(request).pipe(
-          Effect.catchSomeDefect((defect) =>
-            defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()),
-          Effect.ensuring(Effect.sync(() => running.delete(place)))
-        )
-      }),
-      purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`))
-    })
-
-    function replay<A, E>(request: MutationRequest<A, E>) {
-      return Effect.flatMap(find(request), (stored) => (stored === undefined ? inProgress : Effect.succeed(stored)))
-    }
-  }))
+  )
 }
 
 class AnsweredElsewhere extends Error {}
 
-const sealContext = (request: { readonly scope: string; readonly key: string }) => `idempotency|${request.scope}|${request.key}`
+const sealContext = (request: { readonly scope: string; readonly key: string }) =>
+  `idempotency|${request.scope}|${request.key}`
 
 const isStored = (status: number): boolean => status < 500 && ![401, 403, 422, 429].includes(status)
 

@@ -10,76 +10,97 @@ export type RecordAnswer = (result: unknown) => Effect.Effect<void>
 
 /** How the outermost commit of the running request records its answer; undefined when no request is being answered. */
 export const CurrentAnswer = GlobalValue.globalValue("@reins/core/store/CurrentAnswer", () =>
-  FiberRef.unsafeMake<RecordAnswer | undefined>(undefined))
+  FiberRef.unsafeMake<RecordAnswer | undefined>(undefined)
+)
 
 /** The topics to ring once the open commit is through; undefined outside a commit. */
 const OpenCommit = GlobalValue.globalValue("@reins/core/store/OpenCommit", () =>
-  FiberRef.unsafeMake<Set<string> | undefined>(undefined))
+  FiberRef.unsafeMake<Set<string> | undefined>(undefined)
+)
 
 /** The only way that state changes: what a command writes, its events, its jobs and its answer commit together or not at all. */
-export class Journal extends Context.Tag("@reins/core/store/Journal")<Journal, {
-  /**
-   * Runs a command in one transaction, rings the bell after it, and gives back the result of the command, which is also what the
-   * request is answered with. A commit inside a commit is part of the outer one. No process, network or file call belongs inside.
-   */
-  readonly commit: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** A commit that a request makes besides the one that answers it. */
-  readonly commitAside: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** Appends events to a session in the given order and gives back its watermark. Only inside a commit. */
-  readonly append: (sessionId: SessionId, actor: Actor, events: ReadonlyArray<NewEvent>) => Effect.Effect<number>
-  /** Rings a topic when the open commit is through. Only inside a commit. */
-  readonly ringAfterCommit: (topic: string) => Effect.Effect<void>
-}>() {
-  static readonly layer = Layer.effect(Journal, Effect.gen(function*() {
-    const db = yield* Database
-    const bell = yield* Bell
+export class Journal extends Context.Tag("@reins/core/store/Journal")<
+  Journal,
+  {
+    /**
+     * Runs a command in one transaction, rings the bell after it, and gives back the result of the command, which is also what the
+     * request is answered with. A commit inside a commit is part of the outer one. No process, network or file call belongs inside.
+     */
+    readonly commit: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
+    /** A commit that a request makes besides the one that answers it. */
+    readonly commitAside: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
+    /** Appends events to a session in the given order and gives back its watermark. Only inside a commit. */
+    readonly append: (sessionId: SessionId, actor: Actor, events: ReadonlyArray<NewEvent>) => Effect.Effect<number>
+    /** Rings a topic when the open commit is through. Only inside a commit. */
+    readonly ringAfterCommit: (topic: string) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Journal,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const bell = yield* Bell
 
-    const outermost = Effect.fnUntraced(function*<A, E>(command: Effect.Effect<A, E>) {
-      const answer = yield* FiberRef.get(CurrentAnswer)
-      const attempt = Effect.suspend(() => {
-        const topics = new Set<string>()
-        const answered = answer === undefined ? command : Effect.tap(command, answer)
-        return Effect.map(db.transaction(Effect.locally(answered, OpenCommit, topics)), (result) => ({ result, topics }))
+      const outermost = Effect.fnUntraced(function* <A, E>(command: Effect.Effect<A, E>) {
+        const answer = yield* FiberRef.get(CurrentAnswer)
+        const attempt = Effect.suspend(() => {
+          const topics = new Set<string>()
+          const answered = answer === undefined ? command : Effect.tap(command, answer)
+          return Effect.map(db.transaction(Effect.locally(answered, OpenCommit, topics)), (result) => ({
+            result,
+            topics
+          }))
+        })
+        const { result, topics } = yield* retryLostRace(attempt)
+        yield* Effect.forEach(topics, bell.ring, { discard: true })
+        return result
       })
-      const { result, topics } = yield* retryLostRace(attempt)
-      yield* Effect.forEach(topics, bell.ring, { discard: true })
-      return result
-    })
-    const commit = <A, E>(command: Effect.Effect<A, E>) =>
-      Effect.flatMap(FiberRef.get(OpenCommit), (open) => (open === undefined ? outermost(command) : command))
-    const ringAfterCommit = (topic: string) =>
-      Effect.flatMap(FiberRef.get(OpenCommit), (topics) =>
-        topics === undefined ? Effect.dieMessage("outside a commit") : Effect.sync(() => void topics.add(topic)))
+      const commit = <A, E>(command: Effect.Effect<A, E>) =>
+        Effect.flatMap(FiberRef.get(OpenCommit), (open) => (open === undefined ? outermost(command) : command))
+      const ringAfterCommit = (topic: string) =>
+        Effect.flatMap(FiberRef.get(OpenCommit), (topics) =>
+          topics === undefined ? Effect.dieMessage("outside a commit") : Effect.sync(() => void topics.add(topic))
+        )
 
-    return Journal.of({
-      commit,
-      commitAside: (command) => Effect.locally(commit(command), CurrentAnswer, undefined),
-      ringAfterCommit,
-      append: Effect.fn("Journal.append")(function*(sessionId, actor, events) {
-        yield* ringAfterCommit(sessionTopic(sessionId))
-        const recordedAt = yield* now
-        const session = yield* db.first(db.sql<{ event_watermark: number; workspace_id: WorkspaceId }>`
+      return Journal.of({
+        commit,
+        commitAside: (command) => Effect.locally(commit(command), CurrentAnswer, undefined),
+        ringAfterCommit,
+        append: Effect.fn("Journal.append")(function* (sessionId, actor, events) {
+          yield* ringAfterCommit(sessionTopic(sessionId))
+          const recordedAt = yield* now
+          const session = yield* db.first(db.sql<{ event_watermark: number; workspace_id: WorkspaceId }>`
           update sessions set event_watermark = event_watermark + ${events.length} where id = ${sessionId}
           returning event_watermark, workspace_id`)
-        if (session === undefined) return yield* Effect.dieMessage(`events for ${sessionId}, which does not exist`)
-        if (events.length === 0) return session.event_watermark
-        const first = session.event_watermark - events.length + 1
-        const rows = yield* Effect.forEach(events, (event, index) =>
-          Effect.map(newId(EventId), (id) => ({
-            session_id: sessionId,
-            seq: first + index,
-            type: event.type,
-            turn_id: event.subjects?.turn_id ?? null,
-            envelope: JSON.stringify({
-              id, seq: first + index, type: event.type, schema_version: 1, session_id: sessionId,
-              workspace_id: session.workspace_id, recorded_at: recordedAt, actor, ...event.subjects, payload: event.payload
-            })
-          })))
-        yield* db.run(db.sql`insert into events ${db.sql.insert(rows)}`)
-        return session.event_watermark
+          if (session === undefined) return yield* Effect.dieMessage(`events for ${sessionId}, which does not exist`)
+          if (events.length === 0) return session.event_watermark
+          const first = session.event_watermark - events.length + 1
+          const rows = yield* Effect.forEach(events, (event, index) =>
+            Effect.map(newId(EventId), (id) => ({
+              session_id: sessionId,
+              seq: first + index,
+              type: event.type,
+              turn_id: event.subjects?.turn_id ?? null,
+              envelope: JSON.stringify({
+                id,
+                seq: first + index,
+                type: event.type,
+                schema_version: 1,
+                session_id: sessionId,
+                workspace_id: session.workspace_id,
+                recorded_at: recordedAt,
+                actor,
+                ...event.subjects,
+                payload: event.payload
+              })
+            }))
+          )
+          yield* db.run(db.sql`insert into events ${db.sql.insert(rows)}`)
+          return session.event_watermark
+        })
       })
     })
-  }))
+  )
 }
 
 /** PostgreSQL ends one of two transactions that wait for each other (40P01) or cannot be ordered (40001): it is run again. */

@@ -30,12 +30,16 @@ export const decodeOrdinal = (cursor: string | undefined): Effect.Effect<number 
   })
 
 /** For a list of ids, newest first: the rows with an id below `before`, `limit + 1` of them. */
-export const descending = (request: PageRequest): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError> =>
+export const descending = (
+  request: PageRequest
+): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError> =>
   // Above every id, in every collation: no id begins with z.
   Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: limitOf(request) }))
 
 /** For a list by ordinal: the rows with an ordinal above `after`, `limit + 1` of them. */
-export const ascending = (request: PageRequest): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError> =>
+export const ascending = (
+  request: PageRequest
+): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError> =>
   Effect.map(decodeOrdinal(request.cursor), (key) => ({ after: key ?? 0, limit: limitOf(request) }))
 
 /** The page of at most `limit` rows, with the cursor of the next one when the query gave back more. */

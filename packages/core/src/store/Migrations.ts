@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
 
 const statements = (list: ReadonlyArray<string>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     for (const statement of list) yield* sql.unsafe(statement)
   })

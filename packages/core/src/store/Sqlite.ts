@@ -14,49 +14,69 @@ export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{
   }
 }
 
+/** The data directory cannot be written or its file system has no locks. */
+export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusable")<{
+  readonly dataDir: string
+  readonly cause: unknown
+}> {
+  override get message() {
+    return `The data directory ${this.dataDir} cannot be used: ${String(this.cause)}`
+  }
+}
+
 /** What every connection to the file is set to. FULL makes an acknowledged commit survive a loss of power. */
 const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = off", "busy_timeout = 2000"]
 
 /** The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. */
 export const layer = (dataDir: string) =>
-  Layer.effect(Database, Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    for (const pragma of pragmas) yield* sql.unsafe(`pragma ${pragma}`)
-    yield* migrate
-    return Database.make(sql, "sqlite")
-  })).pipe(Layer.provide(clientLayer(dataDir)), Layer.orDie)
+  Layer.effect(
+    Database,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      for (const pragma of pragmas) yield* sql.unsafe(`pragma ${pragma}`)
+      yield* migrate
+      return Database.make(sql, "sqlite")
+    })
+  ).pipe(Layer.provide(clientLayer(dataDir)), Layer.orDie)
 
 const clientLayer = (dataDir: string) =>
-  Layer.unwrapEffect(Effect.sync(() => {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    return SqliteClient.layer({ filename: join(dataDir, "reins.db") })
-  }))
+  Layer.unwrapEffect(
+    Effect.sync(() => {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+      return SqliteClient.layer({ filename: join(dataDir, "reins.db") })
+    })
+  )
 
 /** A database that lives as long as its layer, for tests. */
-export const layerMemory = Layer.effect(Database, Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* migrate
-  return Database.make(sql, "sqlite")
-})).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
+export const layerMemory = Layer.effect(
+  Database,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* migrate
+    return Database.make(sql, "sqlite")
+  })
+).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
 
 /**
  * Holds a data directory for this process while the layer lives. The lock is one of the kernel's (SQLite's own, on a file of its
  * own), so it ends with the process however that ends.
  */
 export const lockLayer = (dataDir: string) =>
-  Layer.scopedDiscard(Effect.acquireRelease(
-    Effect.try({
-      try: () => {
-        mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-        const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
-        lock.pragma("journal_mode = memory")
-        lock.exec("begin exclusive")
-        return lock
-      },
-      catch: (cause) =>
-        cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-          ? new DataDirectoryInUse({ dataDir })
-          : new Error(`The data directory ${dataDir} cannot be used: ${String(cause)}`)
-    }),
-    (lock) => Effect.sync(() => lock.close())
-  ))
+  Layer.scopedDiscard(
+    Effect.acquireRelease(
+      Effect.try({
+        try: () => {
+          mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+          const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
+          lock.pragma("journal_mode = memory")
+          lock.exec("begin exclusive")
+          return lock
+        },
+        catch: (cause) =>
+          cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
+            ? new DataDirectoryInUse({ dataDir })
+            : new DataDirectoryUnusable({ dataDir, cause })
+      }),
+      (lock) => Effect.sync(() => lock.close())
+    )
+  )

@@ -3,10 +3,12 @@ import { ReinsError } from "../domain/ReinsError.js"
 
 /** Fails with `version_conflict` when the caller expected another version than the stored one. */
 export const expectVersion = (stored: number, expected: number | undefined): Effect.Effect<void, ReinsError> =>
-  expected === undefined || expected === stored ? Effect.void : Effect.fail(
-    new ReinsError({
-      code: "version_conflict",
-      message: `It has changed: its version is ${stored}, not ${expected}. Read it again and repeat the change.`,
-      details: { version: stored, expected_version: expected }
-    })
-  )
+  expected === undefined || expected === stored
+    ? Effect.void
+    : Effect.fail(
+        new ReinsError({
+          code: "version_conflict",
+          message: `It has changed: its version is ${stored}, not ${expected}. Read it again and repeat the change.`,
+          details: { version: stored, expected_version: expected }
+        })
+      )

@@ -42,7 +42,10 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
     readonly subject: (request: SubjectRequest) => Effect.Effect<Subject, GitError>
     /** A commit of `tree`. The same request gives the same commit id, always. */
     readonly commitTree: (request: CommitRequest) => Effect.Effect<string, GitError>
-    /** Pins `commit` as `refs/reins/<ref>`, so that garbage collection never drops it. Repeating it changes nothing. */
+    /**
+     * Pins `commit` as `refs/reins/<ref>`: on disk for certain, and never dropped by garbage collection. Before it, a
+     * snapshot's objects may be lost with the power. Repeating it changes nothing.
+     */
     readonly keep: (request: {
       readonly gitDir: string
       readonly ref: string

@@ -50,8 +50,8 @@ const settings = [
   "core.quotePath=false",
   "core.bigFileThreshold=8m",
   "core.splitIndex=false",
-  "core.fsync=committed",
-  "core.fsyncMethod=batch",
+  // A snapshot may be lost with the power and be taken again; `keep` is what makes one durable.
+  "core.fsync=committed,-loose-object",
   "safe.bareRepository=explicit",
   "protocol.ext.allow=never",
   "submodule.recurse=false",

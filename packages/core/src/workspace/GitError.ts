@@ -84,6 +84,11 @@ const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
     "The remote has no such repository, or the credential may not see it: check the URL and the connection."
   ],
   [
+    /not a tree object|not a valid object|bad object|bad tree|unable to read tree|not a valid commit/i,
+    "not_found",
+    "The git directory does not hold that object: capture or fetch it first."
+  ],
+  [
     /could not resolve|failed to connect|connection (refused|timed out|reset)|unable to access|network is unreachable|early eof|hung up|transport .* not allowed|returned error: 5\d\d|could not read from remote/i,
     "remote_unavailable",
     "The remote cannot be reached: check the URL and try again later."

@@ -6,7 +6,7 @@ import { attempt, inDirectory } from "./Beneath.js"
 import { makeBlobWriter } from "./BlobWriter.js"
 import { type Captured, capture, pathBytes, refusedName, type TreeFile } from "./Capture.js"
 import { type FileChange, fileChanges, parseChanges, shownName } from "./Changes.js"
-import { emptyTree, git, records, runGit } from "./GitCommand.js"
+import { git, records, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
@@ -34,10 +34,9 @@ export interface Snapshot {
 interface Room {
   readonly options: GitOptionsShape
   readonly request: SnapshotRequest
+  readonly folder: string
   /** The private copy of the cached index: the stat cache, and what the tree is written from. */
   readonly index: string
-  /** An index of exactly the base: what is untracked, and so what `.gitignore` applies to, depends on the base alone. */
-  readonly baseIndex: string
 }
 
 type Entries = ReadonlyMap<string, TreeFile>
@@ -63,14 +62,11 @@ const plumbing = (room: Room, index: string, args: ReadonlyArray<string>) =>
     timeoutMs: room.options.localTimeoutMs
   })
 
-const parseEntries = (output: Buffer, id: number): Entries => {
-  const entries = new Map<string, TreeFile>()
-  for (const record of records(output)) {
-    const tab = record.indexOf("\t")
-    const fields = record.slice(0, tab).split(" ")
-    entries.set(record.slice(tab + 1), { mode: fields[0] ?? "", id: fields[id] ?? "" })
-  }
-  return entries
+// `<mode> <id> <stage> TAB <path>`
+const entryOf = (record: string): readonly [string, TreeFile] => {
+  const tab = record.indexOf("\t")
+  const [mode = "", id = ""] = record.slice(0, tab).split(" ")
+  return [record.slice(tab + 1), { mode, id }]
 }
 
 const directoryWarnings = (stderr: string): ReadonlyArray<string> =>
@@ -78,37 +74,60 @@ const directoryWarnings = (stderr: string): ReadonlyArray<string> =>
     ([, path]) => `${JSON.stringify(path ?? "")} could not be opened`
   )
 
-const listUntracked = (room: Room) =>
+const exists = (path: string): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    fs.access(path).then(
+      () => true,
+      () => false
+    )
+  )
+
+const moveIndex = (from: string, to: string) =>
+  Effect.tryPromise({
+    try: () => fs.rename(from, to),
+    catch: () => new GitError({ kind: "internal", message: "The index could not be kept: check the data directory." })
+  })
+
+// An index of exactly the base, made once: what is untracked, and so what an ignore rule applies to, depends on it alone.
+const baseIndex = (room: Room) =>
   Effect.gen(function* () {
-    yield* plumbing(room, room.baseIndex, [
-      "read-tree",
-      ...(room.request.base === null ? ["--empty"] : ["-m", room.request.base])
-    ])
-    const output = yield* plumbing(room, room.baseIndex, ["ls-files", "-z", "--others", "--exclude-standard"])
-    const names = records(output.stdout)
+    const { base, gitDir } = room.request
+    const path = join(gitDir, `reins-base-${base ?? "none"}`)
+    if (base !== null && !(yield* exists(path))) {
+      const made = join(room.folder, "base")
+      yield* plumbing(room, made, ["read-tree", base])
+      yield* moveIndex(made, path)
+    }
+    return path
+  })
+
+const surveyBase = (room: Room) =>
+  Effect.gen(function* () {
+    const index = yield* baseIndex(room)
+    const output = yield* plumbing(room, index, ["ls-files", "-z", "-t", "--stage", "--others", "--exclude-standard"])
+    const listed = records(output.stdout)
+    const others = listed.filter((record) => record.startsWith("? ")).map((record) => record.slice(2))
     return {
-      untracked: names.filter((name) => !name.endsWith("/")),
-      nested: names.filter((name) => name.endsWith("/")),
+      base: new Map(listed.filter((record) => !record.startsWith("? ")).map((record) => entryOf(record.slice(2)))),
+      untracked: others.filter((name) => !name.endsWith("/")),
+      nested: others.filter((name) => name.endsWith("/")),
       warnings: directoryWarnings(output.stderr)
     }
   })
 
 const survey = (room: Room): Effect.Effect<Survey, GitError> =>
   Effect.gen(function* () {
-    const { base } = room.request
-    const [others, dirty, cached, tracked] = yield* Effect.all(
+    const [found, dirty, cached] = yield* Effect.all(
       [
-        listUntracked(room),
+        surveyBase(room),
         plumbing(room, room.index, ["diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=all"]),
-        plumbing(room, room.index, ["ls-files", "-z", "--stage"]),
-        plumbing(room, room.index, ["ls-tree", "-r", "-z", "--full-tree", base ?? emptyTree])
+        plumbing(room, room.index, ["ls-files", "-z", "--stage"])
       ],
-      { concurrency: 4 }
+      { concurrency: 3 }
     )
     return {
-      ...others,
-      base: parseEntries(tracked.stdout, 2),
-      cached: parseEntries(cached.stdout, 1),
+      ...found,
+      cached: new Map(records(cached.stdout).map(entryOf)),
       dirty: new Set(parseChanges(dirty.stdout).raw.map((change) => change.path))
     }
   })
@@ -197,10 +216,7 @@ const publishIndex = (room: Room) =>
       indexFile: room.index,
       timeoutMs: room.options.localTimeoutMs
     })
-    yield* Effect.tryPromise({
-      try: () => fs.rename(room.index, cachedIndex(room.request.gitDir)),
-      catch: () => new GitError({ kind: "internal", message: "The index could not be kept: check the data directory." })
-    })
+    yield* moveIndex(room.index, cachedIndex(room.request.gitDir))
   })
 
 const writeTree = (room: Room) =>
@@ -223,14 +239,11 @@ const writeTree = (room: Room) =>
     return { tree: written.stdout.toString("utf8").trim(), diagnostics: diagnostics.sort() }
   })
 
-// The cached index is shared by a hard link: git replaces an index file and never writes into it, and the file times stay.
-const seed = async (request: SnapshotRequest, names: ReadonlyArray<string>): Promise<void> => {
-  for (const name of names) {
-    await fs.link(cachedIndex(request.gitDir), name).catch((cause: unknown) => {
-      if (!(cause instanceof Error && "code" in cause && cause.code === "ENOENT")) throw cause
-    })
-  }
-}
+// A hard link suffices as a copy: git replaces an index file and never writes into it. The file times stay with it.
+const seed = (request: SnapshotRequest, index: string): Promise<void> =>
+  fs.link(cachedIndex(request.gitDir), index).catch((cause: unknown) => {
+    if (!(cause instanceof Error && "code" in cause && cause.code === "ENOENT")) throw cause
+  })
 
 const inRoom = <A>(
   options: GitOptionsShape,
@@ -243,8 +256,8 @@ const inRoom = <A>(
       try: async () => {
         const folder = join(request.gitDir, "reins-tmp", randomBytes(9).toString("hex"))
         await fs.mkdir(folder, { recursive: true, mode: 0o700 })
-        const room = { options, request, folder, index: join(folder, "index"), baseIndex: join(folder, "base") }
-        if (cached) await seed(request, [room.index, room.baseIndex])
+        const room = { options, request, folder, index: join(folder, "index") }
+        if (cached) await seed(request, room.index)
         return room
       },
       catch: () =>

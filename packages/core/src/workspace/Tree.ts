@@ -93,7 +93,7 @@ const readObject = (options: GitOptionsShape, request: BlobRequest, id: string) 
 export const readBlob = Effect.fnUntraced(function* (options: GitOptionsShape, request: BlobRequest) {
   yield* requireTrusted(request.gitDir, request.tree)
   const wanted = Buffer.from(request.path).toString("latin1")
-  const plain = request.path !== "" && !request.path.includes("\0")
+  const plain = !request.path.includes("\0") && !request.path.split("/").some((name) => ["", ".", ".."].includes(name))
   const listed = plain ? yield* lsTree(options, request, [request.tree, "--", request.path]) : []
   const entry = listed.find((found) => found.path === wanted && found.type === "blob")
   if (entry === undefined) {

@@ -52,23 +52,29 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (i
     () =>
       Effect.gen(function* () {
         const { root, server, turn, workspaceDir } = yield* session
+        const holding: Array<string> = []
         const first = yield* turn(
           script(
             "Write the greeting.",
             { think: "Easy.", say: "Writing it.", tool: "write", path: "hello.txt", content: "hello\n" },
-            { tool: "bash", cmd: "cat hello.txt; echo out-42" },
+            { tool: "bash", cmd: "sleep 1; echo key=$REINS_API_KEY; echo out-42" },
             { say: "All done." }
-          )
+          ),
+          {},
+          (event) =>
+            event._tag === "tool"
+              ? Effect.promise(async () => holding.push(...(await filesHolding(root, apiKey))))
+              : Effect.void
         )
         assert.strictEqual(readFileSync(path.join(workspaceDir, "hello.txt"), "utf8"), "hello\n")
         assert.strictEqual(said(first), "Writing it.All done.")
         assert.deepInclude(of(first, "tool").find((tool) => tool.kind === "edit" && tool.state === "done")?.diffs[0], {
           new_text: "hello\n"
         })
-        assert.include(of(first, "tool").findLast((tool) => tool.kind === "execute")?.output_text, "out-42")
+        assert.include(of(first, "tool").findLast((tool) => tool.kind === "execute")?.output_text, "key=\nout-42")
         assert.deepInclude(of(first, "usage").at(-1), { scope: "turn", output_tokens: 60 })
         assert.deepStrictEqual(of(first, "diagnostic"), [])
-        assert.deepStrictEqual(yield* Effect.promise(() => filesHolding(root, apiKey)), [])
+        assert.deepStrictEqual([...holding, ...(yield* Effect.promise(() => filesHolding(root, apiKey)))], [])
 
         const id = of(first, "native_session")[0]?.id ?? ""
         const second = yield* turn(script("And now?", { say: "Resumed." }), { nativeSessionId: id })

@@ -72,6 +72,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
           script(
             "Write the greeting.",
             { think: "Easy.", say: "Writing it.", tool: "write", path: "hello.txt", content: "hello\n" },
+            { tool: "bash", cmd: "echo key=$REINS_API_KEY; echo lease=$REINS_LEASE" },
             { say: "All done." }
           ),
           { leaseId: "lease-first" },
@@ -85,7 +86,8 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
             .join(""),
           "Easy."
         )
-        assert.deepInclude(of(first, "tool").at(-1), { state: "done", kind: "edit" })
+        assert.isTrue(of(first, "tool").some((tool) => tool.state === "done" && tool.kind === "edit"))
+        assert.include(of(first, "tool").at(-1)?.output_text, "key=\nlease=lease-first")
         assert.deepInclude(of(first, "usage").at(-1), { scope: "last_call", output_tokens: 20, cached_tokens: 100 })
         assert.strictEqual(first.at(-1)?._tag, "ended")
         assert.deepStrictEqual(of(first, "diagnostic"), [])

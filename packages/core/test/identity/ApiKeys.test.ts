@@ -6,6 +6,7 @@ import { fromNow } from "@reins/core/domain/Timestamp"
 import { Accounts } from "@reins/core/identity/Accounts"
 import * as ApiKeySecret from "@reins/core/identity/ApiKeySecret"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import * as Token from "@reins/core/identity/Token"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Effect, Redacted, TestClock } from "effect"
@@ -72,9 +73,8 @@ for (const { name, layer } of databases) {
         const writer: Principal = { ...owner, scopes: ["write"] }
         const error = yield* Effect.flip(keys.create(writer, { name: "more", scopes: ["read"] }))
         assert.strictEqual(error._tag === "ReinsError" && error.code, "insufficient_scope")
-        for (const call of [keys.list(writer, {}), keys.revoke(writer, "key_x")]) {
-          assert.strictEqual((yield* Effect.flip(call)).code, "insufficient_scope")
-        }
+        assert.strictEqual((yield* Effect.flip(keys.list(writer, {}))).code, "insufficient_scope")
+        assert.strictEqual((yield* Effect.flip(keys.revoke(writer, "key_x"))).code, "insufficient_scope")
       })
     )
 
@@ -174,8 +174,7 @@ for (const { name, layer } of databases) {
         const { secret } = yield* keys.create(owner, { name: "x" })
         const changed = `rk_${secret[3] === "a" ? "b" : "a"}${secret.slice(4)}`
         // The digest of the changed secret is made to be the stored one: a look at the database would find it.
-        const { digest } = yield* Effect.promise(() => import("@reins/core/identity/Token"))
-        yield* db.run(db.sql`update api_keys set hash = ${digest(Redacted.make(changed))}
+        yield* db.run(db.sql`update api_keys set hash = ${Token.digest(Redacted.make(changed))}
           where account_id = ${owner.accountId}`)
         assert.isUndefined(yield* authenticate(changed))
       })

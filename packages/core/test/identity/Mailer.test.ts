@@ -11,7 +11,11 @@ const directory = Effect.acquireRelease(
   (dir) => Effect.sync(() => rmSync(dir, { recursive: true }))
 )
 
-const mail = { to: "ada@example.com", subject: "Prüfe die Adresse", text: "Hello,\n\nopen this:\nhttps://x/verify#abc-_1\n" }
+const mail = {
+  to: "ada@example.com",
+  subject: "Prüfe die Adresse",
+  text: "Hello,\n\nopen this:\nhttps://x/verify#abc-_1\n"
+}
 
 /** A mail server that answers a recipient with the given line and keeps what is sent to it. */
 const mailServer = (recipientAnswer: string) =>

@@ -44,7 +44,10 @@ describe("Passwords", () => {
         { concurrency: "unbounded" }
       )
       const refused = hashed.filter(Either.isLeft).map(({ left }) => left.code)
-      assert.deepStrictEqual(refused, Array.from({ length: 4 }, () => "waiting_capacity"))
+      assert.deepStrictEqual(
+        refused,
+        Array.from({ length: 4 }, () => "waiting_capacity")
+      )
       yield* passwords.dummyVerify(password)
     })
   )

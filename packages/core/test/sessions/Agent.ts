@@ -2,19 +2,19 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Connections } from "@reins/core/connections/Connections"
 import type { CoreConfig } from "@reins/core/CoreConfig"
-import * as Embedded from "@reins/core/Embedded"
+import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
 import type { ConnectionId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { Turn } from "@reins/core/domain/Turn"
+import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
-import { type Gateway, startGateway, type Step } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { type Gateway, type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
 
 export const temporaryDirectory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-test-"))),
@@ -24,14 +24,22 @@ export const temporaryDirectory = Effect.acquireRelease(
 /** A whole installation on a data directory, working its own jobs, as an embedding program has it. */
 const installation = (dataDir: string, config: Partial<CoreConfig["Type"]>) =>
   Layer.provide(
-    Embedded.layer({ dataDir, allowLocalRepositories: true, maxRunningTurns: 2, turnDeadlineMs: 120_000, ...cacheDir, ...config }),
+    Embedded.layer({
+      dataDir,
+      allowLocalRepositories: true,
+      maxRunningTurns: 2,
+      turnDeadlineMs: 120_000,
+      ...cacheDir,
+      ...config
+    }),
     Logger.minimumLogLevel(LogLevel.Warning)
   )
 
 /** Where the agents are installed, shared by all runs. */
 const cacheDir = process.env["REINS_CACHE_DIR"] === undefined ? {} : { cacheDir: process.env["REINS_CACHE_DIR"] }
 
-export const isTurnEnd = (event: Event): boolean => /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
+export const isTurnEnd = (event: Event): boolean =>
+  /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
 
 /** A prompt that tells the scripted gateway what the model does. */
 export const script = (text: string, steps: ReadonlyArray<Step>): string => `${text} SCRIPT:${JSON.stringify(steps)}`
@@ -58,50 +66,70 @@ export const withAgent = <A, E, R>(
   }) => Effect.Effect<A, E, R>,
   config: Partial<CoreConfig["Type"]> = {}
 ) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const directory = yield* temporaryDirectory
     const dataDir = join(directory, "data")
     const gateway = yield* Effect.acquireRelease(
       Effect.promise(() => startGateway({ apiKey: canary })),
       (open) => Effect.promise(() => open.close())
     )
-    const inside = Effect.gen(function*() {
+    const inside = Effect.gen(function* () {
       const { principal, workspaceId } = yield* Embedded.owner
       const connections = yield* Connections
       const connection = yield* connections.create(principal, workspaceId, {
-        kind, label: "scripted", credential: { base_url: gateway.url, api_key: canary }
+        kind,
+        label: "scripted",
+        credential: { base_url: gateway.url, api_key: canary }
       })
       yield* connections.update(principal, connection.id, { preferred_model: "scripted-1" })
       const feed = yield* EventFeed
       const messages = yield* Messages
       const turns = yield* Turns
       const eventsUntil = (sessionId: string, wanted: (event: Event) => boolean) =>
-        feed.stream(principal, sessionId, { after: 0 }).pipe(
-          Stream.takeUntil(wanted),
-          Stream.runCollect,
-          Effect.map(Chunk.toReadonlyArray),
-          Effect.timeout("90 seconds"),
-          Effect.orDie
-        )
-      const runTurn = Effect.fnUntraced(function*(sessionId: string, content: string) {
+        feed
+          .stream(principal, sessionId, { after: 0 })
+          .pipe(
+            Stream.takeUntil(wanted),
+            Stream.runCollect,
+            Effect.map(Chunk.toReadonlyArray),
+            Effect.timeout("90 seconds"),
+            Effect.orDie
+          )
+      const runTurn = Effect.fnUntraced(function* (sessionId: string, content: string) {
         const { turn_id: id } = yield* messages.send(principal, sessionId, { content })
         yield* eventsUntil(sessionId, (event) => event.turn_id === id && isTurnEnd(event))
         return yield* turns.get(principal, id ?? "")
       })
-      return yield* body({ directory, dataDir, gateway, principal, workspaceId, connectionId: connection.id, eventsUntil, runTurn })
+      return yield* body({
+        directory,
+        dataDir,
+        gateway,
+        principal,
+        workspaceId,
+        connectionId: connection.id,
+        eventsUntil,
+        runTurn
+      })
     })
     return yield* Effect.provide(inside, installation(dataDir, config))
   })
 
 const git = (cwd: string, ...args: ReadonlyArray<string>) =>
-  execFileSync("git", ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main", ...args], { cwd, encoding: "utf8" }).trim()
+  execFileSync(
+    "git",
+    ["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main", ...args],
+    { cwd, encoding: "utf8" }
+  ).trim()
 
 /** A bare repository with one commit: a small project whose test fails. */
 export const makeRemote = (directory: string) => {
   const source = join(directory, "source")
   mkdirSync(source, { recursive: true })
   writeFileSync(join(source, "sum.js"), "export const sum = (a, b) => a - b\n")
-  writeFileSync(join(source, "sum.test.js"), 'import { sum } from "./sum.js"\nif (sum(2, 2) !== 4) throw new Error("2 + 2 is not 4")\n')
+  writeFileSync(
+    join(source, "sum.test.js"),
+    'import { sum } from "./sum.js"\nif (sum(2, 2) !== 4) throw new Error("2 + 2 is not 4")\n'
+  )
   writeFileSync(join(source, "package.json"), '{ "name": "sum", "type": "module" }\n')
   git(source, "init", "--quiet")
   git(source, "add", ".")

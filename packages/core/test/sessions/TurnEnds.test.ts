@@ -1,122 +1,174 @@
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
 import { Connections } from "@reins/core/connections/Connections"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { canary, isTurnEnd, say, script, withAgent } from "./Agent.js"
 
 /** The processes that bear the mark of a lease, as the system lists them. */
 const processesOf = (leaseId: string): ReadonlyArray<number> =>
-  readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
-    } catch {
-      return false
-    }
-  })
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
+      } catch {
+        return false
+      }
+    })
 
 const filesBelow = (directory: string): ReadonlyArray<string> =>
-  readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) =>
-    join(entry.parentPath, entry.name))
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
 
-it.scopedLive("a gateway that refuses, fails or breaks off fails the turn with a reason, and the session goes on", () =>
-  withAgent("alpha_gateway", ({ principal, runTurn, workspaceId }) =>
-    Effect.gen(function*() {
-      const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-      const refused = yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
-      assert.deepStrictEqual([refused.state, refused.reason], ["failed", "credential_invalid"], JSON.stringify(refused))
-      const wrong = yield* runTurn(session.id, script("Try.", [{ error: 400, message: "no such model" }]))
-      assert.deepStrictEqual([wrong.state, wrong.reason], ["failed", "upstream_error"], JSON.stringify(wrong))
-      assert.include(wrong.reason_message, "no such model")
-      const fine = yield* runTurn(session.id, say("Here again."))
-      assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
-    })), 180_000)
-
-it.scopedLive("a gateway that hangs ends the turn at its deadline", () =>
-  withAgent("alpha_gateway", ({ principal, runTurn, workspaceId }) =>
-    Effect.gen(function*() {
-      const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-      const hung = yield* runTurn(session.id, script("Try.", [{ hang: true }]))
-      assert.deepStrictEqual([hung.state, hung.reason], ["failed", "timeout"], JSON.stringify(hung))
-      const fine = yield* runTurn(session.id, say("Here again."))
-      assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
-    }), { turnDeadlineMs: 12_000 }), 120_000)
-
-it.scopedLive("an agent that is killed in mid-turn fails the turn, leaves nothing behind, and the next turn resumes", () =>
-  withAgent("alpha_gateway", ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
-    Effect.gen(function*() {
-      const sessions = yield* Sessions
-      const session = yield* sessions.create(principal, workspaceId, {})
-      yield* runTurn(session.id, say("Remember the word marzipan."))
-      const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
-        content: script("Wait.", [{ tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" }])
+it.scopedLive(
+  "a gateway that refuses, fails or breaks off fails the turn with a reason, and the session goes on",
+  () =>
+    withAgent("alpha_gateway", ({ principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const refused = yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
+        assert.deepStrictEqual(
+          [refused.state, refused.reason],
+          ["failed", "credential_invalid"],
+          JSON.stringify(refused)
+        )
+        const wrong = yield* runTurn(session.id, script("Try.", [{ error: 400, message: "no such model" }]))
+        assert.deepStrictEqual([wrong.state, wrong.reason], ["failed", "upstream_error"], JSON.stringify(wrong))
+        assert.include(wrong.reason_message, "no such model")
+        const fine = yield* runTurn(session.id, say("Here again."))
+        assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
       })
-      yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
-      const { executor } = yield* sessions.get(principal, session.id)
-      const lease = executor.lease_id ?? ""
-      const running = processesOf(lease)
-      assert.isNotEmpty(running)
-      assert.notInclude(execFileSync("ps", ["-ww", "-o", "args=", "-p", running.join(",")], { encoding: "utf8" }), canary)
-      process.kill(Math.min(...running), "SIGKILL")
-      yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
-      const killed = yield* (yield* Turns).get(principal, turnId ?? "")
-      assert.deepStrictEqual([killed.state, killed.reason], ["failed", "harness_crashed"], JSON.stringify(killed))
-      assert.isEmpty(processesOf(lease))
-      const next = yield* runTurn(session.id, say("I know."))
-      assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
-      const seen = gateway.requests.filter((request) => request.tools.length > 0).at(-1)
-      assert.isTrue(seen?.messages.some((message) => message.text.includes("marzipan")))
-    })), 180_000)
+    ),
+  180_000
+)
 
-it.scopedLive("a running turn that is cancelled ends cancelled with no process left, and the queue goes on", () =>
-  withAgent("alpha_gateway", ({ eventsUntil, principal, workspaceId }) =>
-    Effect.gen(function*() {
-      const sessions = yield* Sessions
-      const turns = yield* Turns
-      const messages = yield* Messages
-      const session = yield* sessions.create(principal, workspaceId, {})
-      const first = yield* messages.send(principal, session.id, {
-        content: script("Wait.", [{ tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" }])
+it.scopedLive(
+  "a gateway that hangs ends the turn at its deadline",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const hung = yield* runTurn(session.id, script("Try.", [{ hang: true }]))
+          assert.deepStrictEqual([hung.state, hung.reason], ["failed", "timeout"], JSON.stringify(hung))
+          const fine = yield* runTurn(session.id, say("Here again."))
+          assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
+        }),
+      { turnDeadlineMs: 12_000 }
+    ),
+  120_000
+)
+
+it.scopedLive(
+  "an agent that is killed in mid-turn fails the turn, leaves nothing behind, and the next turn resumes",
+  () =>
+    withAgent("alpha_gateway", ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const session = yield* sessions.create(principal, workspaceId, {})
+        yield* runTurn(session.id, say("Remember the word marzipan."))
+        const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
+          content: script("Wait.", [{ tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" }])
+        })
+        yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
+        const { executor } = yield* sessions.get(principal, session.id)
+        const lease = executor.lease_id ?? ""
+        const running = processesOf(lease)
+        assert.isNotEmpty(running)
+        assert.notInclude(
+          execFileSync("ps", ["-ww", "-o", "args=", "-p", running.join(",")], { encoding: "utf8" }),
+          canary
+        )
+        process.kill(Math.min(...running), "SIGKILL")
+        yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
+        const killed = yield* (yield* Turns).get(principal, turnId ?? "")
+        assert.deepStrictEqual([killed.state, killed.reason], ["failed", "harness_crashed"], JSON.stringify(killed))
+        assert.isEmpty(processesOf(lease))
+        const next = yield* runTurn(session.id, say("I know."))
+        assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
+        const seen = gateway.requests.filter((request) => request.tools.length > 0).at(-1)
+        assert.isTrue(seen?.messages.some((message) => message.text.includes("marzipan")))
       })
-      const second = yield* messages.send(principal, session.id, { content: say("My turn.") })
-      yield* eventsUntil(session.id, (event) => event.turn_id === first.turn_id && event.type === "tool.started")
-      assert.strictEqual((yield* turns.cancel(principal, first.turn_id ?? "")).state, "cancelling")
-      yield* eventsUntil(session.id, (event) => event.turn_id === second.turn_id && isTurnEnd(event))
-      assert.strictEqual((yield* turns.get(principal, first.turn_id ?? "")).state, "cancelled")
-      assert.strictEqual((yield* turns.get(principal, second.turn_id ?? "")).state, "succeeded")
-      assert.isEmpty(processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? ""))
-    })), 180_000)
+    ),
+  180_000
+)
 
-it.scopedLive("a credential is in no file below the data directory and in no event, even if the agent prints its environment", () =>
-  withAgent("alpha_gateway", ({ dataDir, eventsUntil, principal, runTurn, workspaceId }) =>
-    Effect.gen(function*() {
-      const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-      yield* runTurn(session.id, script("Look.", [{ tool: "bash", cmd: "env; env | base64 -w0" }, { say: "Done." }]))
-      yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
-      const spellings = [canary, Buffer.from(canary).toString("base64").replace(/=+$/, ""), Buffer.from(canary).toString("hex")]
-      const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
-      const files = filesBelow(dataDir)
-      assert.isAbove(files.length, 10)
-      for (const spelling of spellings) {
-        assert.notInclude(events, spelling)
-        assert.isEmpty(files.filter((file) => readFileSync(file).includes(spelling)))
-      }
-    })), 180_000)
+it.scopedLive(
+  "a running turn that is cancelled ends cancelled with no process left, and the queue goes on",
+  () =>
+    withAgent("alpha_gateway", ({ eventsUntil, principal, workspaceId }) =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const turns = yield* Turns
+        const messages = yield* Messages
+        const session = yield* sessions.create(principal, workspaceId, {})
+        const first = yield* messages.send(principal, session.id, {
+          content: script("Wait.", [{ tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" }])
+        })
+        const second = yield* messages.send(principal, session.id, { content: say("My turn.") })
+        yield* eventsUntil(session.id, (event) => event.turn_id === first.turn_id && event.type === "tool.started")
+        assert.strictEqual((yield* turns.cancel(principal, first.turn_id ?? "")).state, "cancelling")
+        yield* eventsUntil(session.id, (event) => event.turn_id === second.turn_id && isTurnEnd(event))
+        assert.strictEqual((yield* turns.get(principal, first.turn_id ?? "")).state, "cancelled")
+        assert.strictEqual((yield* turns.get(principal, second.turn_id ?? "")).state, "succeeded")
+        assert.isEmpty(processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? ""))
+      })
+    ),
+  180_000
+)
 
-it.scopedLive("beta runs a turn through the same driver, and says plainly what it lacks without a connection", () =>
-  withAgent("beta", ({ connectionId, principal, runTurn, workspaceId }) =>
-    Effect.gen(function*() {
-      const sessions = yield* Sessions
-      const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
-      const turn = yield* runTurn(session.id, say("Hello from the other side."))
-      assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-      yield* (yield* Connections).disconnect(principal, connectionId)
-      const bare = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
-      const lacking = yield* runTurn(bare.id, say("Hello?"))
-      assert.deepStrictEqual([lacking.state, lacking.reason], ["failed", "credential_invalid"], JSON.stringify(lacking))
-      assert.include(lacking.reason_message, "beta")
-    })), 180_000)
+it.scopedLive(
+  "a credential is in no file below the data directory and in no event, even if the agent prints its environment",
+  () =>
+    withAgent("alpha_gateway", ({ dataDir, eventsUntil, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        yield* runTurn(session.id, script("Look.", [{ tool: "bash", cmd: "env; env | base64 -w0" }, { say: "Done." }]))
+        yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
+        const spellings = [
+          canary,
+          Buffer.from(canary).toString("base64").replace(/=+$/, ""),
+          Buffer.from(canary).toString("hex")
+        ]
+        const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
+        const files = filesBelow(dataDir)
+        assert.isAbove(files.length, 10)
+        for (const spelling of spellings) {
+          assert.notInclude(events, spelling)
+          assert.isEmpty(files.filter((file) => readFileSync(file).includes(spelling)))
+        }
+      })
+    ),
+  180_000
+)
+
+it.scopedLive(
+  "beta runs a turn through the same driver, and says plainly what it lacks without a connection",
+  () =>
+    withAgent("beta", ({ connectionId, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
+        const turn = yield* runTurn(session.id, say("Hello from the other side."))
+        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+        yield* (yield* Connections).disconnect(principal, connectionId)
+        const bare = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
+        const lacking = yield* runTurn(bare.id, say("Hello?"))
+        assert.deepStrictEqual(
+          [lacking.state, lacking.reason],
+          ["failed", "credential_invalid"],
+          JSON.stringify(lacking)
+        )
+        assert.include(lacking.reason_message, "beta")
+      })
+    ),
+  180_000
+)

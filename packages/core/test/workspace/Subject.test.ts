@@ -76,26 +76,27 @@ type Operation = typeof operation extends fc.Arbitrary<infer A> ? A : never
 
 const clear = (root: string, path: string): void => fs.rmSync(join(root, path), { recursive: true, force: true })
 
-const isFile = (path: string): boolean => fs.lstatSync(path, { throwIfNoEntry: false })?.isFile() === true
+const isFile = (path: string): boolean => fs.existsSync(path) && fs.lstatSync(path).isFile()
+
+// A file or link where a folder is needed gives way.
+const makeWay = (root: string, path: string): void => {
+  const folders = path.split("/").slice(0, -1)
+  folders.forEach((_, depth) => {
+    const folder = join(root, ...folders.slice(0, depth + 1))
+    if (fs.lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) fs.rmSync(folder)
+  })
+  fs.mkdirSync(dirname(join(root, path)), { recursive: true })
+}
 
 const perform = (root: string, step: Operation): void => {
   const target = join(root, step.path)
-  const folder = dirname(step.path)
-  if (step.kind === "write" || step.kind === "link") {
-    clear(root, step.path)
-    if (folder !== "." && !fs.lstatSync(join(root, "dir"), { throwIfNoEntry: false })?.isDirectory()) clear(root, "dir")
-    if (step.kind === "write") put(root, step.path, step.content)
-    else {
-      fs.mkdirSync(dirname(target), { recursive: true })
-      fs.symlinkSync("target", target)
-    }
-  } else if (step.kind === "remove") {
-    if (folder === "." || fs.lstatSync(join(root, "dir"), { throwIfNoEntry: false })?.isDirectory())
-      clear(root, step.path)
-  } else if (isFile(target)) {
-    if (step.kind === "executable") fs.chmodSync(target, 0o755)
-    else fs.utimesSync(target, 1, 1)
-  }
+  makeWay(root, step.path)
+  if (step.kind === "executable" && isFile(target)) fs.chmodSync(target, 0o755)
+  if (step.kind === "touch" && isFile(target)) fs.utimesSync(target, 1, 1)
+  if (step.kind === "executable" || step.kind === "touch") return
+  clear(root, step.path)
+  if (step.kind === "write") put(root, step.path, step.content)
+  if (step.kind === "link") fs.symlinkSync("target", target)
 }
 
 /** What is in the work tree, by looking at it rather than by asking git. */

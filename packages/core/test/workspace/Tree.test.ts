@@ -31,7 +31,7 @@ describe("Git.diff", () => {
       assert.match(whole.diff, /Binary files \/dev\/null and b\/dir\/image.bin differ/)
       assert.match(whole.diff, / 4\n-5\n\+five\n 6\n/)
       const narrow = yield* git.diff({ gitDir, base, tree, path: "a.txt", context: 0 })
-      assert.match(narrow.diff, /^diff --git a\/a.txt[^]*@@ -5 \+5 @@.*\n-5\n\+five\n$/)
+      assert.match(narrow.diff, /^diff --git a\/a.txt[\s\S]*@@ -5 \+5 @@.*\n-5\n\+five\n$/)
       assert.strictEqual((yield* git.diff({ gitDir, base, tree, path: "none*" })).diff, "")
       assert.match((yield* git.diff({ gitDir, base: null, tree })).diff, /new file mode/)
     }).pipe(Effect.provide(gitLayer))

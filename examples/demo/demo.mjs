@@ -1,0 +1,138 @@
+#!/usr/bin/env node
+// The main job of Reins in front of you: from a message to a pushed branch, on the real agent. `-- --keep` leaves the server up.
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Reins } from "@reins/client"
+import { bold, diff, dim, eventPrinter, green, line, step, summary } from "./terminal.mjs"
+import { browserFetch, chooseGateway, makeRemote, runProjectTest, startServer, tokenFromOutbox } from "./world.mjs"
+
+const keep = process.argv.includes("--keep")
+const directory = mkdtempSync(join(tmpdir(), "reins-demo-"))
+const dataDir = join(directory, "data")
+const undo = [() => rmSync(directory, { recursive: true, force: true })]
+const cleanUp = async () => {
+  for (const work of undo.splice(0).reverse()) await work()
+}
+
+const openAccount = async (url) => {
+  const person = new Reins({ baseUrl: url, fetch: browserFetch() })
+  const email = "you@example.com"
+  const password = crypto.randomUUID()
+  await person.accounts.register({ email, password, display_name: "You" })
+  await person.accounts.verifyEmail({ token: await tokenFromOutbox(dataDir) })
+  await person.accounts.login({ email, password })
+  const key = await person.apiKeys.create({ name: "demo", scopes: ["admin"] })
+  const { workspaces } = await person.accounts.me()
+  line(
+    `  registered ${email}, verified it with the mail in the outbox, logged in, made the API key ${key.prefix}...${key.last4}`
+  )
+  return { apiKey: key.secret, workspaceId: workspaces[0].id }
+}
+
+const main = async () => {
+  line(bold("Reins: one API for every coding agent"))
+  const remote = await step("A git remote with a project whose test fails", async () => {
+    const made = makeRemote(directory)
+    const before = runProjectTest(join(directory, "project"))
+    line(`  ${made.url}`)
+    for (const row of before.output) line(dim(`  ${row.trim()}`))
+    if (before.passed) throw new Error("the test of the project should fail before the work")
+    return made
+  })
+
+  const gateway = await chooseGateway()
+  undo.push(() => gateway.close())
+  line(
+    gateway.scripted
+      ? `\n${bold("The language model is scripted.")} The agent, the server, git and everything else are real. To use a real model, set\nREINS_DEMO_BASE_URL, REINS_DEMO_API_KEY and REINS_DEMO_MODEL (an OpenAI-compatible chat gateway).`
+      : `\nThe language model is ${bold(gateway.model)} at ${gateway.url}.`
+  )
+
+  const server = await step("The server, on a free port with its own SQLite data directory", async () => {
+    const started = await startServer(dataDir)
+    undo.push(() => started.stop())
+    line(`  ${started.url}`)
+    return started
+  })
+
+  const { apiKey, workspaceId } = await step("An account and an API key", () => openAccount(server.url))
+  const reins = new Reins({ baseUrl: server.url, apiKey })
+
+  const session = await step("A connection, a project with a published version, and a session", async () => {
+    await reins.connections.create({
+      workspace_id: workspaceId,
+      kind: "alpha_gateway",
+      label: "demo gateway",
+      credential: { base_url: gateway.url, api_key: gateway.apiKey }
+    })
+    const project = await reins.projects.create({ workspace_id: workspaceId, slug: "cart", name: "Cart" })
+    const version = await reins.projects.publish({
+      project_id: project.id,
+      spec: { repository: { url: remote.url }, harness: { provider_id: "alpha", model: gateway.model } }
+    })
+    const created = await reins.sessions.create({
+      workspace_id: workspaceId,
+      project_id: project.id,
+      title: "Count every piece of an item"
+    })
+    line(`  project ${project.slug} version ${version.ordinal}, session ${created.id}`)
+    return created
+  })
+
+  await step("A message, and the real agent at work (events as they are streamed)", async () => {
+    const { turn } = await reins.run({
+      session_id: session.id,
+      content: "The test of this project fails. Find out why and make it pass.",
+      onEvent: eventPrinter()
+    })
+    if (turn.state !== "succeeded") throw new Error(`the turn ended ${turn.state}: ${turn.reason_message}`)
+  })
+
+  const changeset = await step("The sealed changeset", async () => {
+    const {
+      items: [captured]
+    } = await reins.changesets.list({ session_id: session.id })
+    const view = await reins.changesets.diff({ changeset_id: captured.id })
+    line(`  ${captured.id} ${dim(view.subject_digest)}`)
+    diff(view.diff)
+    return captured
+  })
+
+  await step("The delivery, and the proof on the remote", async () => {
+    const requested = await reins.changesets.deliver({ changeset_id: changeset.id })
+    await reins.jobs.wait({ job_id: requested.operation.job_id })
+    const delivery = await reins.deliveries.get({ delivery_id: requested.delivery.id })
+    for (const { kind, outcome } of delivery.steps) line(`  ${kind} ${outcome}`)
+    if (delivery.state !== "succeeded")
+      throw new Error(`the delivery ended ${delivery.state}: ${delivery.reason_message}`)
+    line(`  branch ${delivery.target_ref}`)
+    const checkout = join(directory, "proof")
+    remote.clone(delivery.target_ref, checkout)
+    const after = runProjectTest(checkout)
+    for (const row of after.output) line(dim(`  ${row.trim()}`))
+    if (!after.passed) throw new Error("the test still fails on the delivered branch")
+    line(green("  the project's test passes on the delivered branch"))
+  })
+
+  summary()
+  line(`\n${bold("What to try next")}`)
+  line("  npm run demo -- --keep   leaves this server up, with its address and an API key")
+  line("  npm start                serves on http://127.0.0.1:7117 with its own data")
+  line("  examples/sdk             the same in your own program;  examples/embed  without any server")
+  if (keep) {
+    line(`\n${bold("The server stays up")}: ${server.url}   Ctrl-C ends it and removes its data.`)
+    line(`  export REINS_URL=${server.url} REINS_API_KEY=${apiKey}`)
+    line('  curl -H "Authorization: Bearer $REINS_API_KEY" $REINS_URL/api/me')
+    await new Promise((resolve) => process.once("SIGINT", resolve).once("SIGTERM", resolve))
+  }
+}
+
+try {
+  await main()
+} catch (error) {
+  line(`\nThe demo stopped: ${error.message}`)
+  process.exitCode = 1
+} finally {
+  await cleanUp()
+}

@@ -1,0 +1,69 @@
+// What the demo shows of itself.
+const color = process.stdout.isTTY && !process.env.NO_COLOR
+const paint = (code) => (text) => (color ? `\u001b[${code}m${text}\u001b[0m` : text)
+export const bold = paint(1)
+export const dim = paint(2)
+export const green = paint(32)
+const red = paint(31)
+const cyan = paint(36)
+
+export const line = (text = "") => process.stdout.write(`${text}\n`)
+
+const times = []
+
+/** Runs one step of the demo under a title and keeps how long it took. */
+export const step = async (title, work) => {
+  line(`\n${bold(title)}`)
+  const started = performance.now()
+  const result = await work()
+  times.push({ title, seconds: (performance.now() - started) / 1000 })
+  return result
+}
+
+export const summary = () => {
+  line(`\n${bold("What was done")}`)
+  for (const { seconds, title } of times) line(`  ${seconds.toFixed(1).padStart(5)} s  ${title}`)
+  const total = times.reduce((sum, { seconds }) => sum + seconds, 0)
+  line(`  ${total.toFixed(1).padStart(5)} s  in all`)
+}
+
+export const diff = (text) => {
+  for (const row of text.trimEnd().split("\n")) {
+    if (/^\+(?!\+\+)/.test(row)) line(`  ${green(row)}`)
+    else if (/^-(?!--)/.test(row)) line(`  ${red(row)}`)
+    else line(`  ${dim(row)}`)
+  }
+}
+
+/** Shows events as they arrive: words as they are said, everything else as one line each. */
+export const eventPrinter = () => {
+  let talking = false
+  const silence = () => {
+    if (talking) line()
+    talking = false
+  }
+  return ({ payload, seq, type }) => {
+    if (type === "message.part_added" || type === "message.part_updated") {
+      const text = payload.part.content
+      if (text === "") return
+      if (!talking)
+        process.stdout.write(
+          `  ${dim(String(seq).padStart(3))} ${cyan(payload.part.kind === "text" ? "agent  " : "thinks ")} `
+        )
+      process.stdout.write(String(text).replaceAll("\n", " "))
+      talking = true
+      return
+    }
+    silence()
+    const about = type.startsWith("tool.")
+      ? ` ${payload.kind} ${payload.title} (${payload.state})`
+      : type.startsWith("changeset.")
+        ? ` ${payload.file_count} file, +${payload.additions} -${payload.deletions}`
+        : type.startsWith("delivery.") && payload.step
+          ? ` ${payload.step.kind} ${payload.step.outcome}`
+          : type === "usage.observed"
+            ? ` ${payload.usage.input_tokens} tokens in, ${payload.usage.output_tokens} out`
+            : ""
+    line(`  ${dim(String(seq).padStart(3))} ${type}${dim(about)}`)
+  }
+}

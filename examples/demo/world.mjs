@@ -1,0 +1,151 @@
+// The things outside Reins that the demo needs: a git remote, an LLM gateway, and the server as its own process.
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { startGateway } from "../scripted-gateway/gateway.mjs"
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..")
+
+const git = (cwd, ...args) =>
+  execFileSync(
+    "git",
+    ["-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "init.defaultBranch=main", ...args],
+    { cwd, encoding: "utf8" }
+  )
+
+/** A bare remote that holds a small project whose test fails. */
+export const makeRemote = (directory) => {
+  const source = join(directory, "project")
+  mkdirSync(source, { recursive: true })
+  writeFileSync(
+    join(source, "package.json"),
+    `${JSON.stringify({ name: "cart", type: "module", scripts: { test: "node --test" } }, null, 2)}\n`
+  )
+  writeFileSync(
+    join(source, "cart.js"),
+    "/** The price of all items, in cents. */\nexport const total = (items) => items.reduce((sum, item) => sum + item.price, 0)\n"
+  )
+  writeFileSync(
+    join(source, "cart.test.js"),
+    `import assert from "node:assert/strict"
+import { test } from "node:test"
+import { total } from "./cart.js"
+
+test("the total counts every piece of an item", () => {
+  assert.equal(total([{ price: 250, quantity: 2 }, { price: 100, quantity: 1 }]), 600)
+})
+`
+  )
+  git(source, "init", "--quiet")
+  git(source, "add", ".")
+  git(source, "commit", "--quiet", "-m", "A cart that forgets quantities")
+  const remote = join(directory, "remote.git")
+  git(directory, "clone", "--quiet", "--bare", source, remote)
+  return {
+    url: remote,
+    clone: (branch, to) => git(directory, "clone", "--quiet", "--branch", branch, remote, to),
+    log: () => git(remote, "log", "--all", "--oneline", "--decorate")
+  }
+}
+
+/** Runs the project's own test in a checkout. */
+export const runProjectTest = (directory) => {
+  const run = spawnSync(process.execPath, ["--test"], {
+    cwd: directory,
+    encoding: "utf8",
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined }
+  })
+  return {
+    passed: run.status === 0,
+    output: run.stdout.split("\n").filter((row) => /^(# (pass|fail)|ℹ (pass|fail)|.*(600|350))/.test(row.trim()))
+  }
+}
+
+/** What the scripted model does when it is asked to make the test pass. Every tool call is carried out by the real agent. */
+const fix = [
+  { think: "First the test, then the code it tests.", tool: "bash", cmd: "node --test 2>&1 | tail -n 25" },
+  {
+    say: "The test expects 600 and gets 350: quantities are ignored. I look at the code.",
+    tool: "read",
+    path: "cart.js"
+  },
+  { tool: "edit", path: "cart.js", old: "sum + item.price, 0)", new: "sum + item.price * item.quantity, 0)" },
+  { say: "Now the test again.", tool: "bash", cmd: "node --test 2>&1 | tail -n 12" },
+  { say: "total() now multiplies each price by its quantity, and the test passes." }
+]
+
+/** A real gateway if the environment names one, else the scripted one. */
+export const chooseGateway = async () => {
+  const { REINS_DEMO_API_KEY: apiKey, REINS_DEMO_BASE_URL: url, REINS_DEMO_MODEL: model } = process.env
+  if (url || apiKey || model) {
+    if (url && apiKey && model) return { scripted: false, url, apiKey, model, close: async () => {} }
+    throw new Error("A real gateway needs all of REINS_DEMO_BASE_URL, REINS_DEMO_API_KEY and REINS_DEMO_MODEL.")
+  }
+  const apiKey2 = "demo-key"
+  const gateway = await startGateway({ apiKey: apiKey2, plan: () => fix })
+  return { scripted: true, url: gateway.url, apiKey: apiKey2, model: "scripted-1", close: gateway.close }
+}
+
+/** The server in a process of its own, on a free port. */
+export const startServer = async (dataDir) => {
+  const child = spawn(
+    process.execPath,
+    [join(root, "packages/server/dist/main.js"), "serve", "--port", "0", "--data-dir", dataDir],
+    {
+      // The remote of the demo is a folder of this machine, which a server refuses unless it is told otherwise.
+      env: { ...process.env, REINS_ALLOW_LOCAL_REPOSITORIES: "true" },
+      stdio: ["ignore", "pipe", "pipe"]
+    }
+  )
+  const log = []
+  child.stderr.on("data", (chunk) => log.push(chunk))
+  const ready = await new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).on("line", (text) => resolve(JSON.parse(text)))
+    child.on("exit", (code) => reject(new Error(`the server ended with ${code}:\n${Buffer.concat(log)}`)))
+  })
+  const stop = () =>
+    new Promise((resolve) => {
+      if (child.exitCode !== null) return resolve()
+      child.removeAllListeners("exit").on("exit", resolve)
+      child.kill("SIGTERM")
+    })
+  return { url: ready.url, pid: child.pid, stop, log: () => Buffer.concat(log).toString() }
+}
+
+/** The one-time token of the newest mail in the outbox, where a server without a mail server puts its mails. */
+export const tokenFromOutbox = async (dataDir) => {
+  const outbox = join(dataDir, "outbox")
+  for (let tries = 0; tries < 200; tries++) {
+    const mails = (() => {
+      try {
+        return readdirSync(outbox)
+          .filter((name) => name.endsWith(".eml"))
+          .sort()
+      } catch {
+        return []
+      }
+    })()
+    const token = mails.length > 0 && /\/verify#(\S+)/.exec(readFileSync(join(outbox, mails.at(-1)), "utf8"))?.[1]
+    if (token) return token
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`no mail arrived in ${outbox}`)
+}
+
+/** A fetch that keeps the cookies of a login, as a browser does, and repeats the CSRF token in its header. */
+export const browserFetch = () => {
+  const cookies = new Map()
+  return async (url, init = {}) => {
+    const headers = new Headers(init.headers)
+    if (cookies.size > 0) headers.set("cookie", [...cookies].map(([name, value]) => `${name}=${value}`).join("; "))
+    if (cookies.has("reins_csrf")) headers.set("x-csrf-token", decodeURIComponent(cookies.get("reins_csrf")))
+    const response = await fetch(url, { ...init, headers })
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (name) cookies.set(name, value)
+    }
+    return response
+  }
+}

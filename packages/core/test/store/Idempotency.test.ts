@@ -1,0 +1,265 @@
+import { assert, layer as suite } from "@effect/vitest"
+import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
+import { Database } from "@reins/core/store/Database"
+import { Idempotency, type MutationRequest, retentionMs } from "@reins/core/store/Idempotency"
+import { Journal } from "@reins/core/store/Journal"
+import { Deferred, Effect, Exit, Fiber, TestClock, TestContext } from "effect"
+import { countRows, identity, newEmail } from "../identity/Identity.js"
+import { databases } from "./Databases.js"
+
+let keys = 0
+const newKey = () => `key ${++keys}`
+
+const requestOf = <A>(
+  handler: Effect.Effect<A, ReinsError>,
+  changes: Partial<Pick<MutationRequest<A>, "scope" | "key" | "fingerprint" | "sealed">> = {}
+): MutationRequest<A> => ({
+  scope: "acct_1",
+  key: newKey(),
+  fingerprint: "POST /api/things {}",
+  sealed: false,
+  ...changes,
+  handler,
+  encode: (result) => ({ status: 201, body: JSON.stringify(result) }),
+  encodeError: (error) => ({ status: error.status, body: JSON.stringify({ error: { code: error.code } }) })
+})
+
+/** A mutation that can be counted: it writes a row into a table that nothing else here uses. */
+const insertHit = (subject: string) =>
+  Effect.gen(function* () {
+    const db = yield* Database
+    const journal = yield* Journal
+    const id = `${subject} ${Math.random()}`
+    return yield* journal.commit(
+      Effect.as(
+        db.run(db.sql`insert into throttle_hits ${db.sql.insert({ id, subject, hit_at: "2026-01-01T00:00:00.000Z" })}`),
+        { id }
+      )
+    )
+  })
+
+for (const { name, layer } of databases) {
+  suite(identity(layer), { excludeTestServices: true })(`Idempotency on ${name}`, (it) => {
+    it.effect("the same request with the same key runs once and is answered the same, byte for byte", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const subject = newEmail()
+        const context = yield* Effect.context<Database | Journal>()
+        const request = requestOf(Effect.provide(insertHit(subject), context))
+        const first = yield* idempotency.run(request)
+        const second = yield* idempotency.run(request)
+        assert.isFalse(first.replayed)
+        assert.strictEqual(first.answer.body, JSON.stringify(first.result))
+        assert.deepStrictEqual(second, { answer: first.answer, replayed: true, result: undefined })
+        assert.strictEqual(yield* countRows("throttle_hits", "subject", subject), 1)
+      })
+    )
+
+    it.effect("an answer without a body is replayed without one, also where bodies are sealed", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        for (const sealed of [false, true]) {
+          const request = { ...requestOf(Effect.void, { sealed }), encode: () => ({ status: 204, body: null }) }
+          yield* idempotency.run(request)
+          assert.deepStrictEqual((yield* idempotency.run(request)).answer, { status: 204, body: null })
+        }
+      })
+    )
+
+    it.effect("the same key for another request is a conflict, and leaves the first answer in place", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const request = requestOf(Effect.succeed("first"))
+        yield* idempotency.run(request)
+        const other = requestOf(Effect.dieMessage("must not run"), { key: request.key, fingerprint: "POST /other" })
+        const error = yield* Effect.flip(idempotency.run(other))
+        assert.strictEqual(error.code, "idempotency_conflict")
+        assert.strictEqual((yield* idempotency.run(request)).answer.body, '"first"')
+      })
+    )
+
+    it.effect("equal keys of different scopes do not meet", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const request = requestOf(Effect.succeed("mine"))
+        yield* idempotency.run(request)
+        const theirs = yield* idempotency.run(
+          requestOf(Effect.succeed("theirs"), { scope: "acct_2", key: request.key })
+        )
+        assert.deepStrictEqual([theirs.replayed, theirs.answer.body], [false, '"theirs"'])
+      })
+    )
+
+    it.effect("while the first request runs, the second is told to wait, and then gets the answer", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const started = yield* Deferred.make<void>()
+        const go = yield* Deferred.make<void>()
+        const handler = Deferred.succeed(started, undefined).pipe(
+          Effect.zipRight(Deferred.await(go)),
+          Effect.as("done")
+        )
+        const request = requestOf(handler)
+        const first = yield* Effect.fork(idempotency.run(request))
+        yield* Deferred.await(started)
+        const error = yield* Effect.flip(idempotency.run(request))
+        assert.strictEqual(error.code, "idempotency_in_progress")
+        assert.strictEqual(error.retryAfterSeconds, 1)
+        yield* Deferred.succeed(go, undefined)
+        const { answer } = yield* Fiber.join(first)
+        assert.deepStrictEqual((yield* idempotency.run(request)).answer, answer)
+      })
+    )
+
+    it.effect("a request that died or was interrupted can be sent again and runs again", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const key = newKey()
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(idempotency.run(requestOf(Effect.dieMessage("bug"), { key })))))
+        const started = yield* Deferred.make<void>()
+        const stuck = Effect.zipRight(Deferred.succeed(started, undefined), Effect.never)
+        const fiber = yield* Effect.fork(idempotency.run(requestOf(stuck, { key })))
+        yield* Deferred.await(started)
+        yield* Fiber.interrupt(fiber)
+        const last = yield* idempotency.run(requestOf(Effect.succeed("done"), { key }))
+        assert.deepStrictEqual([last.replayed, last.answer.body], [false, '"done"'])
+      })
+    )
+
+    it.effect("errors of the state are replayed; those that may be gone the next time are not stored", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const failing = (code: ErrorCode, key: string) =>
+          requestOf(Effect.fail(new ReinsError({ code, message: code })), { key })
+        for (const code of ["not_found", "version_conflict", "already_exists", "token_expired"] as const) {
+          const key = newKey()
+          const first = yield* idempotency.run(failing(code, key))
+          const second = yield* idempotency.run(requestOf(Effect.dieMessage("must not run"), { key }))
+          assert.deepStrictEqual(second.answer, first.answer)
+          assert.include(second.answer.body, code)
+          assert.isTrue(second.replayed)
+        }
+        for (const code of [
+          "unauthenticated",
+          "forbidden",
+          "rate_limited",
+          "internal_error",
+          "waiting_capacity"
+        ] as const) {
+          const key = newKey()
+          assert.strictEqual((yield* Effect.flip(idempotency.run(failing(code, key)))).code, code)
+          assert.isFalse((yield* idempotency.run(requestOf(Effect.succeed("ok"), { key }))).replayed, code)
+        }
+      })
+    )
+
+    it.effect("an answer can be replayed for 72 hours; then its key is as good as new", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const key = newKey()
+        const run = (text: string) => idempotency.run(requestOf(Effect.succeed(text), { key }))
+        yield* run("first")
+        yield* TestClock.adjust(retentionMs - 1)
+        assert.strictEqual((yield* run("second")).answer.body, '"first"')
+        yield* TestClock.adjust(1)
+        assert.strictEqual((yield* run("second")).answer.body, '"second"')
+        assert.strictEqual((yield* run("third")).answer.body, '"second"')
+        assert.strictEqual(yield* countRows("idempotency", "key", key), 1)
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+
+    it.effect("purging deletes expired records and no others", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const [old, young] = [requestOf(Effect.void), requestOf(Effect.void)]
+        yield* idempotency.run(old)
+        yield* TestClock.adjust(retentionMs / 2)
+        yield* idempotency.run(young)
+        yield* TestClock.adjust(retentionMs / 2)
+        yield* idempotency.purge
+        assert.strictEqual(yield* countRows("idempotency", "key", old.key), 0)
+        assert.strictEqual(yield* countRows("idempotency", "key", young.key), 1)
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+
+    it.effect("neither sealed bodies nor fingerprints can be read in the table", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const db = yield* Database
+        const fingerprint = `POST /api/auth/login {"password":"canary-password"}`
+        const request = requestOf(Effect.succeed({ secret: "canary-secret" }), { sealed: true, fingerprint })
+        const first = yield* idempotency.run(request)
+        assert.include(first.answer.body, "canary-secret")
+        assert.deepStrictEqual((yield* idempotency.run(request)).answer, first.answer)
+        const stored = JSON.stringify(yield* db.all(db.sql`select * from idempotency`))
+        for (const text of ["canary-secret", "canary-password"]) {
+          assert.notInclude(stored, text)
+          assert.notInclude(stored, Buffer.from(text).toString("base64").slice(0, 12))
+        }
+      })
+    )
+
+    it.effect("a sealed body that was moved to another record is not answered with", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const db = yield* Database
+        const [mine, theirs] = ["mine", "theirs"].map((text) => requestOf(Effect.succeed(text), { sealed: true }))
+        if (mine === undefined || theirs === undefined) return assert.fail("no requests")
+        yield* idempotency.run(mine)
+        yield* idempotency.run(theirs)
+        yield* db.run(db.sql`update idempotency set body = (select body from idempotency where key = ${theirs.key})
+          where key = ${mine.key}`)
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(idempotency.run(mine))))
+      })
+    )
+
+    it.effect("of 200 keys, each sent 25 times at the same time, exactly 200 requests take effect", () =>
+      Effect.gen(function* () {
+        const idempotency = yield* Idempotency
+        const subject = newEmail()
+        const context = yield* Effect.context<Database | Journal>()
+        const handler = Effect.provide(insertHit(subject), context)
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 200 }, newKey),
+          (key) =>
+            Effect.all(
+              Array.from({ length: 25 }, () => Effect.either(idempotency.run(requestOf(handler, { key })))),
+              { concurrency: "unbounded" }
+            ),
+          { concurrency: 20 }
+        )
+        assert.strictEqual(yield* countRows("throttle_hits", "subject", subject), 200)
+        for (const answers of outcomes) {
+          const bodies = new Set<string | null>()
+          let fresh = 0
+          for (const outcome of answers) {
+            if (outcome._tag === "Left") assert.strictEqual(outcome.left.code, "idempotency_in_progress")
+            else {
+              bodies.add(outcome.right.answer.body)
+              fresh += outcome.right.replayed ? 0 : 1
+            }
+          }
+          assert.deepStrictEqual([bodies.size, fresh], [1, 1])
+        }
+      })
+    )
+
+    it.effect("two processes that answer one request at the same time agree on one answer", () =>
+      Effect.gen(function* () {
+        // Each has its own memory of what runs; only the database tells them of each other.
+        const one = yield* Idempotency
+        const other = yield* Effect.provide(Idempotency, Idempotency.layer)
+        const subject = newEmail()
+        const context = yield* Effect.context<Database | Journal>()
+        const handler = Effect.provide(insertHit(subject), context)
+        for (let round = 0; round < 20; round++) {
+          const request = requestOf(handler)
+          const [a, b] = yield* Effect.all([one.run(request), other.run(request)], { concurrency: "unbounded" })
+          assert.deepStrictEqual(a.answer, b.answer)
+          assert.strictEqual([a, b].filter((outcome) => outcome.replayed).length, 1)
+        }
+        assert.strictEqual(yield* countRows("throttle_hits", "subject", subject), 20)
+      })
+    )
+  })
+}

@@ -1,0 +1,275 @@
+import { assert, layer as suite } from "@effect/vitest"
+import type { Actor, NewEvent } from "@reins/core/domain/Event"
+import type { SessionId } from "@reins/core/domain/Ids"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import { Bell, sessionTopic } from "@reins/core/store/Bell"
+import { Database } from "@reins/core/store/Database"
+import { Idempotency } from "@reins/core/store/Idempotency"
+import { Journal } from "@reins/core/store/Journal"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { newSession } from "../events/Sessions.js"
+import { countRows, identity } from "../identity/Identity.js"
+import { databases } from "./Databases.js"
+
+const actor: Actor = { kind: "system", id: "test" }
+
+const event = (line: string): NewEvent => ({ type: "diagnostic.reported", payload: { kind: "test", line } })
+
+const storedEvents = (sessionId: SessionId) =>
+  Effect.flatMap(Database, (db) =>
+    db.all(db.sql<{ seq: number; envelope: string }>`select seq, envelope from events
+      where session_id = ${sessionId} order by seq`)
+  )
+
+const watermark = (sessionId: SessionId) =>
+  Effect.flatMap(Database, (db) =>
+    db.first(db.sql<{ event_watermark: number }>`select event_watermark from sessions where id = ${sessionId}`)
+  )
+
+/** What a command writes: events, a job, and the answer of its request. */
+const written = (sessionId: SessionId) =>
+  Effect.all({
+    events: Effect.map(storedEvents(sessionId), (events) => events.length),
+    watermark: Effect.map(watermark(sessionId), (row) => row?.event_watermark),
+    jobs: countRows("jobs", "subject_id", sessionId),
+    answers: countRows("idempotency", "key", sessionId)
+  })
+
+const everything = (sessionId: SessionId) =>
+  Effect.gen(function* () {
+    const journal = yield* Journal
+    const jobs = yield* Jobs
+    yield* journal.append(sessionId, actor, [event("a"), event("b")])
+    return yield* jobs.enqueue({
+      kind: "test.journal",
+      subject: { type: "session", id: sessionId },
+      workspaceId: null,
+      payload: {},
+      maxAttempts: 1
+    })
+  })
+
+const answering = <A>(sessionId: SessionId, handler: Effect.Effect<A, ReinsError>, encode = JSON.stringify) =>
+  Effect.flatMap(Idempotency, (idempotency) =>
+    idempotency.run({
+      scope: "test",
+      key: sessionId,
+      fingerprint: "POST /",
+      sealed: false,
+      handler,
+      encode: (result) => ({ status: 200, body: encode(result) }),
+      encodeError: (error) => ({ status: error.status, body: error.message })
+    })
+  )
+
+const busy = new ReinsError({ code: "waiting_capacity", message: "busy" })
+
+for (const { name, layer } of databases) {
+  suite(identity(layer), { excludeTestServices: true })(`Journal on ${name}`, (it) => {
+    it.effect("a command commits its events, its jobs and its answer", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal
+        const { sessionId } = yield* newSession
+        const command = yield* Effect.map(Effect.context<Journal | Jobs>(), (context) =>
+          Effect.provide(everything(sessionId), context)
+        )
+        const { result, answer } = yield* answering(sessionId, journal.commit(command))
+        assert.strictEqual(answer.body, JSON.stringify(result))
+        assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 1, answers: 1 })
+      })
+    )
+
+    it.effect("a command that fails, dies, is interrupted or cannot be answered leaves nothing", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal
+        const context = yield* Effect.context<Journal | Jobs | Idempotency>()
+        const nothing = { events: 0, watermark: 0, jobs: 0, answers: 0 }
+        const command = (sessionId: SessionId) => Effect.provide(everything(sessionId), context)
+
+        const failed = yield* newSession
+        const failing = journal.commit(Effect.zipRight(command(failed.sessionId), busy))
+        assert.strictEqual((yield* Effect.flip(answering(failed.sessionId, failing))).code, "waiting_capacity")
+        assert.deepStrictEqual(yield* written(failed.sessionId), nothing)
+
+        const died = yield* newSession
+        const dying = journal.commit(Effect.zipRight(command(died.sessionId), Effect.dieMessage("bug")))
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(answering(died.sessionId, dying))))
+        assert.deepStrictEqual(yield* written(died.sessionId), nothing)
+
+        const unanswered = yield* newSession
+        const unencodable = answering(unanswered.sessionId, journal.commit(command(unanswered.sessionId)), () => {
+          throw new Error("cannot be encoded")
+        })
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(unencodable)))
+        assert.deepStrictEqual(yield* written(unanswered.sessionId), nothing)
+
+        const interrupted = yield* newSession
+        const wrote = yield* Deferred.make<void>()
+        const waiting = journal.commit(
+          command(interrupted.sessionId).pipe(
+            Effect.zipRight(Deferred.succeed(wrote, undefined)),
+            Effect.zipRight(Effect.never)
+          )
+        )
+        const fiber = yield* Effect.fork(answering(interrupted.sessionId, waiting))
+        yield* Deferred.await(wrote)
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(yield* written(interrupted.sessionId), nothing)
+
+        // The connection that the interrupted transaction used is fit for the next one.
+        yield* answering(interrupted.sessionId, journal.commit(command(interrupted.sessionId)))
+        assert.deepStrictEqual(yield* written(interrupted.sessionId), { events: 2, watermark: 2, jobs: 1, answers: 1 })
+      })
+    )
+
+    it.effect(
+      "50 commits at the same time leave every session with the numbers 1 to n, in the order of its commits",
+      () =>
+        Effect.gen(function* () {
+          const journal = yield* Journal
+          const sessions = yield* Effect.all([newSession, newSession, newSession])
+          const commits = Array.from({ length: 50 }, (_, index) => {
+            const session = sessions[index % sessions.length]
+            const lines = Array.from({ length: 1 + (index % 3) }, (_, part) => event(`${index}.${part}`))
+            return session === undefined
+              ? Effect.dieMessage("no session")
+              : Effect.map(journal.commit(journal.append(session.sessionId, actor, lines)), (last) => ({
+                  sessionId: session.sessionId,
+                  last,
+                  lines: lines.length
+                }))
+          })
+          const done = yield* Effect.all(commits, { concurrency: "unbounded" })
+          for (const { sessionId } of sessions) {
+            const events = yield* storedEvents(sessionId)
+            assert.deepStrictEqual(
+              events.map((row) => row.seq),
+              Array.from({ length: events.length }, (_, index) => index + 1)
+            )
+            const envelopes = events.map((row) => JSON.parse(row.envelope))
+            assert.deepStrictEqual(
+              envelopes.map((envelope) => envelope.seq),
+              events.map((row) => row.seq)
+            )
+            assert.strictEqual((yield* watermark(sessionId))?.event_watermark, events.length)
+            const mine = done.filter((commit) => commit.sessionId === sessionId)
+            assert.strictEqual(
+              mine.reduce((sum, commit) => sum + commit.lines, 0),
+              events.length
+            )
+            // The events of one commit are neighbours, in the order that they were given in.
+            for (const { last, lines } of mine) {
+              const together = envelopes.slice(last - lines, last).map((envelope) => String(envelope.payload.line))
+              assert.deepStrictEqual(
+                together.map((line) => line.split(".")[1]),
+                Array.from({ length: lines }, (_, part) => String(part))
+              )
+              assert.strictEqual(new Set(together.map((line) => line.split(".")[0])).size, 1)
+            }
+          }
+        })
+    )
+
+    it.effect("commits that wait for each other's sessions all go through", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal
+        const { sessionId: one } = yield* newSession
+        const { sessionId: two } = yield* newSession
+        const both = (first: SessionId, second: SessionId) =>
+          journal.commit(
+            journal
+              .append(first, actor, [event("first")])
+              .pipe(
+                Effect.zipRight(Effect.yieldNow()),
+                Effect.zipRight(journal.append(second, actor, [event("second")]))
+              )
+          )
+        yield* Effect.all([both(one, two), both(two, one)], { concurrency: "unbounded" })
+        assert.strictEqual((yield* watermark(one))?.event_watermark, 2)
+        assert.strictEqual((yield* watermark(two))?.event_watermark, 2)
+      })
+    )
+
+    it.effect("the bell rings after the commit, and not at all when there was none", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal
+        const bell = yield* Bell
+        const { sessionId } = yield* newSession
+        let rings = 0
+        const stop = bell.listen(sessionTopic(sessionId), () => {
+          rings++
+        })
+        const append = journal.append(sessionId, actor, [event("x")])
+        const during = yield* journal.commit(
+          Effect.zipRight(
+            append,
+            Effect.sync(() => rings)
+          )
+        )
+        assert.strictEqual(during, 0)
+        assert.isAtLeast(rings, 1)
+        const before = rings
+        yield* Effect.exit(journal.commit(Effect.zipRight(append, Effect.fail("no"))))
+        assert.strictEqual(rings, before)
+        stop()
+      })
+    )
+
+    it.effect(
+      "a commit inside a commit is part of it: nothing of it stays or rings before the outer one is through",
+      () =>
+        Effect.gen(function* () {
+          const journal = yield* Journal
+          const bell = yield* Bell
+          const { sessionId } = yield* newSession
+          let rings = 0
+          const stop = bell.listen(sessionTopic(sessionId), () => {
+            rings++
+          })
+          const inner = journal.commit(journal.append(sessionId, actor, [event("inner")]))
+          const aside = journal.commitAside(journal.append(sessionId, actor, [event("aside")]))
+          yield* Effect.exit(journal.commit(inner.pipe(Effect.zipRight(aside), Effect.zipRight(Effect.fail("no")))))
+          assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })
+          assert.strictEqual(rings, 0)
+
+          const outer = journal.commit(inner.pipe(Effect.zipRight(aside), Effect.as({ answer: "outer" })))
+          const { answer } = yield* answering(sessionId, outer)
+          assert.strictEqual(answer.body, '{"answer":"outer"}')
+          assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 0, answers: 1 })
+          assert.isAtLeast(rings, 1)
+          stop()
+        })
+    )
+
+    it.effect("a commit aside is not the answer of the request, and stays when the request fails", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal
+        const { sessionId } = yield* newSession
+        const aside = journal.commitAside(journal.append(sessionId, actor, [event("aside")]))
+        yield* Effect.flip(answering(sessionId, Effect.zipRight(aside, busy)))
+        assert.deepStrictEqual(yield* written(sessionId), { events: 1, watermark: 1, jobs: 0, answers: 0 })
+        const handler = Effect.zipRight(aside, journal.commit(Effect.succeed("the answer")))
+        assert.strictEqual((yield* answering(sessionId, handler)).answer.body, '"the answer"')
+      })
+    )
+
+    it.effect("events and jobs outside a commit are a mistake that writes nothing", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal
+        const { sessionId } = yield* newSession
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(journal.append(sessionId, actor, [event("x")]))))
+        const jobs = yield* Jobs
+        const job = {
+          kind: "test.journal",
+          subject: { type: "session", id: sessionId },
+          workspaceId: null,
+          payload: {},
+          maxAttempts: 1
+        }
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(jobs.enqueue(job))))
+        assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })
+      })
+    )
+  })
+}

@@ -1,0 +1,40 @@
+import { Effect } from "effect"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { Workspaces } from "@reins/core/identity/Workspaces"
+import type { Handlers } from "./Handlers.js"
+import { Authentication } from "./middleware/Authentication.js"
+
+export const accounts = Effect.gen(function*() {
+  const accounts = yield* Accounts
+  const authentication = yield* Authentication
+  const logins = yield* LoginSessions
+  const handlers: Handlers<"accounts"> = {
+    register: ({ body }) => accounts.register(body),
+    login: ({ body, exchange }) => Effect.map(logins.login(body, exchange), (loggedIn) => authentication.remember(exchange, loggedIn)),
+    logout: ({ exchange, principal }) => Effect.map(logins.logout(principal), () => authentication.forget(exchange)),
+    verifyEmail: ({ body }) => accounts.verifyEmail(body),
+    me: ({ principal }) => accounts.me(principal)
+  }
+  return handlers
+})
+
+export const apiKeys = Effect.gen(function*() {
+  const keys = yield* ApiKeys
+  const handlers: Handlers<"apiKeys"> = {
+    list: ({ principal, query }) => keys.list(principal, query),
+    create: ({ body, principal }) => keys.create(principal, body),
+    revoke: ({ path, principal }) => keys.revoke(principal, path.key_id)
+  }
+  return handlers
+})
+
+export const workspaces = Effect.gen(function*() {
+  const workspaces = yield* Workspaces
+  const handlers: Handlers<"workspaces"> = {
+    list: ({ principal, query }) => workspaces.list(principal, query),
+    get: ({ path, principal }) => workspaces.get(principal, path.workspace_id)
+  }
+  return handlers
+})

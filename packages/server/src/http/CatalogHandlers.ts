@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { Limits } from "@reins/core/catalog/Limits"
+import { Providers } from "@reins/core/catalog/Providers"
+import { Executors } from "@reins/core/executor/Executors"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import type { Handlers } from "./Handlers.js"
+
+export const catalog = Effect.gen(function*() {
+  const executors = yield* Executors
+  const limits = yield* Limits
+  const providers = yield* Providers
+  const handlers: Handlers<"catalog"> = {
+    executorBackends: () => Effect.succeed({ items: executors.list }),
+    harnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    limits: () => Effect.succeed(limits)
+  }
+  return handlers
+})
+
+export const jobs = Effect.gen(function*() {
+  const jobs = yield* Jobs
+  const handlers: Handlers<"jobs"> = {
+    get: ({ path, principal }) => jobs.get(principal, path.job_id),
+    operation: ({ path, principal }) => jobs.operation(principal, path.operation_id)
+  }
+  return handlers
+})

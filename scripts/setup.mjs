@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const args = process.argv.slice(2)
 const quiet = args.includes("--quiet")
+const declarations = args.includes("--declarations")
 const harnesses = args.flatMap((arg, index) => (arg === "--harness" ? [args[index + 1] ?? ""] : []))
 const say = (text) => process.stderr.write(`${text}\n`)
 
@@ -94,13 +95,13 @@ const build = async () => {
       .update(String(statSync(file).size))
       .update(readFileSync(file))
   const stamp = hash.digest("hex")
-  if (isFresh("build", stamp) && existsSync(join(root, "packages/server/dist/main.js"))) return
-  await step("building", process.execPath, [
-    "node_modules/tsup/dist/cli-default.js",
-    "--config",
-    "tsup.config.ts",
-    "--silent"
-  ])
+  if (!declarations && isFresh("build", stamp) && existsSync(join(root, "packages/server/dist/main.js"))) return
+  await step(
+    "building",
+    process.execPath,
+    ["node_modules/tsup/dist/cli-default.js", "--config", "tsup.config.ts", "--silent"],
+    { env: declarations ? { REINS_BUILD_DECLARATIONS: "1" } : {} }
+  )
   writeStamp("build", stamp)
 }
 

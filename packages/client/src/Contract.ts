@@ -1,5 +1,5 @@
-import { Api } from "@reins/core/api/Api"
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
+import { Api } from "@reins/core/api/Api"
 import { type Brand, Option, SchemaAST } from "effect"
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never
@@ -12,7 +12,9 @@ export type Success<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = HttpApiEndp
 
 type Given<T> = [T] extends [never] ? unknown : T
 
-export type PathParams<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Given<HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>>
+export type PathParams<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Given<
+  HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>
+>
 /** Every query parameter is optional: those without a default in the type have one on the server. */
 export type QueryParams<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Given<
   Partial<HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>>

@@ -1,7 +1,7 @@
 import type { EventType, TypedEvent } from "@reins/core/domain/Event"
 import { Clock, Effect } from "effect"
 import { routeOf } from "./Contract.js"
-import { ReinsConnectionError, type ReinsClientError } from "./ReinsClientError.js"
+import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.js"
 import { type Failure, mayRepeat, pause, unanswered } from "./RetryPolicy.js"
 import { type Frame, makeParser } from "./ServerSentEvents.js"
 import type { OpenResponse, Transport } from "./Transport.js"
@@ -71,7 +71,9 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
   const read = (from: Connection) =>
     Effect.tryPromise({ try: () => from.body.read(), catch: () => broken("The event stream broke off") }).pipe(
       Effect.timeoutFail({ duration: longestSilenceMs, onTimeout: () => broken("The event stream fell silent") }),
-      Effect.flatMap((chunk) => (chunk.done ? Effect.fail(broken("The event stream ended")) : Effect.succeed(chunk.value)))
+      Effect.flatMap((chunk) =>
+        chunk.done ? Effect.fail(broken("The event stream ended")) : Effect.succeed(chunk.value)
+      )
     )
 
   const accept = (from: Connection, frame: Frame): Array<TypedEvent> => {

@@ -3,9 +3,9 @@ import type { Job } from "@reins/core/domain/Job"
 import type { Turn } from "@reins/core/domain/Turn"
 import { Cause, Effect, Exit, Redacted } from "effect"
 import { derive, type EndpointName, type EndpointOf, type GroupName, type Input, type Success } from "./Contract.js"
-import { fromTransport } from "./effect/ReinsClient.js"
 import * as EventStream from "./EventStream.js"
-import type { Run, RunInput } from "./Following.js"
+import { effectMethods } from "./effect/EffectMethods.js"
+import * as Following from "./Following.js"
 import * as Transport from "./Transport.js"
 
 export interface ReinsOptions extends Omit<Transport.ClientOptions, "apiKey"> {
@@ -18,9 +18,10 @@ export interface RequestOptions extends Transport.CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export type Method<E extends EndpointOf<GroupName>> = Partial<Input<E>> extends Input<E>
-  ? (input?: Input<E>, options?: RequestOptions) => Promise<Success<E>>
-  : (input: Input<E>, options?: RequestOptions) => Promise<Success<E>>
+export type Method<E extends EndpointOf<GroupName>> =
+  Partial<Input<E>> extends Input<E>
+    ? (input?: Input<E>, options?: RequestOptions) => Promise<Success<E>>
+    : (input: Input<E>, options?: RequestOptions) => Promise<Success<E>>
 
 /** Every endpoint of the API, by group. */
 export type Methods = {
@@ -58,9 +59,9 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
   }
   /** Sends a message and waits for its turn to end. An aborted signal stops the waiting, not the turn. */
   readonly run: (
-    input: RunInput & { readonly onEvent?: (event: TypedEvent) => void | Promise<void> },
+    input: Following.RunInput & { readonly onEvent?: (event: TypedEvent) => void | Promise<void> },
     options?: RequestOptions
-  ) => Promise<Run>
+  ) => Promise<Following.Run>
 }
 
 // Boundary: the members are assigned from the derived client, which the compiler cannot see in a class.
@@ -68,13 +69,17 @@ export const Reins = class Reins {
   constructor(options: ReinsOptions) {
     Object.assign(this, connect(options))
   }
-} as unknown as new (options: ReinsOptions) => Reins
+} as unknown as new (
+  options: ReinsOptions
+) => Reins
 
 const connect = ({ apiKey, ...options }: ReinsOptions): Reins => {
   const transport = Transport.make({ ...options, apiKey: apiKey === undefined ? undefined : Redacted.make(apiKey) })
-  const client = fromTransport(transport)
-  const methods = derive<Methods>((route) => (input: object = {}, request: RequestOptions = {}) =>
-    settle(transport.call(route, input, request), request.signal)
+  const following = Following.make(transport, effectMethods(transport))
+  const methods = derive<Methods>(
+    (route) =>
+      (input: object = {}, request: RequestOptions = {}) =>
+        settle(transport.call(route, input, request), request.signal)
   )
   return {
     baseUrl: transport.baseUrl,
@@ -83,13 +88,11 @@ const connect = ({ apiKey, ...options }: ReinsOptions): Reins => {
       ...methods.sessions,
       stream: (input, request) => iterate(EventStream.make(transport, input), request?.signal)
     },
-    turns: { ...methods.turns, wait: (input, request) => settle(client.turns.wait(input), request?.signal) },
-    jobs: { ...methods.jobs, wait: (input, request) => settle(client.jobs.wait(input), request?.signal) },
+    turns: { ...methods.turns, wait: (input, request) => settle(following.waitForTurn(input), request?.signal) },
+    jobs: { ...methods.jobs, wait: (input, request) => settle(following.waitForJob(input), request?.signal) },
     run: ({ onEvent, ...input }, request = {}) => {
-      const watched = onEvent === undefined
-        ? input
-        : { ...input, onEvent: (event: TypedEvent) => Effect.promise(async () => onEvent(event)) }
-      return settle(client.run(watched, request), request.signal)
+      const watch = onEvent && ((event: TypedEvent) => Effect.promise(async () => onEvent(event)))
+      return settle(following.run(input, watch, request), request.signal)
     }
   }
 }
@@ -106,7 +109,10 @@ const settle = async <A, E>(effect: Effect.Effect<A, E>, signal: AbortSignal | u
   throw error
 }
 
-const iterate = (reader: EventStream.EventReader, signal: AbortSignal | undefined): AsyncIterableIterator<TypedEvent> => {
+const iterate = (
+  reader: EventStream.EventReader,
+  signal: AbortSignal | undefined
+): AsyncIterableIterator<TypedEvent> => {
   const stopped = new AbortController()
   let left = false
   const abort = () => stopped.abort(signal?.reason)

@@ -21,10 +21,15 @@ export const backoffMs = (failures: number): Effect.Effect<number> =>
 
 /** Waits as the server asked, else for the back-off. */
 export const pause = (failures: number, afterMs: number | undefined): Effect.Effect<void> =>
-  Effect.flatMap(afterMs === undefined ? backoffMs(failures) : Effect.succeed(afterMs), (millis) => Effect.sleep(millis))
+  Effect.flatMap(afterMs === undefined ? backoffMs(failures) : Effect.succeed(afterMs), (millis) =>
+    Effect.sleep(millis)
+  )
 
 /** Repeats the attempt at most `maxRetries` times, as long as its failure says that this may help. */
-export const retrying = <A>(attempt: Effect.Effect<A, Failure>, maxRetries: number): Effect.Effect<A, ReinsClientError> => {
+export const retrying = <A>(
+  attempt: Effect.Effect<A, Failure>,
+  maxRetries: number
+): Effect.Effect<A, ReinsClientError> => {
   const from = (failures: number): Effect.Effect<A, ReinsClientError> =>
     Effect.catchAll(attempt, (failure) =>
       mayRepeat(failure, failures, maxRetries)

@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { type Route, targetOf } from "./Contract.js"
-import { ReinsConnectionError, type ReinsClientError } from "./ReinsClientError.js"
+import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.js"
 import { type Failure, refused, retrying, unanswered } from "./RetryPolicy.js"
 
 export interface ClientOptions {
@@ -55,17 +55,27 @@ export const make = (options: ClientOptions): Transport => {
   }
 
   const send = (pathAndQuery: string, init: RequestInit): Promise<Response> =>
-    (options.fetch ?? globalThis.fetch)(`${baseUrl}${pathAndQuery}`, { ...init, redirect: "manual", credentials: "omit" })
+    (options.fetch ?? globalThis.fetch)(`${baseUrl}${pathAndQuery}`, {
+      ...init,
+      redirect: "manual",
+      credentials: "omit"
+    })
 
   const unreachable = (request: string) => (cause: unknown) =>
-    unanswered(new ReinsConnectionError({ reason: "unreachable", message: redact(`${request} failed: ${reasonOf(cause)}`) }))
+    unanswered(
+      new ReinsConnectionError({ reason: "unreachable", message: redact(`${request} failed: ${reasonOf(cause)}`) })
+    )
 
-  const within = (request: string, timeoutMs: number) => <A>(attempt: Effect.Effect<A, Failure>) =>
-    Effect.timeoutFail(attempt, {
-      duration: timeoutMs,
-      onTimeout: () =>
-        unanswered(new ReinsConnectionError({ reason: "timeout", message: `${request} had no answer within ${timeoutMs} ms` }))
-    })
+  const within =
+    (request: string, timeoutMs: number) =>
+    <A>(attempt: Effect.Effect<A, Failure>) =>
+      Effect.timeoutFail(attempt, {
+        duration: timeoutMs,
+        onTimeout: () =>
+          unanswered(
+            new ReinsConnectionError({ reason: "timeout", message: `${request} had no answer within ${timeoutMs} ms` })
+          )
+      })
 
   const refuse = (response: Response, text: string): Effect.Effect<never, Failure> =>
     Effect.flatMap(refused(response.status, response.headers, redact(text)), Effect.fail)
@@ -81,7 +91,12 @@ export const make = (options: ClientOptions): Transport => {
       }
       const attempt = Effect.tryPromise({
         try: async (signal) => {
-          const response = await send(pathAndQuery, { method: route.method, headers, signal, ...(body !== undefined && { body }) })
+          const response = await send(pathAndQuery, {
+            method: route.method,
+            headers,
+            signal,
+            ...(body !== undefined && { body })
+          })
           return { response, text: await response.text() }
         },
         catch: unreachable(request)
@@ -92,9 +107,7 @@ export const make = (options: ClientOptions): Transport => {
         )
       )
       return retrying(attempt, maxRetries)
-    }).pipe(
-      Effect.withSpan(`Reins.${route.group}.${route.name}`, { kind: "client", captureStackTrace: false })
-    )
+    }).pipe(Effect.withSpan(`Reins.${route.group}.${route.name}`, { kind: "client", captureStackTrace: false }))
 
   const open: Transport["open"] = (route, input) =>
     Effect.suspend(() => {
@@ -163,6 +176,7 @@ const checkedApiKey = (text: string): string => {
 }
 
 const checkedIdempotencyKey = (key: string): string => {
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw new TypeError("idempotencyKey must be 1 to 255 printable ASCII characters")
+  if (!/^[\x20-\x7e]{1,255}$/.test(key))
+    throw new TypeError("idempotencyKey must be 1 to 255 printable ASCII characters")
   return key
 }

@@ -1,7 +1,7 @@
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Api } from "@reins/core/api/Api"
 import type { SessionInput } from "@reins/core/api/SessionsApi"
 import type { Page } from "@reins/core/domain/Page"
-import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Option, SchemaAST } from "effect"
 import {
   type BodyFields,
@@ -43,14 +43,18 @@ describe("Contract", () => {
     for (const { name, urlParamsSchema } of endpoints) {
       if (Option.isNone(urlParamsSchema)) continue
       const fields = SchemaAST.getPropertySignatures(SchemaAST.encodedAST(urlParamsSchema.value.ast))
-      assert.isTrue(fields.every((field) => field.isOptional), name)
+      assert.isTrue(
+        fields.every((field) => field.isOptional),
+        name
+      )
     }
   })
 
   it("every endpoint is a method of the client", () => {
     const reins = new Reins({ baseUrl: "http://127.0.0.1" })
     const names = new Map(Object.entries(reins).map(([group, methods]) => [group, Object.keys(methods)]))
-    for (const route of routes) assert.isTrue(names.get(route.group)?.includes(route.name), `${route.group}.${route.name}`)
+    for (const route of routes)
+      assert.isTrue(names.get(route.group)?.includes(route.name), `${route.group}.${route.name}`)
     const called = derive<Record<string, Record<string, string>>>((route) => `${route.group}.${route.name}`)
     assert.strictEqual(called.sessions?.create, "sessions.create")
   })

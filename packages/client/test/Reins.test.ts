@@ -1,6 +1,12 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Reins, ReinsApiError, type ReinsClientError, ReinsConnectionError, ReinsValidationError } from "../src/index.js"
+import {
+  Reins,
+  ReinsApiError,
+  type ReinsClientError,
+  ReinsConnectionError,
+  ReinsValidationError
+} from "../src/index.js"
 import { json, refuse, serve } from "./ScriptedServer.js"
 
 const apiKey = "rk_0123456789abcdefghijklmnopqrstuvwxyz"
@@ -59,11 +65,16 @@ describe("Reins", () => {
     assert.deepStrictEqual(
       { category, code, details, message, requestId, retryable, status },
       {
-        category: "state", code: "turn_active", details: { id: "x" }, message: "It is turn_active.", requestId: "req_1",
-        retryable: false, status: 409
+        category: "state",
+        code: "turn_active",
+        details: { id: "x" },
+        message: "It is turn_active.",
+        requestId: "req_1",
+        retryable: false,
+        status: 409
       }
     )
-    assert.match(error.stack ?? "", /^ReinsApiError: It is turn_active\.[^]*Reins\.test\.ts/)
+    assert.match(error.stack ?? "", /^ReinsApiError: It is turn_active\.[\s\S]*Reins\.test\.ts/)
   })
 
   it("a code that is newer than the client is unknown, and its message names it", async () => {
@@ -87,7 +98,10 @@ describe("Reins", () => {
       error.message,
       "The request is malformed: body.password: Field too short; query.limit: Not a number"
     )
-    assert.deepStrictEqual(error.detail.map((issue) => issue.type), ["string_too_short", "int_parsing"])
+    assert.deepStrictEqual(
+      error.detail.map((issue) => issue.type),
+      ["string_too_short", "int_parsing"]
+    )
     assert.strictEqual(error.requestId, "req_2")
     assert.notInclude(inspect(error, { depth: 9 }), "hunter2")
     assert.strictEqual(server.received.length, 1)
@@ -95,13 +109,17 @@ describe("Reins", () => {
 
   it("the answer of a proxy is an error that says so", async () => {
     await using server = await serve((response, request) => {
-      if (request.url.includes("moved")) response.writeHead(308, { location: "https://other.example/login?token=x" }).end()
+      if (request.url.includes("moved"))
+        response.writeHead(308, { location: "https://other.example/login?token=x" }).end()
       else response.writeHead(413, { "content-type": "text/html; charset=utf-8" }).end("<h1>Too large</h1>")
     })
     const reins = new Reins({ baseUrl: server.url })
     const html = await failure(reins.messages.send({ session_id: "s", content: "x" }))
     assert.instanceOf(html, ReinsApiError)
-    assert.deepInclude({ ...html }, { code: "unknown", status: 413, category: "request", retryable: false, requestId: null })
+    assert.deepInclude(
+      { ...html },
+      { code: "unknown", status: 413, category: "request", retryable: false, requestId: null }
+    )
     assert.include(html.message, "text/html")
     const moved = await failure(reins.sessions.get({ session_id: "moved" }))
     assert.instanceOf(moved, ReinsApiError)

@@ -3,8 +3,10 @@ import { Reins, ReinsApiError, ReinsConnectionError } from "../src/index.js"
 import { type Answer, json, refuse, serve } from "./ScriptedServer.js"
 
 /** The first request is answered by the script, the rest with success. */
-const once = (first: Answer): Answer => (response, request, ordinal) =>
-  ordinal === 0 ? first(response, request, ordinal) : json(response, 200, { id: "ok" })
+const once =
+  (first: Answer): Answer =>
+  (response, request, ordinal) =>
+    ordinal === 0 ? first(response, request, ordinal) : json(response, 200, { id: "ok" })
 
 const soon = { "retry-after": "0" }
 
@@ -51,7 +53,9 @@ describe("Retries", () => {
   for (const [name, answer] of Object.entries(final)) {
     it(`${name} is not repeated`, async () => {
       await using server = await serve(once(answer))
-      const error = await new Reins({ baseUrl: server.url }).sessions.close({ session_id: "s" }).catch((error: unknown) => error)
+      const error = await new Reins({ baseUrl: server.url }).sessions
+        .close({ session_id: "s" })
+        .catch((error: unknown) => error)
       assert.instanceOf(error, ReinsApiError)
       assert.strictEqual(server.received.length, 1)
       if (name.startsWith("a Retry-After")) assert.strictEqual(error.retryAfterSeconds, 61)
@@ -59,7 +63,9 @@ describe("Retries", () => {
   }
 
   it("gives up after maxRetries with the last error", async () => {
-    await using server = await serve((response) => refuse(response, 503, "shutting_down", { retryable: true, headers: soon }))
+    await using server = await serve((response) =>
+      refuse(response, 503, "shutting_down", { retryable: true, headers: soon })
+    )
     const error = await new Reins({ baseUrl: server.url, maxRetries: 3 }).accounts.me().catch((error: unknown) => error)
     assert.instanceOf(error, ReinsApiError)
     assert.strictEqual(error.code, "shutting_down")
@@ -77,7 +83,9 @@ describe("Retries", () => {
       refuse(response, 503, "shutting_down", { retryable: true, headers: { "retry-after": "50" } })
     )
     const controller = new AbortController()
-    const call = new Reins({ baseUrl: server.url }).accounts.me({}, { signal: controller.signal }).catch((error: unknown) => error)
+    const call = new Reins({ baseUrl: server.url }).accounts
+      .me({}, { signal: controller.signal })
+      .catch((error: unknown) => error)
     await server.count(1)
     controller.abort(new Error("enough"))
     const error = await call

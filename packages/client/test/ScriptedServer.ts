@@ -48,7 +48,12 @@ export const serve = async (answer: Answer): Promise<ScriptedServer> => {
   }
 }
 
-export const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {
+export const json = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {}
+): void => {
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body))
 }
 
@@ -61,7 +66,16 @@ export const refuse = (
   json(
     response,
     status,
-    { error: { code, category: "state", message: `It is ${code}.`, retryable, details: { id: "x" }, request_id: "req_1" } },
+    {
+      error: {
+        code,
+        category: "state",
+        message: `It is ${code}.`,
+        retryable,
+        details: { id: "x" },
+        request_id: "req_1"
+      }
+    },
     headers
   )
 

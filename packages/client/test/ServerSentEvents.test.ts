@@ -4,7 +4,18 @@ import * as fc from "fast-check"
 import { type Frame, makeParser } from "../src/ServerSentEvents.js"
 
 const line = fc.oneof(
-  fc.constantFrom("", "", "id: 7", "id:8", "event: turn.queued", "data: {}", "data:x", "data", ": heartbeat", "retry: 2000"),
+  fc.constantFrom(
+    "",
+    "",
+    "id: 7",
+    "id:8",
+    "event: turn.queued",
+    "data: {}",
+    "data:x",
+    "data",
+    ": heartbeat",
+    "retry: 2000"
+  ),
   fc.string({ maxLength: 12 }).map((text) => `data: ${text.replace(/[\r\n\0]/g, "")}`)
 )
 const text = fc
@@ -29,7 +40,10 @@ describe("ServerSentEvents", () => {
         const parser = createParser({ onEvent: ({ data, event, id }) => expected.push({ id, event, data }) })
         parser.feed(whole)
         const withData = frames(cut(whole, places)).filter((frame) => frame.data !== undefined)
-        assert.deepStrictEqual(withData.map((frame) => ({ ...frame, event: frame.event || undefined })), expected)
+        assert.deepStrictEqual(
+          withData.map((frame) => ({ ...frame, event: frame.event || undefined })),
+          expected
+        )
       })
     )
   })

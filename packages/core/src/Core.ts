@@ -9,6 +9,7 @@ import { Changesets } from "./changes/Changesets.js"
 import { Deliveries } from "./changes/Deliveries.js"
 import { deliveryJob } from "./changes/DeliveryJob.js"
 import { Connections } from "./connections/Connections.js"
+import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { KeyRing } from "./connections/KeyRing.js"
 import { Vault } from "./connections/Vault.js"
 import { EventFeed } from "./events/EventFeed.js"
@@ -73,7 +74,7 @@ const work = Deliveries.layer.pipe(
   Layer.provideMerge(Workspaces.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
-  Layer.provideMerge(Layer.mergeAll(Connections.layer, Projects.layer))
+  Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer))
 )
 
 /**

@@ -2,12 +2,11 @@ import type { TypedEvent } from "@reins/core/domain/Event"
 import type { Job } from "@reins/core/domain/Job"
 import type { Turn } from "@reins/core/domain/Turn"
 import { Chunk, Context, Effect, Layer, Stream } from "effect"
-import { derive } from "../Contract.js"
 import * as EventStream from "../EventStream.js"
 import * as Following from "../Following.js"
 import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
-import type { EffectMethods } from "./EffectMethods.js"
+import { type EffectMethods, effectMethods } from "./EffectMethods.js"
 
 export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs"> {
   readonly sessions: EffectMethods["sessions"] & {
@@ -35,21 +34,19 @@ export class ReinsClient extends Context.Tag("@reins/client/ReinsClient")<ReinsC
 }
 
 /** Throws a TypeError when the options cannot work. */
-export const make = (options: Transport.ClientOptions): Client => fromTransport(Transport.make(options))
-
-export const fromTransport = (transport: Transport.Transport): Client => {
-  const methods = derive<EffectMethods>(
-    (route) =>
-      (input: object = {}, options?: Transport.CallOptions) =>
-        transport.call(route, input, options)
-  )
+export const make = (options: Transport.ClientOptions): Client => {
+  const transport = Transport.make(options)
+  const methods = effectMethods(transport)
   const following = Following.make(transport, methods)
   return {
     ...methods,
     sessions: {
       ...methods.sessions,
       stream: (input) =>
-        Effect.acquireRelease(Effect.sync(() => EventStream.make(transport, input)), (reader) => reader.close).pipe(
+        Effect.acquireRelease(
+          Effect.sync(() => EventStream.make(transport, input)),
+          (reader) => reader.close
+        ).pipe(
           Effect.map((reader) => Stream.repeatEffectChunk(Effect.map(reader.pull, Chunk.unsafeFromArray))),
           Stream.unwrapScoped
         )

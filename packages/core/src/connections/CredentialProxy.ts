@@ -1,30 +1,31 @@
-import { randomBytes, timingSafeEqual } from "node:crypto"
-import http from "node:http"
+import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import https from "node:https"
 import type { Duplex } from "node:stream"
-import { Context, Effect, Layer, Option, Redacted, type Scope, SynchronizedRef } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
 import { Manifests } from "../catalog/Manifests.js"
 import type { HarnessConnection } from "../harness/TurnInput.js"
-import { presentsOnly } from "./CredentialHeaders.js"
-import { type GatewayAgents, refuse, relay } from "./GatewayRelay.js"
+import { type Pools, refuse, relay } from "./GatewayRelay.js"
+import * as Loan from "./Loan.js"
 
-/** Of all methods only these pass; TRACE would have the gateway say the credential back. */
+/** TRACE and CONNECT are not among them: one would have the gateway say the key back, the other leads anywhere. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
-/** Longer than the HTTP clients of agents keep a connection, so that none is closed just as it is used again. */
-const keepAliveMs = 120_000
-
-/** Gateways close idle connections after 5 seconds and more. */
+/** Longer than the HTTP clients of agents keep a connection: none is closed just as it is used again. */
+const agentIdleMs = 120_000
+/** Shorter than gateways keep a connection, for the same reason. */
 const gatewayIdleMs = 4_000
 
-/** Lends credentials to agents. An agent gets a token that is good here and nowhere else; the credential is put in its place on the way. */
+/**
+ * Lends credentials to agents: a token that is good on loopback and for a while only. The credential itself takes its place on the way
+ * to the gateway and nowhere else.
+ */
 export class CredentialProxy extends Context.Tag("@reins/core/connections/CredentialProxy")<
   CredentialProxy,
   {
     /**
-     * The same connection with a `base_url` on loopback and a token for its `api_key`, both good until the scope closes; that also
-     * breaks off what is still under way. A connection without an `api_key` is given back as it is, and one that says neither by itself
-     * nor by its kind where the key belongs is given back without the key.
+     * The same connection with a loopback `base_url` and a token as its `api_key`, both good until the scope closes, which also breaks
+     * off what is under way. A connection without an `api_key` is given back as it is. One that does not say where its key belongs,
+     * neither itself nor through the manifest of its kind, is given back without the key.
      */
     readonly lend: (connection: HarnessConnection) => Effect.Effect<HarnessConnection, never, Scope.Scope>
   }
@@ -33,33 +34,33 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
     CredentialProxy,
     Effect.gen(function* () {
       const manifests = yield* Manifests
-      const agents = yield* gatewayAgents
       const scope = yield* Effect.scope
-      const loans = new Map<string, Loan>()
+      const pools = yield* makePools
+      const loans: Loan.Loans = new Map()
       const started = yield* SynchronizedRef.make(Option.none<number>())
 
       const port = SynchronizedRef.modifyEffect(started, (running) =>
         Effect.map(
           Option.match(running, {
-            onSome: Effect.succeed,
-            onNone: () => Effect.provideService(listen(loans, agents), Effect.scopeTag, scope)
+            onNone: () => Scope.extend(listen(serve(loans, pools)), scope),
+            onSome: Effect.succeed
           }),
-          (port) => [port, Option.some(port)] as const
+          (open) => [open, Option.some(open)] as const
         )
       )
-
-      const baseUrlOf = (connection: HarnessConnection): string | undefined =>
-        connection.settings["base_url"] ??
-        manifests.list.find(({ credential }) => credential?.connection_kind === connection.kind)?.credential
-          ?.default_base_url
+      const gatewayOf = ({ kind, settings }: HarnessConnection) => {
+        const { credential } = manifests.list.find((each) => each.credential?.connection_kind === kind) ?? {}
+        const url = settings["base_url"] ?? credential?.default_base_url ?? ""
+        return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url) : undefined
+      }
 
       return CredentialProxy.of({
         lend: Effect.fn("CredentialProxy.lend")(function* (connection) {
           const { api_key: key, ...otherSecrets } = connection.secrets
           if (key === undefined) return connection
-          const baseUrl = baseUrlOf(connection)
-          if (baseUrl === undefined || !URL.canParse(baseUrl)) return { ...connection, secrets: otherSecrets }
-          const loan = yield* open(loans, new URL(baseUrl), key)
+          const gateway = gatewayOf(connection)
+          if (gateway === undefined) return { ...connection, secrets: otherSecrets }
+          const loan = yield* Loan.open(loans, gateway, key)
           return {
             ...connection,
             settings: { ...connection.settings, base_url: `http://127.0.0.1:${yield* port}${loan.path}` },
@@ -70,3 +71,64 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
     })
   )
 }
+
+const makePools = Effect.acquireRelease(
+  Effect.sync((): Pools => {
+    const options = { keepAlive: true, timeout: gatewayIdleMs }
+    return { http: new http.Agent(options), https: new https.Agent(options) }
+  }),
+  (pools) =>
+    Effect.sync(() => {
+      pools.http.destroy()
+      pools.https.destroy()
+    })
+)
+
+/** Answers every request with the gateway's answer or a refusal that says nothing of any loan. */
+const serve = (loans: Loan.Loans, pools: Pools) => (request: IncomingMessage, response: ServerResponse) => {
+  const url = request.url ?? ""
+  const loan = Loan.find(loans, url, request.headers)
+  if (loan === undefined)
+    return refuse(response, 401, "authentication_error", "The token is not valid, or its turn has ended.")
+  if (!sendable(loan)) return refuse(response, 401, "authentication_error", "The stored API key cannot be a header.")
+  if (request.headers.upgrade !== undefined) {
+    return refuse(response, 400, "invalid_request_error", "Connections cannot be upgraded.")
+  }
+  if (!methods.has(request.method ?? "")) {
+    return refuse(response, 405, "invalid_request_error", "This method is not passed on.")
+  }
+  const target = Loan.targetOf(loan, url)
+  if (target === undefined) {
+    return refuse(response, 400, "invalid_request_error", "The path does not stay below the connection's base_url.")
+  }
+  loan.answers.add(response)
+  response.once("close", () => loan.answers.delete(response))
+  relay({ loan, target, request, response }, pools)
+}
+
+const sendable = ({ key }: Loan.Loan): boolean => /^[\x20-\x7e]+$/.test(Redacted.value(key))
+
+const hangUp = (_request: IncomingMessage, socket: Duplex) => socket.destroy()
+
+/** Starts the server on a free port of loopback, which it gives back. Neither it nor its connections keep the process alive. */
+const listen = (listener: http.RequestListener) =>
+  Effect.acquireRelease(
+    Effect.async<http.Server>((resume) => {
+      // A long body may take longer to come than any fixed time; only the headers must come soon.
+      const limits = { requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: agentIdleMs }
+      const server = http.createServer(limits, listener).on("connect", hangUp)
+      server.on("connection", (socket) => socket.unref())
+      server.once("error", (error) => resume(Effect.die(error)))
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server))).unref()
+    }),
+    (server) =>
+      Effect.async<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  ).pipe(
+    Effect.map((server) => {
+      const address = server.address()
+      return typeof address === "object" && address !== null ? address.port : 0
+    })
+  )

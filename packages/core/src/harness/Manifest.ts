@@ -177,7 +177,14 @@ export const Manifest = Schema.Struct({
   provider_id: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9_-]{0,63}$/)),
   display_name: Schema.String,
   tier: Schema.Literal("supported", "experimental", "disabled"),
-  credential: Schema.NullOr(Schema.Struct({ connection_kind: Schema.String, required: Schema.Boolean })),
+  credential: Schema.NullOr(
+    Schema.Struct({
+      connection_kind: Schema.String,
+      required: Schema.Boolean,
+      /** Where an `api_key` belongs whose connection has no `base_url`. */
+      default_base_url: exactOptional(Schema.String)
+    })
+  ),
   capabilities: Capabilities,
   runtime: Schema.NullOr(Runtime)
 })

@@ -1,6 +1,7 @@
 import { Chunk, Duration, Effect, Either, Stream } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { type Captured, Changesets } from "../changes/Changesets.js"
+import { CredentialProxy } from "../connections/CredentialProxy.js"
 import type { Actor } from "../domain/Event.js"
 import { ChangesetId, MessageId, newId, TurnId } from "../domain/Ids.js"
 import type { Message } from "../domain/Message.js"
@@ -44,6 +45,7 @@ interface Work {
  */
 export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
+  const credentials = yield* CredentialProxy
   const journal = yield* Journal
   const harness = yield* Harness
   const store = yield* SessionStore
@@ -197,11 +199,21 @@ export const turnJob = Effect.gen(function* () {
     return { state: cancelled ? ("cancelled" as const) : ("succeeded" as const), command }
   })
 
+  /** The turn with a loan in the place of its credential. */
+  const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn) {
+    return prepared.connection === null
+      ? prepared
+      : { ...prepared, connection: yield* credentials.lend(prepared.connection) }
+  })
+
   const runPrepared = Effect.fnUntraced(function* (work: Work, prepared: PreparedTurn) {
     const messageId = yield* newId(MessageId)
     const harnessActor: Actor = { kind: "harness", id: work.session.provider_id }
     const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
-    const failure = yield* converse(work, prepared, output, harnessActor)
+    const failure = yield* onLoan(prepared).pipe(
+      Effect.flatMap((lent) => converse(work, lent, output, harnessActor)),
+      Effect.scoped
+    )
     return yield* conclude(work, output, messageId, harnessActor, failure)
   })
 

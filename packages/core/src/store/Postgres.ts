@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, type Redacted, Schedule, Stream } from "effect"
+import { Data, Effect, Layer, Redacted, Schedule, Stream } from "effect"
+import pg from "pg"
 import { Bell } from "./Bell.js"
 import { Database } from "./Database.js"
 import { migrate } from "./Migrations.js"
@@ -22,11 +23,12 @@ export const layer = (url: Redacted.Redacted) =>
         const sql = yield* PgClient.PgClient
         const bell = yield* Bell.makeLocal
         const origin = randomUUID()
-        yield* sql.listen(channel).pipe(
+        yield* notifications(url).pipe(
           Stream.runForEach((payload) => {
             const [from = "", topic = ""] = payload.split(" ")
             return from === origin ? Effect.void : bell.ring(topic)
           }),
+          Effect.tapErrorCause((cause) => Effect.logWarning("the bell lost its connection and opens another", cause)),
           Effect.retry(Schedule.spaced("1 second")),
           Effect.forkScoped
         )
@@ -46,3 +48,37 @@ export const layer = (url: Redacted.Redacted) =>
   ).pipe(Layer.provide(PgClient.layer({ url })), Layer.orDie)
 
 const channel = "reins_bell"
+
+class ListenFailed extends Data.TaggedError("ListenFailed")<{ readonly code: string }> {}
+
+/**
+ * What is notified on the channel, over a connection of its own. Fails when the connection ends, which the stream of the SQL client
+ * does not.
+ */
+const notifications = (url: Redacted.Redacted): Stream.Stream<string, ListenFailed> =>
+  Stream.asyncPush<string, ListenFailed>((emit) =>
+    Effect.acquireRelease(
+      Effect.tryPromise({
+        try: async () => {
+          const client = new pg.Client({ connectionString: Redacted.value(url), keepAlive: true })
+          client.on("notification", ({ payload }) => emit.single(payload ?? ""))
+          client.on("error", (error) => emit.fail(listenFailed(error)))
+          client.on("end", () => emit.fail(new ListenFailed({ code: "ended" })))
+          await client.connect()
+          await client.query(`listen ${channel}`)
+          return client
+        },
+        catch: listenFailed
+      }),
+      (client) => Effect.promise(() => client.end())
+    )
+  )
+
+/** By its code alone: the message of a connection error can hold the URL. */
+const listenFailed = (cause: unknown): ListenFailed =>
+  new ListenFailed({
+    code:
+      typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string"
+        ? cause.code
+        : "unknown"
+  })

@@ -53,6 +53,10 @@ const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
   note: `${quoted(path)} is larger than ${options.maxFileBytes} bytes`
 })
 
+// Small files are read many at once, large ones one after the other in the whole process: that bounds the memory.
+const largeBytes = 1024 * 1024
+const large = Effect.unsafeMakeSemaphore(1)
+
 const captureRegular = (options: GitOptionsShape, directory: OpenDirectory, name: Buffer) =>
   withFile(directory, name, async (handle, { mode, size }) =>
     size > options.maxFileBytes
@@ -74,9 +78,13 @@ const captureEntry = (
       const id = yield* writer.put(yield* readLink(directory, name))
       return { state: "file", file: { mode: "120000", id } }
     }
-    const content = yield* captureRegular(options, directory, name)
-    if (content === null) return tooLarge(options, path)
-    return { state: "file", file: { mode: content.mode, id: yield* writer.put(content.bytes) } }
+    const store = Effect.gen(function* () {
+      const content = yield* captureRegular(options, directory, name)
+      if (content === null) return tooLarge(options, path)
+      const file = { mode: content.mode, id: yield* writer.put(content.bytes) }
+      return { state: "file" as const, file }
+    })
+    return yield* stat.size > largeBytes ? large.withPermits(1)(store) : store
   })
 
 const splitPath = (path: string): { readonly folder: string; readonly name: string } => {
@@ -130,6 +138,6 @@ export const capture = (
     else names.push(name)
   }
   return Effect.forEach(folders, ([folder, names]) => captureFolder(options, workTree, writer, folder, names), {
-    concurrency: 2
+    concurrency: 8
   }).pipe(Effect.map((groups) => new Map(groups.flat())))
 }

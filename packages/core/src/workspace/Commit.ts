@@ -58,7 +58,7 @@ const packUp = (options: GitOptionsShape, gitDir: string, commit: string) =>
     git({
       args: ["pack-objects", "-q", "--unpacked", "--non-empty", join(gitDir, "objects", "pack", "pack")],
       gitDir,
-      stdin: Buffer.from(`${commit}\n--not\n--all\n`),
+      stdin: Buffer.from(`${commit}^!\n`),
       timeoutMs: options.localTimeoutMs
     }),
     git({ args: ["prune-packed", "-q"], gitDir, timeoutMs: options.localTimeoutMs })

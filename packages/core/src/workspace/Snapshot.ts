@@ -206,17 +206,15 @@ const submoduleNotes = (room: Room, found: Survey) =>
     { concurrency: 8 }
   ).pipe(Effect.map((notes) => notes.flat()))
 
-const publishIndex = (room: Room) =>
-  Effect.gen(function* () {
-    // Exit code 1 only says that some file has changed since; that file is read again next time.
-    yield* runGit({
-      args: ["update-index", "-q", "--ignore-submodules", "--refresh"],
-      gitDir: room.request.gitDir,
-      workTree: room.request.workTree,
-      indexFile: room.index,
-      timeoutMs: room.options.localTimeoutMs
-    })
-    yield* moveIndex(room.index, cachedIndex(room.request.gitDir))
+// Takes the file times of what was read into the index, so that the next snapshot need not read it again.
+const refresh = (room: Room) =>
+  // Exit code 1 only says that some file has changed since; that file is read again next time.
+  runGit({
+    args: ["update-index", "-q", "--ignore-submodules", "--refresh"],
+    gitDir: room.request.gitDir,
+    workTree: room.request.workTree,
+    indexFile: room.index,
+    timeoutMs: room.options.localTimeoutMs
   })
 
 const writeTree = (room: Room) =>
@@ -230,6 +228,8 @@ const writeTree = (room: Room) =>
     const wanted = settle(plan, found, captured)
     const refused = yield* editIndex(room.options, room.request.gitDir, room.index, found.cached, wanted)
     const written = yield* plumbing(room, room.index, ["write-tree"])
+    if (plan.toRead.length > 0) yield* refresh(room)
+    yield* moveIndex(room.index, cachedIndex(room.request.gitDir))
     const submodules = yield* submoduleNotes(room, found)
     const diagnostics = [
       ...plan.diagnostics,
@@ -280,8 +280,7 @@ const requireWorkTree = (workTree: string): Effect.Effect<void, GitError> =>
 export const snapshot = Effect.fnUntraced(function* (options: GitOptionsShape, request: SnapshotRequest) {
   yield* requireTrusted(request.gitDir, ...(request.base === null ? [] : [request.base]))
   yield* requireWorkTree(request.workTree)
-  const attemptWith = (cached: boolean) =>
-    inRoom(options, request, cached, (room) => Effect.zipLeft(writeTree(room), publishIndex(room)))
+  const attemptWith = (cached: boolean) => inRoom(options, request, cached, writeTree)
   // A cached index that is damaged, or names objects that were pruned, is no reason to fail: without it, all is read anew.
   const { diagnostics, tree } = yield* attemptWith(true).pipe(
     Effect.catchIf(

@@ -125,30 +125,61 @@ it.scopedLive(
   180_000
 )
 
-it.scopedLive(
-  "a credential is in no file below the data directory and in no event, even if the agent prints its environment",
-  () =>
-    withAgent("alpha_gateway", ({ dataDir, eventsUntil, principal, runTurn, workspaceId }) =>
-      Effect.gen(function* () {
-        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-        yield* runTurn(session.id, script("Look.", [{ tool: "bash", cmd: "env; env | base64 -w0" }, { say: "Done." }]))
-        yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
-        const spellings = [
-          canary,
-          Buffer.from(canary).toString("base64").replace(/=+$/, ""),
-          Buffer.from(canary).toString("hex")
-        ]
-        const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
-        const files = filesBelow(dataDir)
-        assert.isAbove(files.length, 10)
-        for (const spelling of spellings) {
-          assert.notInclude(events, spelling)
-          assert.isEmpty(files.filter((file) => readFileSync(file).includes(spelling)))
-        }
-      })
-    ),
-  180_000
+/** The canary as it stands in the base64 of a text that holds it, depending on how many bytes are before it. */
+const inBase64 = [0, 1, 2].map((before) =>
+  Buffer.from("x".repeat(before) + canary)
+    .toString("base64")
+    .slice(Math.ceil((before * 4) / 3), Math.floor(((before + canary.length) * 4) / 3))
 )
+const spellings = [canary, Buffer.from(canary).toString("hex"), ...inBase64]
+
+const holdsCanary = (file: string): boolean => {
+  const content = readFileSync(file)
+  return spellings.some((spelling) => content.includes(spelling))
+}
+
+const printEnvironment = "env; env | base64 -w0"
+
+for (const [kind, providerId] of [
+  ["alpha_gateway", "alpha"],
+  ["beta", "beta"]
+] as const) {
+  it.scopedLive(
+    `a credential is in no file below the data directory, in no event and in no process of ${providerId}, even if it prints its environment`,
+    () =>
+      withAgent(kind, ({ dataDir, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const sessions = yield* Sessions
+          const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: providerId } })
+          const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
+            content: script("Wait.", [
+              { tool: "bash", cmd: `${printEnvironment}; tail -s 37 -f /dev/null` },
+              { say: "never" }
+            ])
+          })
+          yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
+          const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
+          assert.isNotEmpty(running)
+          const shown = running.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`])
+          assert.isEmpty(shown.filter(holdsCanary))
+          yield* (yield* Turns).cancel(principal, turnId ?? "")
+          yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
+
+          const looking = script("Look.", [{ tool: "bash", cmd: printEnvironment }, { say: "Done." }])
+          const looked = yield* runTurn(session.id, looking)
+          assert.strictEqual(looked.state, "succeeded", JSON.stringify(looked))
+          assert.isTrue(gateway.requests.every((request) => request.authorized))
+          yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
+          const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
+          for (const spelling of spellings) assert.notInclude(events, spelling)
+          const files = filesBelow(dataDir)
+          assert.isAbove(files.length, 10)
+          assert.isEmpty(files.filter(holdsCanary))
+        })
+      ),
+    180_000
+  )
+}
 
 it.scopedLive(
   "beta runs a turn through the same driver, and says plainly what it lacks without a connection",

@@ -26,18 +26,16 @@ const administer = (statement: string) =>
     }
   })
 
-/** A fresh PostgreSQL database each time that the layer is built, which is dropped with it. */
-const postgres = Layer.unwrapScoped(
-  Effect.gen(function* () {
-    const name = `reins_${randomBytes(8).toString("hex")}`
-    yield* Effect.acquireRelease(administer(`create database ${name}`), () =>
-      administer(`drop database ${name} with (force)`)
-    )
-    const url = new URL(inject("postgresUrl"))
-    url.pathname = `/${name}`
-    return Postgres.layer(Redacted.make(url.href))
-  })
-)
+/** The URL of a fresh PostgreSQL database, which is dropped with the scope. */
+export const postgresDatabase = Effect.gen(function* () {
+  const name = `reins_${randomBytes(8).toString("hex")}`
+  yield* Effect.acquireRelease(administer(`create database ${name}`), () =>
+    administer(`drop database ${name} with (force)`)
+  )
+  const url = new URL(inject("postgresUrl"))
+  url.pathname = `/${name}`
+  return Redacted.make(url.href)
+})
 
 /** Every database that a store must work on. A suite runs once for each. */
 export const databases: ReadonlyArray<{
@@ -45,5 +43,5 @@ export const databases: ReadonlyArray<{
   readonly layer: Layer.Layer<Database | Bell>
 }> = [
   { name: "SQLite", layer: Layer.merge(Sqlite.layerMemory, Bell.layer) },
-  { name: "PostgreSQL", layer: postgres }
+  { name: "PostgreSQL", layer: Layer.unwrapScoped(Effect.map(postgresDatabase, Postgres.layer)) }
 ]

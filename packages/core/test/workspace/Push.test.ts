@@ -40,6 +40,7 @@ describe("Git.commitTree", () => {
       assert.strictEqual(again, commit)
       yield* git.keep({ gitDir, ref: "changesets/cs_1", commit })
       yield* git.keep({ gitDir, ref: "changesets/cs_1", commit })
+      assert.match(plainGit("/", `--git-dir=${gitDir}`, "count-objects"), /^0 objects/)
       plainGit("/", `--git-dir=${gitDir}`, "gc", "--quiet", "--prune=now")
       assert.strictEqual(plainGit("/", `--git-dir=${gitDir}`, "rev-parse", "refs/reins/changesets/cs_1"), commit)
       for (const ref of ["../heads/x", "a b", "-x", "", "x.lock"]) {

@@ -40,7 +40,10 @@ export const turns = Effect.gen(function*() {
   const turns = yield* Turns
   const handlers: Handlers<"turns"> = {
     list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),
-    get: ({ path, principal }) => turns.get(principal, path.turn_id)
+    get: ({ path, principal }) => turns.get(principal, path.turn_id),
+    cancel: ({ path, principal }) => turns.cancel(principal, path.turn_id),
+    retry: ({ path, principal }) => turns.retry(principal, path.turn_id),
+    acknowledge: ({ path, principal }) => turns.acknowledge(principal, path.turn_id)
   }
   return handlers
 })

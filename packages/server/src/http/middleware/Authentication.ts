@@ -1,5 +1,6 @@
 import { Cookies } from "@effect/platform"
 import { Context, Effect, Layer, Redacted } from "effect"
+import type { Login } from "@reins/core/api/AccountsApi"
 import type { Scope } from "@reins/core/domain/ApiKey"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
@@ -15,8 +16,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
   readonly admit: (exchange: ExchangeState, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
   /** Lets anybody in, but no page of another site that uses the visitor's browser. */
   readonly admitAnybody: (exchange: ExchangeState, mutates: boolean) => Effect.Effect<void, ReinsError>
-  /** Gives the browser of the caller the cookies of a login. */
-  readonly remember: (exchange: ExchangeState, login: LoggedIn) => void
+  /** Gives the browser of the caller the cookies of a login, and the caller what else it is told. */
+  readonly remember: (exchange: ExchangeState, login: LoggedIn) => Login
   /** Takes them away. */
   readonly forget: (exchange: ExchangeState) => void
 }>() {
@@ -63,6 +64,7 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
             Cookies.unsafeMakeCookie(sessionCookie, Redacted.value(login.token), { ...options, httpOnly: true }),
             Cookies.unsafeMakeCookie("reins_csrf", login.csrfToken, options)
           )
+          return login.login
         },
         forget: (exchange) => {
           const options = { path: "/", sameSite: "lax", secure, expires: new Date(0) } as const

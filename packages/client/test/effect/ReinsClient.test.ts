@@ -1,0 +1,143 @@
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Effect, Fiber, Redacted, Stream, TestClock } from "effect"
+import { type Client, make, ReinsClient, type ReinsClientError, type Run } from "../../src/effect/index.js"
+import type { Session, TypedEvent } from "../../src/index.js"
+import { type Answer, frame, json, openStream, refuse, type ScriptedServer, serve } from "../ScriptedServer.js"
+
+const serving = (answer: Answer) =>
+  Effect.acquireRelease(
+    Effect.promise(() => serve(answer)),
+    (server) => Effect.promise(() => server[Symbol.asyncDispose]())
+  )
+
+/** Moves the clock until the server has so many requests, since a request takes real time to arrive and to be answered. */
+const advanceUntil = (server: ScriptedServer, requests: number, step: string & `${number} millis`) => {
+  const advance: Effect.Effect<void> = Effect.suspend(() =>
+    server.received.length >= requests
+      ? Effect.void
+      : TestClock.adjust(step).pipe(
+          Effect.zipRight(Effect.promise(() => new Promise((next) => setImmediate(next)))),
+          Effect.zipRight(advance)
+        )
+  )
+  return advance
+}
+
+describe("ReinsClient", () => {
+  it("its types follow the contract", () => {
+    expectTypeOf<ReturnType<Client["sessions"]["get"]>>().toEqualTypeOf<Effect.Effect<Session, ReinsClientError>>()
+    expectTypeOf<ReturnType<Client["sessions"]["stream"]>>().toEqualTypeOf<
+      Stream.Stream<TypedEvent, ReinsClientError>
+    >()
+    expectTypeOf<ReturnType<Client["run"]>>().toExtend<Effect.Effect<Run, unknown, unknown>>()
+  })
+
+  it.scoped("an error of the API is in the error channel under its tag", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response) => refuse(response, 404, "not_found"))
+      const status = yield* Effect.flatMap(ReinsClient, (reins) => reins.sessions.get({ session_id: "s" })).pipe(
+        Effect.as(0),
+        Effect.catchTag("ReinsApiError", (error) => Effect.succeed(error.status)),
+        Effect.provide(ReinsClient.layer({ baseUrl: server.url, apiKey: Redacted.make("rk_x") }))
+      )
+      assert.strictEqual(status, 404)
+      assert.strictEqual(server.received[0]?.headers.authorization, "Bearer rk_x")
+    })
+  )
+
+  it.scoped("each run of an effect is a mutation of its own", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response) => json(response, 202, {}))
+      const cancel = make({ baseUrl: server.url }).turns.cancel({ turn_id: "t" })
+      yield* Effect.zipRight(cancel, cancel)
+      assert.strictEqual(new Set(server.received.map((request) => request.headers["idempotency-key"])).size, 2)
+    })
+  )
+
+  it.scoped("a Retry-After is waited for", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response, _, ordinal) =>
+        ordinal === 0
+          ? refuse(response, 429, "rate_limited", { retryable: true, headers: { "retry-after": "30" } })
+          : json(response, 200, {})
+      )
+      const began = yield* TestClock.currentTimeMillis
+      // The try itself must not time out while the test moves the clock.
+      const call = yield* Effect.fork(make({ baseUrl: server.url, timeoutMs: 1e9 }).accounts.me())
+      yield* advanceUntil(server, 2, "1000 millis")
+      assert.isAtLeast((yield* TestClock.currentTimeMillis) - began, 30_000)
+      yield* Fiber.join(call)
+    })
+  )
+
+  it.scoped("the waits between tries double from half a second to eight, less a quarter at most", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response) => refuse(response, 503, "shutting_down", { retryable: true }))
+      yield* Effect.fork(make({ baseUrl: server.url, maxRetries: 7, timeoutMs: 1e9 }).accounts.me())
+      yield* Effect.promise(() => server.count(1))
+      for (const [index, delay] of [500, 1000, 2000, 4000, 8000, 8000].entries()) {
+        const began = yield* TestClock.currentTimeMillis
+        yield* advanceUntil(server, index + 2, "50 millis")
+        assert.isAtLeast((yield* TestClock.currentTimeMillis) - began, delay * 0.75 - 50)
+      }
+    })
+  )
+
+  it.scoped("a stream that falls silent is opened again", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response, _, ordinal) => {
+        openStream(response)
+        response.write(frame(ordinal + 1))
+      })
+      const reading = yield* Effect.fork(
+        Stream.runCollect(
+          Stream.take(make({ baseUrl: server.url, timeoutMs: 1e9 }).sessions.stream({ session_id: "s" }), 2)
+        )
+      )
+      yield* Effect.promise(() => server.count(1))
+      yield* advanceUntil(server, 2, "1000 millis")
+      assert.isAtLeast(yield* TestClock.currentTimeMillis, 45_000)
+      assert.deepStrictEqual(
+        [...(yield* Fiber.join(reading))].map((event) => event.seq),
+        [1, 2]
+      )
+      assert.include(server.received[1]?.url, "after=1")
+    })
+  )
+
+  it.scopedLive("an interrupted stream closes its connection", () =>
+    Effect.gen(function* () {
+      let close = () => {}
+      const closed = new Promise<void>((resolve) => {
+        close = resolve
+      })
+      const server = yield* serving((response) => {
+        response.on("close", close)
+        openStream(response)
+      })
+      const reading = yield* Effect.fork(
+        Stream.runDrain(make({ baseUrl: server.url }).sessions.stream({ session_id: "s" }))
+      )
+      yield* Effect.promise(() => server.count(1))
+      yield* Fiber.interrupt(reading)
+      yield* Effect.promise(() => closed)
+    })
+  )
+
+  it.scopedLive("the failure of an event handler is a failure of the run", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response, request) => {
+        if (request.method === "POST") return json(response, 202, { turn_id: "t", event_watermark: 0 })
+        openStream(response)
+        response.write(frame(1))
+      })
+      const run = make({ baseUrl: server.url }).run({
+        session_id: "s",
+        content: "x",
+        onEvent: () => Effect.fail("mine")
+      })
+      expectTypeOf(run).toEqualTypeOf<Effect.Effect<Run, ReinsClientError | string>>()
+      assert.strictEqual(yield* Effect.flip(run), "mine")
+    })
+  )
+})

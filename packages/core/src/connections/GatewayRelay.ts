@@ -1,0 +1,195 @@
+import http, {
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse
+} from "node:http"
+import https from "node:https"
+import { pipeline, Transform } from "node:stream"
+import { urlToHttpOptions } from "node:url"
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { Redacted } from "effect"
+import { type Scrubber, scrubber } from "../harness/Secrets.js"
+import { credentialFields, type Loan } from "./Loan.js"
+
+const connectTimeoutMs = 10_000
+
+/** The kept connections to gateways. */
+export interface Pools {
+  readonly http: http.Agent
+  readonly https: https.Agent
+}
+
+/** One request of an agent, to be asked of the gateway as `target`. */
+export interface Exchange {
+  readonly loan: Loan
+  readonly target: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** Answers in the place of the gateway, in a form that every protocol's clients can read. */
+export const refuse = (response: ServerResponse, status: number, type: string, message: string): void => {
+  const body = JSON.stringify({ type: "error", error: { type, message } })
+  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+  response.end(body)
+}
+
+/** What belongs to one connection, and cookies: they would carry state from one agent to another. */
+const notPassedOn = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+  "cookie",
+  "set-cookie"
+])
+
+const passedOn = ({ headers, headersDistinct }: IncomingMessage): ReadonlyArray<[string, ReadonlyArray<string>]> => {
+  const named = (headers.connection ?? "").toLowerCase().split(/[\s,]+/)
+  return Object.entries(headersDistinct).flatMap(
+    ([name, values]): ReadonlyArray<[string, ReadonlyArray<string>]> =>
+      values === undefined || notPassedOn.has(name) || named.includes(name) ? [] : [[name, values]]
+  )
+}
+
+const requestHeaders = ({ loan, request }: Exchange): OutgoingHttpHeaders => {
+  const [key, token] = [Redacted.value(loan.key), Redacted.value(loan.token)]
+  const headers: OutgoingHttpHeaders = {}
+  for (const [name, values] of passedOn(request)) {
+    if (name === "host" || name === "expect" || values.some((value) => value.includes(token))) continue
+    headers[name] = [...values]
+  }
+  for (const [name, write] of credentialFields) {
+    if (request.headers[name] !== undefined) headers[name] = write(key)
+  }
+  if (request.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked"
+  // In a compressed answer the key could not be found.
+  headers["accept-encoding"] = "identity"
+  return headers
+}
+
+/** Blanks in a stream of bytes. A byte waits for the next ones only as long as it may be the beginning of a secret. */
+const blanking = ({ partialLength, scrub }: Scrubber): Transform => {
+  let rest = ""
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const text = scrub(rest + chunk.toString("latin1"))
+      const ready = text.length - partialLength(text)
+      rest = text.slice(ready)
+      done(null, Buffer.from(text.slice(0, ready), "latin1"))
+    },
+    flush(done) {
+      done(null, Buffer.from(rest, "latin1"))
+    }
+  })
+}
+
+/** An agent that prints its environment sends the token to the model. The length of the body was said before. */
+const tokenBlanking = ({ token }: Loan): Transform => {
+  const text = Redacted.value(token)
+  return blanking({ ...scrubber({ token }), scrub: (body) => body.replaceAll(text, "*".repeat(text.length)) })
+}
+
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress
+}
+
+/** What makes the answer's body readable: nothing, a decoder, or undefined when there is none for its encoding. */
+const decoding = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined => {
+  const encoding = answer.headers["content-encoding"]?.trim().toLowerCase() ?? ""
+  if (encoding === "" || encoding === "identity") return []
+  const make = decoders[encoding]
+  return make === undefined ? undefined : [make()]
+}
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
+
+/** Passes the gateway's answer on, with the key blanked wherever it says it. */
+const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage, upstream: ClientRequest): void => {
+  const status = answer.statusCode ?? 502
+  const decoders = request.method === "HEAD" ? [] : decoding(answer)
+  const unfit = isRedirect(status)
+    ? `answers with a redirect (${status}), which is not followed. Change the connection's base_url to where it leads.`
+    : decoders === undefined
+      ? "compresses its answer in a way that was not asked for."
+      : undefined
+  if (unfit !== undefined || decoders === undefined) {
+    refuse(response, 502, "gateway_error", `The gateway at ${loan.gateway.origin} ${unfit}`)
+    upstream.destroy()
+    return
+  }
+  const key = scrubber({ key: loan.key })
+  const headers: OutgoingHttpHeaders = {}
+  for (const [name, values] of passedOn(answer)) {
+    if (name !== "content-length" && name !== "content-encoding") headers[name] = values.map(key.scrub)
+  }
+  response.writeHead(status, headers)
+  response.flushHeaders()
+  // An answer that breaks off is broken off for the agent too: the pipeline destroys the response.
+  pipeline([answer, ...decoders, blanking(key), response], () => undefined)
+}
+
+const causes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "it refuses connections",
+  ECONNRESET: "it closed the connection without an answer",
+  EPIPE: "it closed the connection without an answer",
+  ENOTFOUND: "its name is unknown",
+  EAI_AGAIN: "its name cannot be looked up at the moment",
+  ETIMEDOUT: "it does not answer",
+  EHOSTUNREACH: "there is no way to it",
+  ENETUNREACH: "there is no way to it",
+  EPROTO: "it does not speak TLS",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS"
+}
+
+const causeOf = ({ code = "" }: NodeJS.ErrnoException): string => {
+  const known = causes[code]
+  if (known !== undefined) return known
+  if (code.startsWith("HPE_")) return "it does not speak HTTP"
+  return /CERT|SIGNATURE|ERR_TLS/.test(code)
+    ? `its TLS certificate is not accepted (${code}; NODE_EXTRA_CA_CERTS names a file with further authorities)`
+    : `the connection failed${code === "" ? "" : ` (${code})`}`
+}
+
+const limitConnecting = (upstream: ClientRequest): void => {
+  upstream.once("socket", (socket) => {
+    socket.unref()
+    if (!socket.connecting) return
+    const late = () => upstream.destroy(Object.assign(new Error("connecting took too long"), { code: "ETIMEDOUT" }))
+    const timer = setTimeout(late, connectTimeoutMs).unref()
+    const stop = () => clearTimeout(timer)
+    socket.once(upstream.protocol === "https:" ? "secureConnect" : "connect", stop).once("close", stop)
+  })
+}
+
+/** Asks the gateway and passes its answer back, both as they come. The gateway is left as soon as the agent is gone. */
+export const relay = (exchange: Exchange, pools: Pools): void => {
+  const { loan, request, response, target } = exchange
+  const secure = loan.gateway.protocol === "https:"
+  const { hostname, port } = urlToHttpOptions(loan.gateway)
+  const options = { hostname, port, path: target, method: request.method, headers: requestHeaders(exchange) }
+  const upstream = secure
+    ? https.request({ ...options, agent: pools.https })
+    : http.request({ ...options, agent: pools.http })
+  limitConnecting(upstream)
+  upstream.once("response", (answer) => passBack(exchange, answer, upstream))
+  upstream.on("error", (error) => {
+    if (response.headersSent || response.destroyed) return
+    const message = `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(error)}.`
+    refuse(response, 502, "gateway_unreachable", `${message} Check the gateway and the connection's base_url.`)
+  })
+  // Whatever the agent still sends has nowhere to go, and must be read before it takes an answer.
+  upstream.once("close", () => request.unpipe().resume())
+  response.once("close", () => upstream.destroy())
+  request.pipe(tokenBlanking(loan)).pipe(upstream)
+}

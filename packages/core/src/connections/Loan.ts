@@ -1,0 +1,100 @@
+import { randomBytes, timingSafeEqual } from "node:crypto"
+import type { IncomingHttpHeaders, ServerResponse } from "node:http"
+import { Effect, Redacted } from "effect"
+import * as Token from "../identity/Token.js"
+
+/** A credential lent to one agent. */
+export interface Loan {
+  /** Names the loan in the URL. No secret. */
+  readonly id: string
+  /** What the borrower appends its paths to: the loan's id and the path of the gateway, without a trailing slash. */
+  readonly path: string
+  readonly gateway: URL
+  readonly token: Redacted.Redacted
+  readonly key: Redacted.Redacted
+  /** The answers under way; they break off when the loan ends. */
+  readonly answers: Set<ServerResponse>
+}
+
+/** The loans that have not ended, by id. */
+export type Loans = Map<string, Loan>
+
+const withoutSlash = (path: string): string => path.replace(/\/+$/, "")
+
+/** Lends a key until the scope closes. */
+export const open = (loans: Loans, gateway: URL, key: Redacted.Redacted) =>
+  Effect.acquireRelease(
+    Effect.map(Token.random, (token) => {
+      const id = randomBytes(12).toString("hex")
+      const path = `/${id}${withoutSlash(gateway.pathname)}`
+      const loan: Loan = { id, path, gateway, token, key, answers: new Set() }
+      loans.set(id, loan)
+      return loan
+    }),
+    (loan) =>
+      Effect.sync(() => {
+        loans.delete(loan.id)
+        for (const answer of loan.answers) answer.destroy()
+      })
+  )
+
+/** The header fields in which a provider may want its key, and how it is written there. */
+export const credentialFields: ReadonlyMap<string, (key: string) => string> = new Map([
+  ["authorization", (key: string) => `Bearer ${key}`],
+  ["x-api-key", (key: string) => key],
+  ["api-key", (key: string) => key]
+])
+
+const same = (given: string, token: string): boolean => {
+  const [left, right] = [Buffer.from(given), Buffer.from(token)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** Whether a request presents the loan's token, and nothing else besides it. */
+const presents = (headers: IncomingHttpHeaders, { token }: Loan): boolean => {
+  const given = [...credentialFields.keys()].flatMap((name) => {
+    const value = headers[name]
+    if (value === undefined) return []
+    return name === "authorization" ? [/^Bearer +(\S+)$/i.exec(String(value))?.[1] ?? ""] : [String(value)]
+  })
+  return given.length > 0 && given.every((value) => same(value, Redacted.value(token)))
+}
+
+/** The loan that a request is entitled to use. */
+export const find = (loans: Loans, url: string, headers: IncomingHttpHeaders): Loan | undefined => {
+  const loan = loans.get(/^\/([0-9a-f]+)(?=[/?]|$)/.exec(url)?.[1] ?? "")
+  return loan !== undefined && presents(headers, loan) ? loan : undefined
+}
+
+/** A segment that leads upwards, also for servers that cut off what follows a semicolon. */
+const leadsUp = (segment: string): boolean => /^\.{1,2}(?:;|$)/.test(segment)
+
+const staysBelow = (path: string): boolean => !/\p{Cc}/u.test(path) && !path.split(/[/\\]/).some(leadsUp)
+
+/** Whether a path stays where it is however often a server decodes it. Slashes may be encoded: names of models have some. */
+const isPlain = (path: string): boolean => {
+  if (path.includes("//")) return false
+  let text = path
+  for (let round = 0; round < 4; round++) {
+    if (!staysBelow(text)) return false
+    const before = text
+    try {
+      text = decodeURIComponent(text)
+    } catch {
+      return round > 0
+    }
+    if (text === before) return true
+  }
+  return false
+}
+
+/** The path and the query to ask the gateway for, or undefined when a request does not stay below the gateway's base URL. */
+export const targetOf = ({ gateway, path, token }: Loan, url: string): string | undefined => {
+  if (url.includes("#") || url.includes(Redacted.value(token))) return undefined
+  const at = url.indexOf("?")
+  const asked = at < 0 ? url : url.slice(0, at)
+  const below = asked.slice(path.length)
+  if (!asked.startsWith(path) || (below !== "" && !below.startsWith("/")) || !isPlain(below)) return undefined
+  const query = [gateway.search.slice(1), at < 0 ? "" : url.slice(at + 1)].filter((part) => part !== "").join("&")
+  return `${withoutSlash(gateway.pathname)}${below}${query === "" ? "" : `?${query}`}`
+}

@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Core from "@reins/core/Core"
+import { CoreConfig } from "@reins/core/CoreConfig"
+import { Connections } from "@reins/core/connections/Connections"
+import * as Embedded from "@reins/core/Embedded"
+import { Placement } from "@reins/core/placement/Placement"
+import type { Bell } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
+import { Effect, Layer } from "effect"
+
+/** Every service on a database, with nobody working the jobs: what is queued stays queued. */
+export const services = (database: Layer.Layer<Database | Bell>) =>
+  Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const dataDir = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-test-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+      )
+      return Core.layer.pipe(
+        Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), database, Placement.layerSingle))
+      )
+    })
+  )
+
+/** The owner of a workspace, and a connection that alpha would run with. */
+export const ownerWithConnection = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* Embedded.owner
+  const connection = yield* (yield* Connections).create(principal, workspaceId, {
+    kind: "alpha_gateway",
+    label: "gateway",
+    credential: { base_url: "http://127.0.0.1:9/v1", api_key: "k".repeat(32) }
+  })
+  return { principal, workspaceId, connection }
+})

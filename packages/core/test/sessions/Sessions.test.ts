@@ -1,0 +1,205 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Providers } from "@reins/core/catalog/Providers"
+import { Connections } from "@reins/core/connections/Connections"
+import type { Principal } from "@reins/core/domain/Principal"
+import type { ReinsError } from "@reins/core/domain/ReinsError"
+import * as Embedded from "@reins/core/Embedded"
+import { EventLog } from "@reins/core/events/EventLog"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import { Projects } from "@reins/core/projects/Projects"
+import { Messages } from "@reins/core/sessions/Messages"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { maxQueuedTurns, Turns } from "@reins/core/sessions/Turns"
+import { Effect, Redacted } from "effect"
+import { databases } from "../store/Databases.js"
+import { ownerWithConnection, services } from "./Services.js"
+
+const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>
+  Effect.map(Effect.flip(effect), (error) =>
+    typeof error === "object" && error !== null && "code" in error ? error.code : error
+  )
+
+for (const { layer, name } of databases) {
+  describe(`sessions on ${name}`, () => {
+    it.scopedLive("a disabled provider, and one that no manifest declares, cannot be chosen", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        for (const provider_id of ["gamma", "delta", "epsilon", "zeta", "omega"]) {
+          const code = yield* codeOf(sessions.create(principal, workspaceId, { harness: { provider_id } }))
+          assert.strictEqual(code, "provider_disabled")
+        }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive(
+      "alpha without an active connection is refused, when a session is made and when a message is sent",
+      () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* Embedded.owner
+          const sessions = yield* Sessions
+          assert.strictEqual(yield* codeOf(sessions.create(principal, workspaceId, {})), "connection_required")
+          const { connection } = yield* ownerWithConnection
+          const session = yield* sessions.create(principal, workspaceId, {})
+          assert.strictEqual(session.harness.connection_id, connection.id)
+          yield* (yield* Connections).disconnect(principal, connection.id)
+          const send = (yield* Messages).send(principal, session.id, { content: "Hello" })
+          assert.strictEqual(yield* codeOf(send), "connection_revoked")
+        }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a capability that is unsupported or unknown is refused", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const steer = (yield* Messages).send(principal, session.id, { content: "Left!", routing: "steer" })
+        assert.strictEqual(yield* codeOf(steer), "unsupported_capability")
+        const unknown = (yield* Providers).requireCapability("beta", "native_state_export")
+        assert.strictEqual(yield* codeOf(unknown), "unsupported_capability")
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("turns wait in order, are cancelled, retried and counted, and events never leave a gap", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const messages = yield* Messages
+        const turns = yield* Turns
+        const session = yield* (yield* Sessions).create(principal, workspaceId, { message: "First" })
+        assert.strictEqual(session.activity, "queued")
+        yield* Effect.forEach(
+          Array.from({ length: maxQueuedTurns - 1 }),
+          () => messages.send(principal, session.id, { content: "More" }),
+          {
+            concurrency: 10
+          }
+        )
+        assert.strictEqual(
+          yield* codeOf(messages.send(principal, session.id, { content: "Too much" })),
+          "quota_exhausted"
+        )
+        const cancelled = yield* turns.cancel(principal, session.turn_id ?? "")
+        assert.strictEqual(cancelled.state, "cancelled")
+        assert.strictEqual(yield* codeOf(turns.cancel(principal, cancelled.id)), "invalid_transition")
+        const job = yield* (yield* Jobs).get(principal, session.operation?.job_id ?? "")
+        assert.strictEqual(job.state, "cancelled")
+        const retried = yield* turns.retry(principal, cancelled.id)
+        assert.deepStrictEqual([retried.state, retried.retry_of_turn_id], ["queued", cancelled.id])
+        assert.strictEqual(yield* codeOf(turns.retry(principal, retried.id)), "invalid_transition")
+        const { event_watermark, items } = yield* (yield* EventLog).page(principal, session.id, {
+          after: 0,
+          limit: 1000
+        })
+        assert.deepStrictEqual(
+          items.map((event) => event.seq),
+          Array.from({ length: event_watermark }, (_, index) => index + 1)
+        )
+        const ordinals = (yield* turns.list(principal, session.id, { limit: 200 })).items.map((turn) => turn.ordinal)
+        assert.deepStrictEqual(
+          ordinals,
+          ordinals.map((_, index) => index + 1)
+        )
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a session is archived only when nothing waits, takes no work then, and is closed for good", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        const messages = yield* Messages
+        const session = yield* sessions.create(principal, workspaceId, { message: "First" })
+        assert.strictEqual(yield* codeOf(sessions.archive(principal, session.id)), "turn_active")
+        yield* (yield* Turns).cancel(principal, session.turn_id ?? "")
+        assert.strictEqual((yield* sessions.archive(principal, session.id)).lifecycle, "archived")
+        assert.strictEqual(
+          yield* codeOf(messages.send(principal, session.id, { content: "Now?" })),
+          "invalid_transition"
+        )
+        assert.strictEqual((yield* sessions.unarchive(principal, session.id)).lifecycle, "open")
+        const { turn_id } = yield* messages.send(principal, session.id, { content: "Now." })
+        assert.strictEqual((yield* sessions.close(principal, session.id)).lifecycle, "closed")
+        assert.strictEqual((yield* (yield* Turns).get(principal, turn_id ?? "")).state, "cancelled")
+        assert.strictEqual(yield* codeOf(sessions.close(principal, session.id)), "invalid_transition")
+        assert.strictEqual(yield* codeOf(sessions.unarchive(principal, session.id)), "invalid_transition")
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a write that expects another version changes nothing", () =>
+      Effect.gen(function* () {
+        const { connection, principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        const session = yield* sessions.create(principal, workspaceId, {})
+        const changed = yield* sessions.update(principal, session.id, {
+          title: "New",
+          expected_version: session.version
+        })
+        assert.deepStrictEqual([changed.title, changed.version], ["New", session.version + 1])
+        const stale = sessions.update(principal, session.id, { title: "Stale", expected_version: session.version })
+        assert.strictEqual(yield* codeOf(stale), "version_conflict")
+        const other = sessions.update(principal, session.id, { provider_id: "beta" })
+        assert.strictEqual(yield* codeOf(other), "harness_switch_required")
+        const label = (yield* Connections).update(principal, connection.id, { label: "x", expected_version: 99 })
+        assert.strictEqual(yield* codeOf(label), "version_conflict")
+        assert.strictEqual((yield* sessions.get(principal, session.id)).title, "New")
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive(
+      "publishing the same spec again gives the version back, and a session keeps the version it began with",
+      () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const projects = yield* Projects
+          const project = yield* projects.create(principal, workspaceId, {
+            slug: "one",
+            name: "One",
+            spec: { repository: { url: "https://git.example/one.git" } }
+          })
+          const session = yield* (yield* Sessions).create(principal, workspaceId, { project_id: project.id })
+          const same = yield* projects.publish(principal, project.id, {
+            spec: { repository: { url: "https://git.example/one.git" } }
+          })
+          assert.strictEqual(same.id, session.project_version_id)
+          const next = yield* projects.publish(principal, project.id, {
+            spec: { repository: { url: "https://git.example/two.git" } }
+          })
+          assert.strictEqual(next.ordinal, 2)
+          assert.strictEqual(
+            (yield* (yield* Sessions).get(principal, session.id)).base.repository,
+            "https://git.example/one.git"
+          )
+          const twice = projects.create(principal, workspaceId, { slug: "one", name: "Again" })
+          assert.strictEqual(yield* codeOf(twice), "already_exists")
+        }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("what belongs to somebody else is answered like what does not exist", () =>
+      Effect.gen(function* () {
+        const { connection, principal, workspaceId } = yield* ownerWithConnection
+        const session = yield* (yield* Sessions).create(principal, workspaceId, { message: "Mine" })
+        const account = yield* (yield* Accounts).createVerified({
+          email: "stranger@example.com",
+          password: Redacted.make("correct horse battery staple")
+        })
+        const stranger: Principal = {
+          accountId: account.id,
+          scopes: ["admin"],
+          workspaceId: null,
+          via: { kind: "embedded" }
+        }
+        const tries: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+          (yield* Sessions).get(stranger, session.id),
+          (yield* Sessions).list(stranger, workspaceId, {}),
+          (yield* Sessions).create(stranger, workspaceId, {}),
+          (yield* Messages).send(stranger, session.id, { content: "Yours" }),
+          (yield* Turns).cancel(stranger, session.turn_id ?? ""),
+          (yield* Connections).get(stranger, connection.id),
+          (yield* Jobs).get(stranger, session.operation?.job_id ?? ""),
+          (yield* Jobs).operation(stranger, session.operation?.id ?? ""),
+          (yield* EventLog).page(stranger, session.id, { limit: 10 })
+        ]
+        for (const attempt of tries) assert.strictEqual(yield* codeOf(attempt), "not_found")
+      }).pipe(Effect.provide(services(layer)))
+    )
+  })
+}

@@ -1,0 +1,179 @@
+import { readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
+
+/** The name of a setting, as in `reins.json`; `REINS_<NAME>` in the environment, `--<name>` on the command line. */
+export type SettingName = keyof typeof fields
+
+/** Settings as they were given: the command line wins over the environment, which wins over the file. */
+export type Given = Readonly<Partial<Record<SettingName, string>>>
+
+const Flag = Schema.transform(Schema.Literal("true", "false", "on", "off"), Schema.Boolean, {
+  strict: true,
+  decode: (text) => text === "true" || text === "on",
+  encode: (value) => (value ? "on" : "off")
+})
+const Whole = (least: number, most: number) => Schema.NumberFromString.pipe(Schema.int(), Schema.between(least, most))
+const HttpUrl = Schema.String.pipe(Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)))
+
+const fields = {
+  host: Schema.String.pipe(Schema.minLength(1)),
+  port: Whole(0, 65535),
+  data_dir: Schema.String.pipe(Schema.minLength(1)),
+  database_url: Schema.String.pipe(Schema.pattern(/^postgres(?:ql)?:\/\//)),
+  public_url: HttpUrl,
+  key_file: Schema.String.pipe(Schema.minLength(1)),
+  cache_dir: Schema.String.pipe(Schema.minLength(1)),
+  smtp_url: Schema.String.pipe(Schema.pattern(/^smtps?:\/\//)),
+  mail_from: Schema.String.pipe(Schema.minLength(3)),
+  rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
+  log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
+  allow_local_repositories: Flag,
+  max_running_turns: Whole(1, 1000),
+  turn_minutes: Whole(1, 24 * 60)
+}
+
+/** What each setting has to be, in words that quote nothing of what was given. */
+const expected: Readonly<Record<SettingName, string>> = {
+  host: "a host name or address to listen on",
+  port: "a port from 0 to 65535",
+  data_dir: "a directory",
+  database_url: "a postgres:// URL",
+  public_url: "an http or https URL",
+  key_file: "a file",
+  cache_dir: "a directory",
+  smtp_url: "an smtp:// or smtps:// URL",
+  mail_from: "a sender as in Reins <reins@example.com>",
+  rate_limit: "requests a minute, or off",
+  log_level: "debug, info, warning, error or none",
+  allow_local_repositories: "on or off",
+  max_running_turns: "a number from 1 to 1000",
+  turn_minutes: "a number of minutes from 1 to 1440"
+}
+
+const Settings = Schema.partialWith(Schema.Struct(fields), { exact: true })
+
+/** A setting that cannot be used. It says which and what it has to be, and quotes nothing, since it may be a secret. */
+export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly problem: string }> {
+  override get message() {
+    return this.problem
+  }
+}
+
+/** The configuration in force. */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** A PostgreSQL database; undefined for SQLite in the data directory. */
+  readonly databaseUrl: Redacted.Redacted | undefined
+  readonly publicUrl: URL
+  readonly keyFile: string | undefined
+  readonly cacheDir: string | undefined
+  readonly smtpUrl: Redacted.Redacted | undefined
+  readonly mailFrom: string | undefined
+  /** Requests a minute for each caller; null for any number. */
+  readonly rateLimit: number | null
+  readonly logLevel: LogLevel.LogLevel
+  readonly allowLocalRepositories: boolean
+  readonly maxRunningTurns: number | undefined
+  readonly turnMinutes: number | undefined
+}
+
+/** Reads the settings from the command line, the environment and `reins.json` in the working directory, in this order. */
+export const load = Effect.fn("Config.load")(function*(flags: Given, environment: NodeJS.ProcessEnv, directory: string) {
+  const given = { ...(yield* readSettingsFile(join(directory, "reins.json"))), ...fromEnvironment(environment), ...flags }
+  const settings = yield* Effect.mapError(decode(given), ({ issue }) => invalid(issue))
+  const host = settings.host ?? "127.0.0.1"
+  const port = settings.port ?? 7117
+  const path = (text: string | undefined) => (text === undefined ? undefined : resolve(directory, text))
+  const config: Config = {
+    host,
+    port,
+    dataDir: resolve(directory, settings.data_dir ?? ".reins"),
+    databaseUrl: settings.database_url === undefined ? undefined : Redacted.make(settings.database_url),
+    publicUrl: new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`),
+    keyFile: path(settings.key_file),
+    cacheDir: path(settings.cache_dir),
+    smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
+    mailFrom: settings.mail_from,
+    rateLimit: settings.rate_limit === "off" ? null : settings.rate_limit ?? 600,
+    logLevel: levels[settings.log_level ?? "info"],
+    allowLocalRepositories: settings.allow_local_repositories ?? false,
+    maxRunningTurns: settings.max_running_turns,
+    turnMinutes: settings.turn_minutes
+  }
+  return config
+})
+
+const decode = Schema.decodeUnknown(Settings, { errors: "all", onExcessProperty: "error" })
+
+const levels = {
+  debug: LogLevel.Debug, info: LogLevel.Info, warning: LogLevel.Warning, error: LogLevel.Error, none: LogLevel.None
+}
+
+const names = Object.keys(fields).filter((name): name is SettingName => name in fields)
+
+/** An empty variable counts as not set, as compose files leave them. */
+const fromEnvironment = (environment: NodeJS.ProcessEnv): Given =>
+  Object.fromEntries(names.flatMap((name) => {
+    const value = environment[`REINS_${name.toUpperCase()}`]
+    return value === undefined || value === "" ? [] : [[name, value]]
+  }))
+
+const SettingsFile = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Union(Schema.String, Schema.Number, Schema.Boolean) }))
+
+const readSettingsFile = (path: string): Effect.Effect<Readonly<Record<string, string>>, ConfigInvalid> =>
+  Effect.suspend(() => {
+    let text: string
+    try {
+      text = readFileSync(path, "utf8")
+    } catch (cause) {
+      return isAbsent(cause) ? Effect.succeed({}) : Effect.fail(new ConfigInvalid({ problem: `${path} cannot be read.` }))
+    }
+    return Schema.decodeUnknown(SettingsFile)(text).pipe(
+      Effect.map((settings) => Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]))),
+      Effect.mapError(() => new ConfigInvalid({ problem: `${path} is not a JSON object of settings.` }))
+    )
+  })
+
+const isAbsent = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT"
+
+const invalid = (issue: ParseResult.ParseIssue): ConfigInvalid => {
+  const wrong = new Set(ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ path }) => String(path[0])))
+  const problems = [...wrong].map((name) => {
+    const words = names.find((known) => known === name)
+    return words === undefined
+      ? `There is no setting "${name}". There are: ${names.join(", ")}.`
+      : `The setting "${name}" has to be ${expected[words]} (--${name.replaceAll("_", "-")}, REINS_${name.toUpperCase()} or reins.json).`
+  })
+  return new ConfigInvalid({ problem: problems.join("\n") })
+}
+
+/** What is in force, for people: no secret is in it. */
+export const describe = (config: Config): Readonly<Record<SettingName, string | number | boolean | null>> => ({
+  host: config.host,
+  port: config.port,
+  data_dir: config.dataDir,
+  database_url: config.databaseUrl === undefined ? null : maskedUrl(config.databaseUrl),
+  public_url: config.publicUrl.href,
+  key_file: config.keyFile ?? join(config.dataDir, "keyring.json"),
+  cache_dir: config.cacheDir ?? null,
+  smtp_url: config.smtpUrl === undefined ? null : maskedUrl(config.smtpUrl),
+  mail_from: config.mailFrom ?? null,
+  rate_limit: config.rateLimit ?? "off",
+  log_level: config.logLevel.label.toLowerCase(),
+  allow_local_repositories: config.allowLocalRepositories,
+  max_running_turns: config.maxRunningTurns ?? null,
+  turn_minutes: config.turnMinutes ?? null
+})
+
+const maskedUrl = (secret: Redacted.Redacted): string => {
+  const text = Redacted.value(secret)
+  if (!URL.canParse(text)) return "****"
+  const url = new URL(text)
+  if (url.username !== "") url.username = "****"
+  if (url.password !== "") url.password = "****"
+  url.search = ""
+  return url.href
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+import { Command, ValidationError } from "@effect/cli"
+import { NodeContext, NodeRuntime } from "@effect/platform-node"
+import { Cause, Effect, Layer, Logger } from "effect"
+import packageJson from "../package.json" with { type: "json" }
+import { accounts, keys } from "./cli/Accounts.js"
+import { harnesses } from "./cli/Harnesses.js"
+import { serve, serveWithDefaults } from "./cli/Serve.js"
+import { config } from "./cli/ShowConfig.js"
+
+const reins = Command.make("reins", {}, () => serveWithDefaults).pipe(
+  Command.withDescription("One API for every coding agent"),
+  Command.withSubcommands([serve, accounts, keys, harnesses, config])
+)
+
+const cli = Command.run(reins, { name: "reins", version: packageJson.version })
+
+/** Logs go to the standard error, so that the standard output is for programs: lines of JSON, or colours for a person. */
+const logger = Logger.replace(
+  Logger.defaultLogger,
+  process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : Logger.withConsoleError(Logger.jsonLogger)
+)
+
+/** What a person can mend is said in a sentence; the rest is a defect, with where it happened. */
+const report = (cause: Cause.Cause<unknown>) =>
+  Effect.sync(() => {
+    const failure = Cause.squash(cause)
+    if (ValidationError.isValidationError(failure)) return
+    const isExpected = !Cause.isDie(cause) && failure instanceof Error
+    process.stderr.write(`reins: ${isExpected ? failure.message : Cause.pretty(cause)}\n`)
+  })
+
+/** A service that cannot end in time is ended. */
+const deadlineMs = 9500
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => setTimeout(() => process.exit(0), deadlineMs).unref())
+}
+
+cli(process.argv).pipe(
+  Effect.tapErrorCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.void : report(cause))),
+  Effect.provide(Layer.merge(NodeContext.layer, logger)),
+  Effect.withTracerEnabled(false),
+  NodeRuntime.runMain({ disableErrorReporting: true, disablePrettyLogger: true })
+)

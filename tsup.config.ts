@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process"
-import { cpSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { defineConfig, type Options } from "tsup"
 
 const shared: Options = {
@@ -8,56 +9,106 @@ const shared: Options = {
   platform: "node",
   sourcemap: true,
   clean: true,
-  tsconfig: "tsconfig.base.json",
+  silent: true,
   esbuildOptions: (options) => {
+    // The packages are built from each other's sources, so that their order does not matter.
     options.conditions = ["source"]
   }
 }
 
-/** Native modules load files beside themselves, and these find others at run time: they stay what npm installed. */
-const notBundled = ["better-sqlite3", "pg", "@node-rs/argon2", "nodemailer", "@parcel/watcher", "msgpackr-extract"]
+/** Declarations are for those who write programs against the packages; running them needs none, so they are made when asked for. */
+const declared = process.env["REINS_BUILD_DECLARATIONS"] === "1"
 
-/** Declarations take most of the time of a build and nothing that runs needs them: `npm run build` makes them, set-up does not. */
-const declarations = process.env["REINS_BUILD_DECLARATIONS"] === "1"
+/** Where the type check leaves the declarations of the core. */
+const coreTypes = ".cache/types/core/packages/core/src"
 
-/** The declarations of the core are what the compiler writes for the projects that refer to it. */
-const coreDeclarations = async () => {
-  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-b", "packages/core"], { stdio: "inherit" })
-  cpSync(".cache/types/core/packages/core/src", "packages/core/dist", { recursive: true })
-}
+/** What holds native code, or is loaded only where it is installed, stays outside of a bundle. */
+const native = [
+  "better-sqlite3",
+  "pg",
+  "pg-native",
+  "@node-rs/argon2",
+  "@parcel/watcher",
+  "bufferutil",
+  "utf-8-validate"
+]
 
-export default defineConfig([
+export default defineConfig(() => [
   {
     ...shared,
     name: "core",
     entry: ["packages/core/src/**/*.ts"],
     outDir: "packages/core/dist",
-    external: [/^[^./]/],
-    ...(declarations && { onSuccess: coreDeclarations })
-  },
-  {
-    ...shared,
-    name: "client",
-    entry: { index: "packages/client/src/index.ts", "effect/index": "packages/client/src/effect/index.ts" },
-    outDir: "packages/client/dist",
-    platform: "neutral",
-    external: [/^effect(?:\/|$)/, /^@effect\//, "eventsource-parser"],
-    noExternal: [/^@reins\/core/],
-    dts: declarations && {
-      resolve: [/^@reins\/core/],
-      compilerOptions: { composite: false, customConditions: ["source"] }
+    bundle: false,
+    onSuccess: async () => {
+      inlineManifests()
+      if (declared) copyDeclarations("core", coreTypes)
     }
   },
+  ...(existsSync("packages/client/src/index.ts")
+    ? [
+        {
+          ...shared,
+          name: "client",
+          entry: { index: "packages/client/src/index.ts", "effect/index": "packages/client/src/effect/index.ts" },
+          outDir: "packages/client/dist",
+          platform: "neutral",
+          external: ["effect", /^@effect\//, "eventsource-parser"],
+          noExternal: [/^@reins\/core/],
+          onSuccess: async () => {
+            if (declared) bundleDeclarations()
+          }
+        } satisfies Options
+      ]
+    : []),
   {
     ...shared,
     name: "server",
-    // One file: it starts in a third of the time that the same code takes from node_modules.
     entry: { main: "packages/server/src/main.ts" },
     outDir: "packages/server/dist",
-    splitting: false,
-    treeshake: true,
-    noExternal: [new RegExp(`^(?!(?:${notBundled.join("|")})(?:/|$)|node:)`)],
-    // What was CommonJS asks for `require`, which a module does not have.
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }
+    splitting: true,
+    external: native,
+    noExternal: [new RegExp(`^(?!(?:${native.join("|")})(?:$|/)|node:)`)],
+    // Dependencies that are CommonJS call for what Node has built in by `require`.
+    banner: {
+      js: 'import { createRequire as reinsRequire } from "node:module"; const require = reinsRequire(import.meta.url);'
+    }
   }
 ])
+
+/** Node 20 warns at each import of JSON, and a published package does not have the repository's folders around it. */
+const inlineManifests = (): void => {
+  const file = "packages/core/dist/catalog/Manifests.js"
+  const inlined = readFileSync(file, "utf8").replace(
+    /import (\w+) from "[^"]*\/manifests\/(\w+)\.json"(?: with \{ type: "json" \})?;?/g,
+    (_, name: string, manifest: string) =>
+      `const ${name} = ${readFileSync(`manifests/${manifest}.json`, "utf8").trim()};`
+  )
+  writeFileSync(file, inlined)
+  rmSync("packages/core/manifests", { recursive: true, force: true })
+  cpSync("manifests", "packages/core/manifests", { recursive: true })
+}
+
+/** The client brings the types of the contract with it, as it brings their code. */
+const bundleDeclarations = (): void => {
+  copyDeclarations("client", ".cache/types/client")
+  for (const room of ["api", "domain"]) copyFiles(join(coreTypes, room), `packages/client/dist/core/${room}`)
+  copyFiles("packages/client/dist", "packages/client/dist", (text, file) => {
+    const root = "../".repeat(file.split("/").length - 1) || "./"
+    return text.replaceAll(/"@reins\/core\/([\w/]+)"/g, (_, path: string) => `"${root}core/${path}.js"`)
+  })
+}
+
+/** The declarations come from the type check, which is incremental; bundling those of a hundred modules is not. */
+const copyDeclarations = (name: string, from: string): void => {
+  execFileSync("node_modules/.bin/tsc", ["-b", `packages/${name}`], { stdio: "inherit" })
+  copyFiles(from, `packages/${name}/dist`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"))
+}
+
+const copyFiles = (from: string, to: string, change = (text: string, _file: string): string => text): void => {
+  for (const file of readdirSync(from, { recursive: true, encoding: "utf8" })) {
+    if (!file.endsWith(".d.ts")) continue
+    mkdirSync(dirname(join(to, file)), { recursive: true })
+    writeFileSync(join(to, file), change(readFileSync(join(from, file), "utf8"), file))
+  }
+}

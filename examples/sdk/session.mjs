@@ -14,6 +14,7 @@ const fail = (message) => {
 const { REINS_API_KEY, REINS_URL } = process.env
 const [projectId, task] = process.argv.slice(2)
 if (!REINS_URL) fail("REINS_URL is missing. Set it to where the server is, such as http://127.0.0.1:4000.")
+if (!/^https?:\/\//.test(REINS_URL)) fail("REINS_URL must be an http or https URL, such as http://127.0.0.1:4000.")
 if (!REINS_API_KEY) fail("REINS_API_KEY is missing. Create a key with POST /api/api-keys, with the scope `write`.")
 if (!projectId || !task) fail('Usage: node session.mjs <project_id> "<what the agent should do>"')
 

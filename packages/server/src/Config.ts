@@ -14,7 +14,9 @@ const Flag = Schema.transform(Schema.Literal("true", "false", "on", "off"), Sche
   encode: (value) => (value ? "on" : "off")
 })
 const Whole = (least: number, most: number) => Schema.NumberFromString.pipe(Schema.int(), Schema.between(least, most))
-const HttpUrl = Schema.String.pipe(Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)))
+const HttpUrl = Schema.String.pipe(
+  Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+)
 
 const fields = {
   host: Schema.String.pipe(Schema.minLength(1)),
@@ -81,8 +83,16 @@ export interface Config {
 }
 
 /** Reads the settings from the command line, the environment and `reins.json` in the working directory, in this order. */
-export const load = Effect.fn("Config.load")(function*(flags: Given, environment: NodeJS.ProcessEnv, directory: string) {
-  const given = { ...(yield* readSettingsFile(join(directory, "reins.json"))), ...fromEnvironment(environment), ...flags }
+export const load = Effect.fn("Config.load")(function* (
+  flags: Given,
+  environment: NodeJS.ProcessEnv,
+  directory: string
+) {
+  const given = {
+    ...(yield* readSettingsFile(join(directory, "reins.json"))),
+    ...fromEnvironment(environment),
+    ...flags
+  }
   const settings = yield* Effect.mapError(decode(given), ({ issue }) => invalid(issue))
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
@@ -97,7 +107,7 @@ export const load = Effect.fn("Config.load")(function*(flags: Given, environment
     cacheDir: path(settings.cache_dir),
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
-    rateLimit: settings.rate_limit === "off" ? null : settings.rate_limit ?? 600,
+    rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
     logLevel: levels[settings.log_level ?? "info"],
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     maxRunningTurns: settings.max_running_turns,
@@ -109,19 +119,27 @@ export const load = Effect.fn("Config.load")(function*(flags: Given, environment
 const decode = Schema.decodeUnknown(Settings, { errors: "all", onExcessProperty: "error" })
 
 const levels = {
-  debug: LogLevel.Debug, info: LogLevel.Info, warning: LogLevel.Warning, error: LogLevel.Error, none: LogLevel.None
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
 }
 
 const names = Object.keys(fields).filter((name): name is SettingName => name in fields)
 
 /** An empty variable counts as not set, as compose files leave them. */
 const fromEnvironment = (environment: NodeJS.ProcessEnv): Given =>
-  Object.fromEntries(names.flatMap((name) => {
-    const value = environment[`REINS_${name.toUpperCase()}`]
-    return value === undefined || value === "" ? [] : [[name, value]]
-  }))
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = environment[`REINS_${name.toUpperCase()}`]
+      return value === undefined || value === "" ? [] : [[name, value]]
+    })
+  )
 
-const SettingsFile = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Union(Schema.String, Schema.Number, Schema.Boolean) }))
+const SettingsFile = Schema.parseJson(
+  Schema.Record({ key: Schema.String, value: Schema.Union(Schema.String, Schema.Number, Schema.Boolean) })
+)
 
 const readSettingsFile = (path: string): Effect.Effect<Readonly<Record<string, string>>, ConfigInvalid> =>
   Effect.suspend(() => {
@@ -129,10 +147,14 @@ const readSettingsFile = (path: string): Effect.Effect<Readonly<Record<string, s
     try {
       text = readFileSync(path, "utf8")
     } catch (cause) {
-      return isAbsent(cause) ? Effect.succeed({}) : Effect.fail(new ConfigInvalid({ problem: `${path} cannot be read.` }))
+      return isAbsent(cause)
+        ? Effect.succeed({})
+        : Effect.fail(new ConfigInvalid({ problem: `${path} cannot be read.` }))
     }
     return Schema.decodeUnknown(SettingsFile)(text).pipe(
-      Effect.map((settings) => Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]))),
+      Effect.map((settings) =>
+        Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]))
+      ),
       Effect.mapError(() => new ConfigInvalid({ problem: `${path} is not a JSON object of settings.` }))
     )
   })

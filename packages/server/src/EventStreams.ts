@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http"
 import { HttpServerResponse } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import type { EventPage, EventQuery } from "@reins/core/api/SessionsApi"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
@@ -10,6 +9,7 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import type { Sink } from "@reins/core/events/Room"
+import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import type { ExchangeState } from "./http/Exchange.js"
 import { Shutdown } from "./Shutdown.js"
 
@@ -26,75 +26,99 @@ export interface StreamOptions {
 export const streamDefaults: StreamOptions = { perSession: 8, heartbeat: "15 seconds", patience: "30 seconds" }
 
 /** Answers `GET .../events`: with a page of the log, or with a stream when the client accepts one. */
-export class EventStreams extends Context.Tag("@reins/server/EventStreams")<EventStreams, {
-  readonly answer: (
-    exchange: ExchangeState,
-    principal: Principal,
-    sessionId: string,
-    query: typeof EventQuery.Type
-  ) => Effect.Effect<EventPage | HttpServerResponse.HttpServerResponse, ReinsError | RequestInvalid>
-}>() {
+export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
+  EventStreams,
+  {
+    readonly answer: (
+      exchange: ExchangeState,
+      principal: Principal,
+      sessionId: string,
+      query: typeof EventQuery.Type
+    ) => Effect.Effect<EventPage | HttpServerResponse.HttpServerResponse, ReinsError | RequestInvalid>
+  }
+>() {
   static readonly layer = (options: StreamOptions) =>
-    Layer.effect(EventStreams, Effect.gen(function*() {
-      const log = yield* EventLog
-      const feed = yield* EventFeed
-      const shutdown = yield* Shutdown
-      const seats = new Map<string, number>()
+    Layer.effect(
+      EventStreams,
+      Effect.gen(function* () {
+        const log = yield* EventLog
+        const feed = yield* EventFeed
+        const shutdown = yield* Shutdown
+        const seats = new Map<string, number>()
 
-      const takeSeat = (seat: string) =>
-        Effect.acquireRelease(
-          Effect.suspend(() => {
-            const taken = seats.get(seat) ?? 0
-            if (options.perSession !== null && taken >= options.perSession) return Effect.fail(tooManyStreams(options.perSession))
-            seats.set(seat, taken + 1)
-            return Effect.void
-          }),
-          () =>
-            Effect.sync(() => {
-              const left = (seats.get(seat) ?? 1) - 1
-              if (left === 0) seats.delete(seat)
-              else seats.set(seat, left)
-            })
-        )
+        const takeSeat = (seat: string) =>
+          Effect.acquireRelease(
+            Effect.suspend(() => {
+              const taken = seats.get(seat) ?? 0
+              if (options.perSession !== null && taken >= options.perSession)
+                return Effect.fail(tooManyStreams(options.perSession))
+              seats.set(seat, taken + 1)
+              return Effect.void
+            }),
+            () =>
+              Effect.sync(() => {
+                const left = (seats.get(seat) ?? 1) - 1
+                if (left === 0) seats.delete(seat)
+                else seats.set(seat, left)
+              })
+          )
 
-      const stream = Effect.fnUntraced(function*(
-        exchange: ExchangeState,
-        principal: Principal,
-        sessionId: string,
-        query: typeof EventQuery.Type
-      ) {
-        const after = yield* cursorOf(exchange, query.after)
-        const types = yield* parseEventTypes(query.types)
-        yield* takeSeat(`${sessionId} ${principal.accountId} ${principal.via.kind === "api_key" ? principal.via.keyId : ""}`)
-        const slow = yield* Deferred.make<EndReason>()
-        const response = NodeHttpServerRequest.toServerResponse(exchange.request)
-        const whenStalled = () => Deferred.unsafeDone(slow, Effect.succeed("slow_consumer"))
-        const writer = new StreamWriter(response, whenStalled, Duration.toMillis(options.patience))
-        const subscription = yield* Effect.acquireRelease(
-          feed.subscribe(principal, sessionId, { after, types, turnId: query.turn_id, batch: query.limit }, writer.sink),
-          ({ close }) => Effect.sync(close)
-        )
-        yield* Effect.addFinalizer(() => Effect.sync(writer.close))
-        writer.open(exchange, subscription)
-        yield* Effect.forkScoped(Effect.schedule(Effect.sync(() => writer.heartbeat()), Schedule.spaced(options.heartbeat)))
-        const reason = yield* Effect.raceAll<Effect.Effect<EndReason>>([
-          Effect.as(Effect.sleep(Duration.seconds(clamp(query.max_seconds))), "max_seconds"),
-          Effect.as(shutdown.begun, "shutdown"),
-          Deferred.await(slow)
-        ])
-        writer.end(reason, subscription.cursor())
-        return HttpServerResponse.empty()
-      }, Effect.scoped)
-
-      return EventStreams.of({
-        answer: Effect.fn("EventStreams.answer")(function*(exchange, principal, sessionId, query) {
-          exchange.headers.set("vary", "Accept")
-          if (acceptsStream(exchange)) return yield* stream(exchange, principal, sessionId, query)
+        const stream = Effect.fnUntraced(function* (
+          exchange: ExchangeState,
+          principal: Principal,
+          sessionId: string,
+          query: typeof EventQuery.Type
+        ) {
+          const after = yield* cursorOf(exchange, query.after)
           const types = yield* parseEventTypes(query.types)
-          return yield* log.page(principal, sessionId, { after: query.after, limit: query.limit, types, turnId: query.turn_id })
+          yield* takeSeat(
+            `${sessionId} ${principal.accountId} ${principal.via.kind === "api_key" ? principal.via.keyId : ""}`
+          )
+          const slow = yield* Deferred.make<EndReason>()
+          const response = NodeHttpServerRequest.toServerResponse(exchange.request)
+          const whenStalled = () => Deferred.unsafeDone(slow, Effect.succeed("slow_consumer"))
+          const writer = new StreamWriter(response, whenStalled, Duration.toMillis(options.patience))
+          const subscription = yield* Effect.acquireRelease(
+            feed.subscribe(
+              principal,
+              sessionId,
+              { after, types, turnId: query.turn_id, batch: query.limit },
+              writer.sink
+            ),
+            ({ close }) => Effect.sync(close)
+          )
+          yield* Effect.addFinalizer(() => Effect.sync(writer.close))
+          writer.open(exchange, subscription)
+          yield* Effect.forkScoped(
+            Effect.schedule(
+              Effect.sync(() => writer.heartbeat()),
+              Schedule.spaced(options.heartbeat)
+            )
+          )
+          const reason = yield* Effect.raceAll<Effect.Effect<EndReason>>([
+            Effect.as(Effect.sleep(Duration.seconds(clamp(query.max_seconds))), "max_seconds"),
+            Effect.as(shutdown.begun, "shutdown"),
+            Deferred.await(slow)
+          ])
+          writer.end(reason, subscription.cursor())
+          return HttpServerResponse.empty()
+        }, Effect.scoped)
+
+        return EventStreams.of({
+          answer: Effect.fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
+            exchange.headers.set("vary", "Accept")
+            if (acceptsStream(exchange)) return yield* stream(exchange, principal, sessionId, query)
+            const types = yield* parseEventTypes(query.types)
+            return yield* log.page(principal, sessionId, {
+              after: query.after,
+              limit: query.limit,
+              types,
+              turnId: query.turn_id
+            })
+          })
         })
       })
-    }))
+    )
 }
 
 /** Writes the frames of a stream straight to the connection, and takes no more while the client does not read. */
@@ -147,7 +171,8 @@ class StreamWriter {
   readonly close = (): void => {
     clearTimeout(this.stalled)
     if (!this.response.writableEnded) this.response.end()
-    if (!this.response.writableFinished) setTimeout(() => this.response.writableFinished || this.response.destroy(), 1000).unref()
+    if (!this.response.writableFinished)
+      setTimeout(() => this.response.writableFinished || this.response.destroy(), 1000).unref()
   }
 }
 
@@ -160,10 +185,15 @@ const acceptsStream = ({ request }: ExchangeState): boolean =>
   request.method === "GET" && /(?:^|[\s,])text\/event-stream\s*(?:[;,]|$)/i.test(request.headers["accept"] ?? "")
 
 /** A browser that reconnects repeats the URL and sends the last id that it saw, which may only be further on. */
-const cursorOf = (exchange: ExchangeState, after: number | undefined): Effect.Effect<number | undefined, ReinsError> => {
+const cursorOf = (
+  exchange: ExchangeState,
+  after: number | undefined
+): Effect.Effect<number | undefined, ReinsError> => {
   const lastId = exchange.request.headers["last-event-id"]
   if (lastId === undefined || lastId === "") return Effect.succeed(after)
-  return /^\d{1,15}$/.test(lastId) && Number(lastId) >= (after ?? 0) ? Effect.succeed(Number(lastId)) : Effect.fail(badLastEventId)
+  return /^\d{1,15}$/.test(lastId) && Number(lastId) >= (after ?? 0)
+    ? Effect.succeed(Number(lastId))
+    : Effect.fail(badLastEventId)
 }
 
 const badLastEventId = new ReinsError({

@@ -1,10 +1,10 @@
-import { Layer } from "effect"
 import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { Layer } from "effect"
 import type { Config } from "./Config.js"
 
 /** The core with the database that the configuration names. It neither listens nor works jobs. */

@@ -20,35 +20,41 @@ export interface ListenOptions {
 }
 
 /** The service on a port, for as long as the layer lives. */
-export class Server extends Context.Tag("@reins/server/Server")<Server, {
-  /** Where it can be reached from this machine, without a trailing slash. */
-  readonly url: string
-}>() {
+export class Server extends Context.Tag("@reins/server/Server")<
+  Server,
+  {
+    /** Where it can be reached from this machine, without a trailing slash. */
+    readonly url: string
+  }
+>() {
   /** Serves routes. When the scope ends, what has begun is finished first, and streams are told why they end. */
   static readonly layer = <R>(routes: Effect.Effect<ReadonlyArray<Route>, never, R>, options: ListenOptions) =>
-    Layer.scoped(Server, Effect.gen(function*() {
-      const shutdown = yield* Shutdown
-      const app = toApp(yield* routes).pipe(
-        bodyLimit,
-        shutdown.guard,
-        errorEnvelope,
-        accessLog,
-        securityHeaders(options.publicUrl),
-        requestId
-      )
-      const node = createServer()
-      const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
-      yield* http.serve(app)
-      // Runs before the finalizers of the two lines above, which wait for connections that idle clients would keep open.
-      yield* Effect.addFinalizer(() => stop(node, shutdown, options.grace))
-      const { address } = http
-      const host = options.host.includes(":") ? `[${options.host}]` : options.host
-      return Server.of({ url: address._tag === "TcpAddress" ? `http://${host}:${address.port}` : address.path })
-    }))
+    Layer.scoped(
+      Server,
+      Effect.gen(function* () {
+        const shutdown = yield* Shutdown
+        const app = toApp(yield* routes).pipe(
+          bodyLimit,
+          shutdown.guard,
+          errorEnvelope,
+          accessLog,
+          securityHeaders(options.publicUrl),
+          requestId
+        )
+        const node = createServer()
+        const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
+        yield* http.serve(app)
+        // Runs before the finalizers of the two lines above, which wait for connections that idle clients would keep open.
+        yield* Effect.addFinalizer(() => stop(node, shutdown, options.grace))
+        const { address } = http
+        const host = options.host.includes(":") ? `[${options.host}]` : options.host
+        return Server.of({ url: address._tag === "TcpAddress" ? `http://${host}:${address.port}` : address.path })
+      })
+    )
 }
 
 const stop = (node: NodeServer, shutdown: Shutdown["Type"], grace: Duration.DurationInput) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     yield* shutdown.begin
     node.close()
     yield* Effect.timeoutOption(shutdown.idle, grace)

@@ -152,7 +152,9 @@ const causes: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS"
 }
 
-const causeOf = ({ code = "" }: NodeJS.ErrnoException): string => {
+/** A connection that closes without a failure has closed too early. */
+const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
+  const code = failure === undefined ? "ECONNRESET" : (failure.code ?? "")
   const known = causes[code]
   if (known !== undefined) return known
   if (code.startsWith("HPE_")) return "it does not speak HTTP"
@@ -183,13 +185,17 @@ export const relay = (exchange: Exchange, pools: Pools): void => {
     : http.request({ ...options, agent: pools.http })
   limitConnecting(upstream)
   upstream.once("response", (answer) => passBack(exchange, answer, upstream))
+  let failure: NodeJS.ErrnoException | undefined
   upstream.on("error", (error) => {
+    failure ??= error
+  })
+  upstream.once("close", () => {
+    // Whatever the agent still sends has nowhere to go, and must be read before the agent takes an answer.
+    request.unpipe().resume()
     if (response.headersSent || response.destroyed) return
-    const message = `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(error)}.`
+    const message = `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(failure)}.`
     refuse(response, 502, "gateway_unreachable", `${message} Check the gateway and the connection's base_url.`)
   })
-  // Whatever the agent still sends has nowhere to go, and must be read before it takes an answer.
-  upstream.once("close", () => request.unpipe().resume())
   response.once("close", () => upstream.destroy())
   request.pipe(tokenBlanking(loan)).pipe(upstream)
 }

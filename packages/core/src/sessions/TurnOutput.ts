@@ -18,7 +18,8 @@ interface Part {
 /** Turns what a harness says in one turn into events, and keeps what the turn ends with. One value a turn, used by one fiber. */
 export class TurnOutput {
   private readonly parts = new Map<string, Part>()
-  private readonly startedTools = new Set<string>()
+  /** What was last told of each tool. */
+  private readonly tools = new Map<string, string>()
   private readonly changedParts = new Set<string>()
   usage: Usage = noUsage
   stopReason: "completed" | "cancelled" | "refused" | "limit" | undefined
@@ -67,7 +68,7 @@ export class TurnOutput {
         return []
       }
       case "tool":
-        return [this.toolEvent(event)]
+        return this.toolEvents(event)
       case "usage":
         return [this.usageEvent(event)]
       case "diagnostic":
@@ -112,11 +113,16 @@ export class TurnOutput {
     }
   }
 
-  private toolEvent(tool: Tool): NewEvent {
+  /** Nothing when the agent says again what it has said. */
+  private toolEvents(tool: Tool): Array<NewEvent> {
+    const payload = toolPayload(tool)
+    const text = JSON.stringify(payload)
+    const before = this.tools.get(tool.tool_id)
+    if (before === text) return []
+    this.tools.set(tool.tool_id, text)
     const ended = tool.state === "done" || tool.state === "failed" || tool.state === "aborted"
-    const type = ended ? "tool.completed" : this.startedTools.has(tool.tool_id) ? "tool.updated" : "tool.started"
-    this.startedTools.add(tool.tool_id)
-    return { type, payload: toolPayload(tool), subjects: this.subjects }
+    const type = ended ? "tool.completed" : before === undefined ? "tool.started" : "tool.updated"
+    return [{ type, payload, subjects: this.subjects }]
   }
 
   private usageEvent(usage: HarnessUsage): NewEvent {

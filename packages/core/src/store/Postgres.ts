@@ -28,7 +28,7 @@ export const layer = (url: Redacted.Redacted) =>
             const [from = "", topic = ""] = payload.split(" ")
             return from === origin ? Effect.void : bell.ring(topic)
           }),
-          Effect.tapErrorCause((cause) => Effect.logWarning("the bell lost its connection and opens another", cause)),
+          Effect.tapError(({ code }) => Effect.logWarning("the bell lost its connection and opens another", { code })),
           Effect.retry(Schedule.spaced("1 second")),
           Effect.forkScoped
         )

@@ -52,6 +52,7 @@ const settings = [
   "core.splitIndex=false",
   // A snapshot may be lost with the power and be taken again; `keep` is what makes one durable.
   "core.fsync=committed,-loose-object",
+  "fetch.unpackLimit=1",
   "safe.bareRepository=explicit",
   "protocol.ext.allow=never",
   "submodule.recurse=false",
@@ -231,10 +232,14 @@ export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitE
     })
   )
 
-/** Runs git and fails with the classified error unless it exits with 0. */
+// Output cut at a limit that the caller named is what it asked for; cut at the general one, it would pass for complete.
+const isUsable = (invocation: GitInvocation, output: GitOutput): boolean =>
+  output.truncated ? invocation.maxStdoutBytes !== undefined : output.exitCode === 0
+
+/** Runs git and fails with the classified error unless it exits with 0, or was cut at the given `maxStdoutBytes`. */
 export const git = (invocation: GitInvocation): Effect.Effect<GitOutput, GitError> =>
   Effect.flatMap(runGit(invocation), (output) =>
-    output.exitCode === 0 || output.truncated
+    isUsable(invocation, output)
       ? Effect.succeed(output)
       : Effect.fail(classify(invocation.args[0] ?? "", output.stderr, invocation.secrets))
   )

@@ -133,9 +133,15 @@ const inBase64 = [0, 1, 2].map((before) =>
 )
 const spellings = [canary, Buffer.from(canary).toString("hex"), ...inBase64]
 
-const holdsCanary = (file: string): boolean => {
-  const content = readFileSync(file)
-  return spellings.some((spelling) => content.includes(spelling))
+const holdsCanary = (content: Buffer): boolean => spellings.some((spelling) => content.includes(spelling))
+
+/** What everybody who may look at a process is shown of how it was started. Nothing of one that has ended. */
+const shownOf = (pid: number): Buffer => {
+  try {
+    return Buffer.concat(["environ", "cmdline"].map((name) => readFileSync(`/proc/${pid}/${name}`)))
+  } catch {
+    return Buffer.alloc(0)
+  }
 }
 
 const printEnvironment = "env; env | base64 -w0"
@@ -160,8 +166,8 @@ for (const [kind, providerId] of [
           yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
           const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
           assert.isNotEmpty(running)
-          const shown = running.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`])
-          assert.isEmpty(shown.filter(holdsCanary))
+          assert.isTrue(running.some((pid) => shownOf(pid).includes("REINS_API_KEY")))
+          assert.isEmpty(running.filter((pid) => holdsCanary(shownOf(pid))))
           yield* (yield* Turns).cancel(principal, turnId ?? "")
           yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
 
@@ -174,7 +180,7 @@ for (const [kind, providerId] of [
           for (const spelling of spellings) assert.notInclude(events, spelling)
           const files = filesBelow(dataDir)
           assert.isAbove(files.length, 10)
-          assert.isEmpty(files.filter(holdsCanary))
+          assert.isEmpty(files.filter((file) => holdsCanary(readFileSync(file))))
         })
       ),
     180_000

@@ -1,11 +1,11 @@
 import { text } from "node:stream/consumers"
 import { Command, Options, Prompt } from "@effect/cli"
-import { Data, Effect, Redacted } from "effect"
 import { toDetails } from "@reins/core/api/Validation"
 import { Scope } from "@reins/core/domain/ApiKey"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import { Data, Effect, Redacted } from "effect"
 import * as Installation from "../Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
 
@@ -16,12 +16,14 @@ const email = Options.text("email").pipe(Options.withDescription("The address of
 
 /** A password never stands on the command line, where other users of the machine could read it. */
 const passwordFrom = (fromStdin: boolean) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     if (fromStdin) return Redacted.make((yield* Effect.promise(() => text(process.stdin))).replace(/\r?\n$/, ""))
     const given = process.env["REINS_PASSWORD"]
     if (given !== undefined) return Redacted.make(given)
     if (process.stdin.isTTY) return yield* Prompt.run(Prompt.password({ message: "Password" }))
-    return yield* new CommandFailed({ message: "There is no password. Give it with --password-stdin or in REINS_PASSWORD." })
+    return yield* new CommandFailed({
+      message: "There is no password. Give it with --password-stdin or in REINS_PASSWORD."
+    })
   })
 
 const createAccount = Command.make(
@@ -29,10 +31,12 @@ const createAccount = Command.make(
   {
     ...installationOptions,
     email,
-    passwordStdin: Options.boolean("password-stdin").pipe(Options.withDescription("Read the password from the standard input"))
+    passwordStdin: Options.boolean("password-stdin").pipe(
+      Options.withDescription("Read the password from the standard input")
+    )
   },
   ({ email, passwordStdin, ...options }) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const config = yield* configOf(options)
       const password = yield* passwordFrom(passwordStdin)
       const account = yield* Effect.provide(
@@ -60,13 +64,15 @@ const createKey = Command.make(
     )
   },
   ({ email, name, scopes, ...options }) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const config = yield* configOf(options)
       const wanted = yield* Effect.forEach(scopes.split(","), readScope)
       const key = yield* Effect.provide(
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const account = yield* Effect.flatMap(Accounts, (accounts) => accounts.get(email))
-          return yield* Effect.flatMap(ApiKeys, (keys) => keys.issueFor(account.id, { name, scopes: wanted, workspaceId: null }))
+          return yield* Effect.flatMap(ApiKeys, (keys) =>
+            keys.issueFor(account.id, { name, scopes: wanted, workspaceId: null })
+          )
         }),
         Installation.layer(config)
       ).pipe(Effect.mapError(explain))
@@ -78,21 +84,22 @@ const createKey = Command.make(
     })
 ).pipe(Command.withDescription("Make an API key; it is printed once"))
 
-export const keys = Command.make("keys").pipe(
-  Command.withDescription("API keys"),
-  Command.withSubcommands([createKey])
-)
+export const keys = Command.make("keys").pipe(Command.withDescription("API keys"), Command.withSubcommands([createKey]))
 
 const readScope = (given: string) => {
   const scope = Scope.literals.find((known) => known === given.trim())
   return scope === undefined
-    ? Effect.fail(new CommandFailed({ message: `There is no scope "${given.trim()}". There are: ${Scope.literals.join(", ")}.` }))
+    ? Effect.fail(
+        new CommandFailed({ message: `There is no scope "${given.trim()}". There are: ${Scope.literals.join(", ")}.` })
+      )
     : Effect.succeed(scope)
 }
 
 const explain = <E>(error: E): E | CommandFailed =>
   error instanceof RequestInvalid
     ? new CommandFailed({
-      message: toDetails(error.loc, error.issue, error.input).map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg}`).join("\n")
-    })
+        message: toDetails(error.loc, error.issue, error.input)
+          .map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg}`)
+          .join("\n")
+      })
     : error

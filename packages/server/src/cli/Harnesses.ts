@@ -1,27 +1,34 @@
 import { Args, Command } from "@effect/cli"
-import { Effect } from "effect"
 import { Providers } from "@reins/core/catalog/Providers"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
+import { Effect } from "effect"
 import * as Installation from "../Installation.js"
 import { CommandFailed } from "./Accounts.js"
 import { configOf, installationOptions } from "./Settings.js"
 
 const list = Command.make("list", installationOptions, (options) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const config = yield* configOf(options)
-    const entries = yield* Effect.provide(Effect.flatMap(Providers, (providers) => providers.list), Installation.layer(config))
+    const entries = yield* Effect.provide(
+      Effect.flatMap(Providers, (providers) => providers.list),
+      Installation.layer(config)
+    )
     const rows = entries.map((entry) => [
-      entry.provider_id, entry.display_name, entry.tier, entry.tier === "disabled" ? "-" : entry.installed ? "installed" : "not installed",
+      entry.provider_id,
+      entry.display_name,
+      entry.tier,
+      entry.tier === "disabled" ? "-" : entry.installed ? "installed" : "not installed",
       entry.version ?? "-"
     ])
     yield* Effect.sync(() => process.stdout.write(table([["PROVIDER", "NAME", "TIER", "STATE", "VERSION"], ...rows])))
-  })).pipe(Command.withDescription("List the agents and whether they are installed"))
+  })
+).pipe(Command.withDescription("List the agents and whether they are installed"))
 
 const install = Command.make(
   "install",
   { ...installationOptions, provider: Args.text({ name: "provider" }) },
   ({ provider, ...options }) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const config = yield* configOf(options)
       const show = progressOn(process.stderr)
       const installed = yield* Effect.provide(
@@ -29,7 +36,8 @@ const install = Command.make(
         Installation.layer(config)
       ).pipe(
         Effect.catchTags({
-          HarnessNotFound: ({ providerId }) => new CommandFailed({ message: `There is no provider "${providerId}". See: reins harnesses list` }),
+          HarnessNotFound: ({ providerId }) =>
+            new CommandFailed({ message: `There is no provider "${providerId}". See: reins harnesses list` }),
           HarnessInstallError: ({ message }) => new CommandFailed({ message })
         })
       )
@@ -47,7 +55,8 @@ const progressOn = (stream: NodeJS.WriteStream) => {
   let told = ""
   return (progress: InstallProgress): void => {
     const { downloaded_bytes, package: name, packages_done, packages_total, total_bytes } = progress
-    const share = total_bytes === null || total_bytes === 0 ? undefined : Math.floor((downloaded_bytes / total_bytes) * 10) * 10
+    const share =
+      total_bytes === null || total_bytes === 0 ? undefined : Math.floor((downloaded_bytes / total_bytes) * 10) * 10
     const amount = share === undefined ? `${Math.floor(downloaded_bytes / 1_000_000)} MB` : `${share} %`
     const line = `${Math.min(packages_done + 1, packages_total)}/${packages_total} ${name} ${amount}`
     if (line === told) return
@@ -58,5 +67,13 @@ const progressOn = (stream: NodeJS.WriteStream) => {
 
 const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()}\n`).join("")
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join("  ")
+          .trimEnd()}\n`
+    )
+    .join("")
 }

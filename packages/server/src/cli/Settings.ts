@@ -2,12 +2,16 @@ import { Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { type Given, load } from "../Config.js"
 
-const setting = (name: string, description: string) => Options.text(name).pipe(Options.withDescription(description), Options.optional)
+const setting = (name: string, description: string) =>
+  Options.text(name).pipe(Options.withDescription(description), Options.optional)
 
 /** Where the installation is: every command takes these. */
 export const installationOptions = {
   data_dir: setting("data-dir", "Where everything is kept (.reins in the working directory)"),
-  database_url: setting("database-url", "A PostgreSQL database instead of SQLite in the data directory; rather set REINS_DATABASE_URL")
+  database_url: setting(
+    "database-url",
+    "A PostgreSQL database instead of SQLite in the data directory; rather set REINS_DATABASE_URL"
+  )
 }
 
 export const serverOptions = {
@@ -20,6 +24,8 @@ export const serverOptions = {
 /** The configuration with the options of a command. */
 export const configOf = (options: { readonly [Name in keyof Given]?: Option.Option<string> }) =>
   Effect.suspend(() => {
-    const flags = Object.entries(options).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value] as const] : []))
+    const flags = Object.entries(options).flatMap(([name, value]) =>
+      Option.isSome(value) ? [[name, value.value] as const] : []
+    )
     return load(Object.fromEntries(flags), process.env, process.cwd())
   })

@@ -1,18 +1,19 @@
-import { Effect } from "effect"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Workspaces } from "@reins/core/identity/Workspaces"
+import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 
-export const accounts = Effect.gen(function*() {
+export const accounts = Effect.gen(function* () {
   const accounts = yield* Accounts
   const authentication = yield* Authentication
   const logins = yield* LoginSessions
   const handlers: Handlers<"accounts"> = {
     register: ({ body }) => accounts.register(body),
-    login: ({ body, exchange }) => Effect.map(logins.login(body, exchange), (loggedIn) => authentication.remember(exchange, loggedIn)),
+    login: ({ body, exchange }) =>
+      Effect.map(logins.login(body, exchange), (loggedIn) => authentication.remember(exchange, loggedIn)),
     logout: ({ exchange, principal }) => Effect.map(logins.logout(principal), () => authentication.forget(exchange)),
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
     me: ({ principal }) => accounts.me(principal)
@@ -20,7 +21,7 @@ export const accounts = Effect.gen(function*() {
   return handlers
 })
 
-export const apiKeys = Effect.gen(function*() {
+export const apiKeys = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const handlers: Handlers<"apiKeys"> = {
     list: ({ principal, query }) => keys.list(principal, query),
@@ -30,7 +31,7 @@ export const apiKeys = Effect.gen(function*() {
   return handlers
 })
 
-export const workspaces = Effect.gen(function*() {
+export const workspaces = Effect.gen(function* () {
   const workspaces = yield* Workspaces
   const handlers: Handlers<"workspaces"> = {
     list: ({ principal, query }) => workspaces.list(principal, query),

@@ -1,11 +1,11 @@
-import { Effect } from "effect"
 import { Limits } from "@reins/core/catalog/Limits"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Executors } from "@reins/core/executor/Executors"
 import { Jobs } from "@reins/core/jobs/Jobs"
+import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 
-export const catalog = Effect.gen(function*() {
+export const catalog = Effect.gen(function* () {
   const executors = yield* Executors
   const limits = yield* Limits
   const providers = yield* Providers
@@ -17,7 +17,7 @@ export const catalog = Effect.gen(function*() {
   return handlers
 })
 
-export const jobs = Effect.gen(function*() {
+export const jobs = Effect.gen(function* () {
   const jobs = yield* Jobs
   const handlers: Handlers<"jobs"> = {
     get: ({ path, principal }) => jobs.get(principal, path.job_id),

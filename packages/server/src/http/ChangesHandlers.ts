@@ -3,7 +3,7 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 
-export const changesetsHandlers = Effect.gen(function*() {
+export const changesetsHandlers = Effect.gen(function* () {
   const changesets = yield* Changesets
   const deliveries = yield* Deliveries
   const handlers: Handlers<"changesets"> = {
@@ -16,7 +16,10 @@ export const changesetsHandlers = Effect.gen(function*() {
   return handlers
 })
 
-export const deliveriesHandlers = Effect.map(Deliveries, (deliveries): Handlers<"deliveries"> => ({
-  get: ({ path, principal }) => deliveries.get(principal, path.delivery_id),
-  retry: ({ path, principal }) => deliveries.retry(principal, path.delivery_id)
-}))
+export const deliveriesHandlers = Effect.map(
+  Deliveries,
+  (deliveries): Handlers<"deliveries"> => ({
+    get: ({ path, principal }) => deliveries.get(principal, path.delivery_id),
+    retry: ({ path, principal }) => deliveries.retry(principal, path.delivery_id)
+  })
+)

@@ -3,15 +3,21 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 
-export const messagesHandlers = Effect.map(Messages, (messages): Handlers<"messages"> => ({
-  list: ({ path, principal, query }) => messages.list(principal, path.session_id, query),
-  send: ({ body, path, principal }) => messages.send(principal, path.session_id, body)
-}))
+export const messagesHandlers = Effect.map(
+  Messages,
+  (messages): Handlers<"messages"> => ({
+    list: ({ path, principal, query }) => messages.list(principal, path.session_id, query),
+    send: ({ body, path, principal }) => messages.send(principal, path.session_id, body)
+  })
+)
 
-export const turnsHandlers = Effect.map(Turns, (turns): Handlers<"turns"> => ({
-  list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),
-  get: ({ path, principal }) => turns.get(principal, path.turn_id),
-  cancel: ({ path, principal }) => turns.cancel(principal, path.turn_id),
-  retry: ({ path, principal }) => turns.retry(principal, path.turn_id),
-  acknowledge: ({ path, principal }) => turns.acknowledge(principal, path.turn_id)
-}))
+export const turnsHandlers = Effect.map(
+  Turns,
+  (turns): Handlers<"turns"> => ({
+    list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),
+    get: ({ path, principal }) => turns.get(principal, path.turn_id),
+    cancel: ({ path, principal }) => turns.cancel(principal, path.turn_id),
+    retry: ({ path, principal }) => turns.retry(principal, path.turn_id),
+    acknowledge: ({ path, principal }) => turns.acknowledge(principal, path.turn_id)
+  })
+)

@@ -1,9 +1,9 @@
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpServerResponse } from "@effect/platform"
-import type { Effect } from "effect"
 import type { Api } from "@reins/core/api/Api"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { Effect } from "effect"
 import type { ExchangeState } from "./Exchange.js"
 
 /** The endpoints that anybody may call. They are annotated so in the API too, and the router checks that the two agree. */
@@ -14,12 +14,12 @@ type IsPublic<E> = HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof publi
 type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
 
 /** What a handler is called with: who calls, and the decoded path, query and body as far as the endpoint has them. */
-export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> =
-  & { readonly exchange: ExchangeState }
-  & (IsPublic<E> extends true ? unknown : { readonly principal: Principal })
-  & Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>>
-  & Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>>
-  & Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
+export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
+  readonly exchange: ExchangeState
+} & (IsPublic<E> extends true ? unknown : { readonly principal: Principal }) &
+  Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
+  Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
+  Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
 
 /** A read may answer with a response of its own kind, as a stream does. */
 type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonly method: "GET" }
@@ -28,13 +28,15 @@ type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonl
 
 /** One function for each endpoint of a group. It only moves values: from the request to a service, and its result back. */
 export type HandlersOf<Group extends HttpApiGroup.HttpApiGroup.Any> = {
-  readonly [
-    E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>
-  ]: (call: Call<E>) => Effect.Effect<Answer<E>, ReinsError | RequestInvalid>
+  readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: (
+    call: Call<E>
+  ) => Effect.Effect<Answer<E>, ReinsError | RequestInvalid>
 }
 
 export type AllHandlersOf<Groups extends HttpApiGroup.HttpApiGroup.Any> = {
-  readonly [Name in HttpApiGroup.HttpApiGroup.Name<Groups>]: HandlersOf<HttpApiGroup.HttpApiGroup.WithName<Groups, Name>>
+  readonly [Name in HttpApiGroup.HttpApiGroup.Name<Groups>]: HandlersOf<
+    HttpApiGroup.HttpApiGroup.WithName<Groups, Name>
+  >
 }
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, infer _R> ? G : never

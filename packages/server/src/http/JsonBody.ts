@@ -1,5 +1,5 @@
-import { Either } from "effect"
 import type { ValidationError } from "@reins/core/api/Validation"
+import { Either } from "effect"
 
 /** The deepest nesting that is read: beyond it the programs that walk a value, our own too, run out of stack. */
 export const maxDepth = 200
@@ -71,7 +71,7 @@ class Scanner {
     const char = this.text[this.at]
     if (char === "{") return this.object()
     if (char === "[") return this.array()
-    if (char === "\"") return this.string()
+    if (char === '"') return this.string()
     const scalar = /(?:null|true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)/y
     scalar.lastIndex = this.at
     const match = scalar.exec(this.text)
@@ -84,7 +84,7 @@ class Scanner {
     this.skip()
     if (this.text[this.at] === "}") return this.take()
     for (;;) {
-      if (this.text[this.at] !== "\"") return this.fault("Expecting property name enclosed in double quotes")
+      if (this.text[this.at] !== '"') return this.fault("Expecting property name enclosed in double quotes")
       const key = this.string()
       if (key !== undefined) return key
       this.space()
@@ -116,15 +116,16 @@ class Scanner {
     const start = this.at++
     for (; this.at < this.text.length; this.at++) {
       const char = this.text.charAt(this.at)
-      if (char === "\"") return this.take()
+      if (char === '"') return this.take()
       if (char < " ") return this.fault("Invalid control character at")
       if (char !== "\\") continue
       this.at++
       if (this.at === this.text.length) break
       if (this.text[this.at] === "u") {
-        if (!/^[0-9a-fA-F]{4}$/.test(this.text.slice(this.at + 1, this.at + 5))) return this.fault("Invalid \\uXXXX escape")
+        if (!/^[0-9a-fA-F]{4}$/.test(this.text.slice(this.at + 1, this.at + 5)))
+          return this.fault("Invalid \\uXXXX escape")
         this.at += 4
-      } else if (!"\"\\/bfnrt".includes(this.text.charAt(this.at))) return { at: this.at - 1, error: "Invalid \\escape" }
+      } else if (!'"\\/bfnrt'.includes(this.text.charAt(this.at))) return { at: this.at - 1, error: "Invalid \\escape" }
     }
     return { at: start, error: "Unterminated string starting at" }
   }

@@ -1,7 +1,7 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
-import { Effect, Either, Option, ParseResult, type Schema } from "effect"
 import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
+import { Effect, Either, Option, ParseResult, type Schema } from "effect"
 import type { ExchangeState } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
 import { readBody } from "./middleware/BodyLimit.js"
@@ -32,7 +32,7 @@ export const decoderOf = (endpoint: Endpoint): DecodeParts => {
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
   const decodeBody = bodyDecoder(endpoint.payloadSchema)
-  return Effect.fnUntraced(function*(exchange, pathParams) {
+  return Effect.fnUntraced(function* (exchange, pathParams) {
     const path = decodePath(pathParams)
     const query = decodeQuery(lastValues(exchange.query))
     const headers = decodeHeaders(exchange.request.headers)
@@ -63,7 +63,11 @@ const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => 
   const decode = partDecoder("header", schema)
   return (input: unknown): Decoded =>
     Either.mapLeft(decode(input), (detail) =>
-      detail.map((error) => ({ ...error, loc: error.loc.map((key) => (typeof key === "string" && key !== "header" ? titled(key) : key)) })))
+      detail.map((error) => ({
+        ...error,
+        loc: error.loc.map((key) => (typeof key === "string" && key !== "header" ? titled(key) : key))
+      }))
+    )
 }
 
 const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
@@ -72,14 +76,20 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
   if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
-  return Effect.fnUntraced(function*(exchange: ExchangeState) {
+  return Effect.fnUntraced(function* (exchange: ExchangeState) {
     const bytes = yield* Effect.interruptible(readBody(exchange))
-    const parsed = bytes.length === 0 ? Either.right(null) : isJson(exchange) ? parseJson(bytes) : Either.right(bytes.toString("utf8"))
+    const parsed =
+      bytes.length === 0
+        ? Either.right(null)
+        : isJson(exchange)
+          ? parseJson(bytes)
+          : Either.right(bytes.toString("utf8"))
     if (Either.isLeft(parsed)) return { decoded: Either.left([parsed.left]), sent: undefined }
     const sent = withExpectedVersion(exchange, parsed.right ?? (mayBeAbsent ? {} : null))
-    const decoded: Decoded = sent === null
-      ? Either.left([missing(["body"], null)])
-      : Either.mapLeft(decode(sent), (issue) => toDetails(["body"], issue, sent))
+    const decoded: Decoded =
+      sent === null
+        ? Either.left([missing(["body"], null)])
+        : Either.mapLeft(decode(sent), (issue) => toDetails(["body"], issue, sent))
     return { decoded, sent }
   })
 }

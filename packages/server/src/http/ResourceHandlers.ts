@@ -1,11 +1,11 @@
-import { Effect } from "effect"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { Connections } from "@reins/core/connections/Connections"
 import { Projects } from "@reins/core/projects/Projects"
+import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 
-export const connections = Effect.gen(function*() {
+export const connections = Effect.gen(function* () {
   const connections = yield* Connections
   const handlers: Handlers<"connections"> = {
     list: ({ path, principal, query }) => connections.list(principal, path.workspace_id, query),
@@ -18,7 +18,7 @@ export const connections = Effect.gen(function*() {
   return handlers
 })
 
-export const projects = Effect.gen(function*() {
+export const projects = Effect.gen(function* () {
   const projects = yield* Projects
   const handlers: Handlers<"projects"> = {
     list: ({ path, principal, query }) => projects.list(principal, path.workspace_id, query),
@@ -31,7 +31,7 @@ export const projects = Effect.gen(function*() {
   return handlers
 })
 
-export const changesets = Effect.gen(function*() {
+export const changesets = Effect.gen(function* () {
   const changesets = yield* Changesets
   const deliveries = yield* Deliveries
   const handlers: Handlers<"changesets"> = {
@@ -44,7 +44,7 @@ export const changesets = Effect.gen(function*() {
   return handlers
 })
 
-export const deliveries = Effect.gen(function*() {
+export const deliveries = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const handlers: Handlers<"deliveries"> = {
     get: ({ path, principal }) => deliveries.get(principal, path.delivery_id),

@@ -1,13 +1,19 @@
 import {
-  HttpApi, type HttpApiGroup, HttpApiSchema, type HttpApp, HttpMethod, HttpRouter, HttpServerError,
+  HttpApi,
+  type HttpApiGroup,
+  HttpApiSchema,
+  type HttpApp,
+  HttpMethod,
+  HttpRouter,
+  HttpServerError,
   HttpServerResponse
 } from "@effect/platform"
-import { Context, Effect, Option } from "effect"
 import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Idempotency } from "@reins/core/store/Idempotency"
+import { Context, Effect, Option } from "effect"
 import { Exchange, type ExchangeState } from "./Exchange.js"
 import { type AllHandlersOf, publicEndpoints } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
@@ -18,7 +24,10 @@ import { decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
 type Failure = ReinsError | RequestInvalid | ValidationFailed
 
 type Handler = (
-  call: Pick<Parts, "path" | "query" | "body"> & { readonly exchange: ExchangeState; readonly principal: Principal | undefined }
+  call: Pick<Parts, "path" | "query" | "body"> & {
+    readonly exchange: ExchangeState
+    readonly principal: Principal | undefined
+  }
 ) => Effect.Effect<unknown, ReinsError | RequestInvalid>
 
 export type Route = HttpRouter.Route<Failure, Exchange>
@@ -37,7 +46,9 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.HttpApiG
       onGroup: () => {},
       onEndpoint: ({ endpoint, group }) => {
         // The handler is typed by the schemas of this very endpoint, which decode what it is called with.
-        const handler = (handlers as Readonly<Record<string, Readonly<Record<string, Handler>>>>)[group.identifier]?.[endpoint.name]
+        const handler = (handlers as Readonly<Record<string, Readonly<Record<string, Handler>>>>)[group.identifier]?.[
+          endpoint.name
+        ]
         if (handler === undefined) throw new Error(`no handler for ${group.identifier}.${endpoint.name}`)
         routes.push(routeOf(endpoint, handler, Context.get(context, Authentication), Context.get(context, Idempotency)))
       }
@@ -58,16 +69,25 @@ const routeOf = (
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
   const replays = mutates && Option.isNone(Context.getOption(annotations, NotReplayed))
   const sealed = Option.isSome(Context.getOption(annotations, SecretAnswer))
-  const answer = Effect.gen(function*() {
+  const answer = Effect.gen(function* () {
     const exchange = yield* Exchange
     const { params } = yield* HttpRouter.RouteContext
-    const principal = scope === "public"
-      ? yield* Effect.as(authentication.admitAnybody(exchange, mutates), undefined)
-      : yield* authentication.admit(exchange, scope, mutates)
+    const principal =
+      scope === "public"
+        ? yield* Effect.as(authentication.admitAnybody(exchange, mutates), undefined)
+        : yield* authentication.admit(exchange, scope, mutates)
     const { sentBody, ...parts } = yield* decode(exchange, params)
     const run = Effect.suspend(() => handler({ ...parts, exchange, principal }))
     if (replays) {
-      return yield* runOnce(idempotency, { exchange, principal, route: `${method} ${pattern}`, sentBody, sealed, status, handler: run })
+      return yield* runOnce(idempotency, {
+        exchange,
+        principal,
+        route: `${method} ${pattern}`,
+        sentBody,
+        sealed,
+        status,
+        handler: run
+      })
     }
     const result = yield* run
     if (HttpServerResponse.isServerResponse(result)) return result
@@ -104,10 +124,12 @@ export const toApp = <E, R>(
   routes: ReadonlyArray<HttpRouter.Route<E, R>>
 ): HttpApp.Default<E | ReinsError | HttpServerError.RouteNotFound, R | Exchange> => {
   const patterns = routes.map((route) => ({ method: route.method, path: matcherOf(route.path) }))
-  const router = Effect.flatten(HttpRouter.toHttpApp(HttpRouter.fromIterable(routes)).pipe(
-    HttpRouter.withRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: 200 })
-  ))
-  const otherMethod = Effect.fnUntraced(function*(notFound: HttpServerError.RouteNotFound) {
+  const router = Effect.flatten(
+    HttpRouter.toHttpApp(HttpRouter.fromIterable(routes)).pipe(
+      HttpRouter.withRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: 200 })
+    )
+  )
+  const otherMethod = Effect.fnUntraced(function* (notFound: HttpServerError.RouteNotFound) {
     const exchange = yield* Exchange
     const methods = new Set<string>(patterns.filter(({ path }) => path.test(exchange.path)).map(({ method }) => method))
     if (methods.size === 0) return yield* notFound

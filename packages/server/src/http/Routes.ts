@@ -1,5 +1,5 @@
-import { Effect } from "effect"
 import { Api } from "@reins/core/api/Api"
+import { Effect } from "effect"
 import { accounts, apiKeys, workspaces } from "./AccountsHandlers.js"
 import { catalog, jobs } from "./CatalogHandlers.js"
 import { documentRoutes } from "./Documents.js"
@@ -8,9 +8,20 @@ import { routesOf } from "./Router.js"
 import { messages, sessions, turns } from "./SessionsHandlers.js"
 
 /** Everything that the service answers to. */
-export const routes = Effect.gen(function*() {
+export const routes = Effect.gen(function* () {
   const handlers = yield* Effect.all({
-    accounts, apiKeys, workspaces, connections, projects, sessions, messages, turns, changesets, deliveries, catalog, jobs
+    accounts,
+    apiKeys,
+    workspaces,
+    connections,
+    projects,
+    sessions,
+    messages,
+    turns,
+    changesets,
+    deliveries,
+    catalog,
+    jobs
   })
   return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes)]
 })

@@ -1,12 +1,12 @@
-import { Effect } from "effect"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import type { Handlers } from "./Handlers.js"
 
-export const sessions = Effect.gen(function*() {
+export const sessions = Effect.gen(function* () {
   const sessions = yield* Sessions
   const changesets = yield* Changesets
   const events = yield* EventStreams
@@ -27,7 +27,7 @@ export const sessions = Effect.gen(function*() {
   return handlers
 })
 
-export const messages = Effect.gen(function*() {
+export const messages = Effect.gen(function* () {
   const messages = yield* Messages
   const handlers: Handlers<"messages"> = {
     list: ({ path, principal, query }) => messages.list(principal, path.session_id, query),
@@ -36,7 +36,7 @@ export const messages = Effect.gen(function*() {
   return handlers
 })
 
-export const turns = Effect.gen(function*() {
+export const turns = Effect.gen(function* () {
   const turns = yield* Turns
   const handlers: Handlers<"turns"> = {
     list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),

@@ -1,11 +1,11 @@
 import { type HttpApp, HttpMethod } from "@effect/platform"
-import { Clock, Effect } from "effect"
 import type { Principal } from "@reins/core/domain/Principal"
+import { Clock, Effect } from "effect"
 import { Exchange } from "../Exchange.js"
 
 /** A line for each mutation and each failure: who, what, how it went. No query and no body, which may hold secrets. */
 export const accessLog = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R | Exchange> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const exchange = yield* Exchange
     const startedAt = yield* Clock.currentTimeMillis
     const response = yield* app
@@ -19,7 +19,9 @@ export const accessLog = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, 
       ms: (yield* Clock.currentTimeMillis) - startedAt,
       principal: nameOf(exchange.principal)
     }
-    yield* (response.status >= 500 ? Effect.logWarning("request") : Effect.logInfo("request")).pipe(Effect.annotateLogs(line))
+    yield* (response.status >= 500 ? Effect.logWarning("request") : Effect.logInfo("request")).pipe(
+      Effect.annotateLogs(line)
+    )
     return response
   })
 

@@ -1,5 +1,4 @@
 import { Cookies } from "@effect/platform"
-import { Context, Effect, Layer, Redacted } from "effect"
 import type { Login } from "@reins/core/api/AccountsApi"
 import type { Scope } from "@reins/core/domain/ApiKey"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -7,77 +6,93 @@ import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Access } from "@reins/core/identity/Access"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { type LoggedIn, LoginSessions } from "@reins/core/identity/LoginSessions"
+import { Context, Effect, Layer, Redacted } from "effect"
 import type { ExchangeState } from "../Exchange.js"
 import { RateLimit } from "./RateLimit.js"
 
 /** Lets a caller in, or not. With a bearer present cookies are ignored, so the two are never mixed. */
-export class Authentication extends Context.Tag("@reins/server/http/Authentication")<Authentication, {
-  /** Who calls. Fails with `unauthenticated`, `csrf_failed`, `rate_limited` or `insufficient_scope`, looked at in this order. */
-  readonly admit: (exchange: ExchangeState, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
-  /** Lets anybody in, but no page of another site that uses the visitor's browser. */
-  readonly admitAnybody: (exchange: ExchangeState, mutates: boolean) => Effect.Effect<void, ReinsError>
-  /** Gives the browser of the caller the cookies of a login, and the caller what else it is told. */
-  readonly remember: (exchange: ExchangeState, login: LoggedIn) => Login
-  /** Takes them away. */
-  readonly forget: (exchange: ExchangeState) => void
-}>() {
+export class Authentication extends Context.Tag("@reins/server/http/Authentication")<
+  Authentication,
+  {
+    /** Who calls. Fails with `unauthenticated`, `csrf_failed`, `rate_limited` or `insufficient_scope`, looked at in this order. */
+    readonly admit: (exchange: ExchangeState, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
+    /** Lets anybody in, but no page of another site that uses the visitor's browser. */
+    readonly admitAnybody: (exchange: ExchangeState, mutates: boolean) => Effect.Effect<void, ReinsError>
+    /** Gives the browser of the caller the cookies of a login, and the caller what else it is told. */
+    readonly remember: (exchange: ExchangeState, login: LoggedIn) => Login
+    /** Takes them away. */
+    readonly forget: (exchange: ExchangeState) => void
+  }
+>() {
   static readonly layer = (publicUrl: URL) =>
-    Layer.effect(Authentication, Effect.gen(function*() {
-      const access = yield* Access
-      const apiKeys = yield* ApiKeys
-      const logins = yield* LoginSessions
-      const rateLimit = yield* RateLimit
-      const secure = publicUrl.protocol === "https:"
-      const sessionCookie = secure ? "__Host-reins_session" : "reins_session"
+    Layer.effect(
+      Authentication,
+      Effect.gen(function* () {
+        const access = yield* Access
+        const apiKeys = yield* ApiKeys
+        const logins = yield* LoginSessions
+        const rateLimit = yield* RateLimit
+        const secure = publicUrl.protocol === "https:"
+        const sessionCookie = secure ? "__Host-reins_session" : "reins_session"
 
-      const refuseForeign = ({ request }: ExchangeState) => {
-        const { host, origin } = request.headers
-        const isForeign = request.headers["sec-fetch-site"] === "cross-site" ||
-          (origin !== undefined && origin !== publicUrl.origin && hostOf(origin) !== host)
-        return isForeign ? Effect.fail(foreign) : Effect.void
-      }
-
-      const byCookie = Effect.fnUntraced(function*(exchange: ExchangeState, mutates: boolean) {
-        const token = exchange.request.cookies[sessionCookie]
-        const principal = token === undefined ? undefined : yield* logins.authenticate(Redacted.make(token))
-        if (principal === undefined || !mutates) return principal
-        yield* refuseForeign(exchange)
-        return logins.verifyCsrf(principal, exchange.request.headers["x-csrf-token"] ?? "") ? principal : yield* csrfFailed
-      })
-
-      return Authentication.of({
-        admit: Effect.fnUntraced(function*(exchange, scope, mutates) {
-          const key = bearerOf(exchange)
-          const principal = yield* (key === undefined ? byCookie(exchange, mutates) : apiKeys.authenticate(Redacted.make(key)))
-          exchange.principal = principal
-          yield* rateLimit.take(exchange)
-          if (principal === undefined) return yield* unauthenticated
-          yield* access.requireScope(principal, scope)
-          return principal
-        }),
-        admitAnybody: (exchange, mutates) =>
-          Effect.zipRight(rateLimit.take(exchange), mutates && bearerOf(exchange) === undefined ? refuseForeign(exchange) : Effect.void),
-        remember: (exchange, login) => {
-          const expires = new Date(login.expiresAt)
-          const options = { path: "/", sameSite: "lax", secure, expires } as const
-          exchange.cookies.push(
-            Cookies.unsafeMakeCookie(sessionCookie, Redacted.value(login.token), { ...options, httpOnly: true }),
-            Cookies.unsafeMakeCookie("reins_csrf", login.csrfToken, options)
-          )
-          return login.login
-        },
-        forget: (exchange) => {
-          const options = { path: "/", sameSite: "lax", secure, expires: new Date(0) } as const
-          exchange.cookies.push(
-            Cookies.unsafeMakeCookie(sessionCookie, "", { ...options, httpOnly: true }),
-            Cookies.unsafeMakeCookie("reins_csrf", "", options)
-          )
+        const refuseForeign = ({ request }: ExchangeState) => {
+          const { host, origin } = request.headers
+          const isForeign =
+            request.headers["sec-fetch-site"] === "cross-site" ||
+            (origin !== undefined && origin !== publicUrl.origin && hostOf(origin) !== host)
+          return isForeign ? Effect.fail(foreign) : Effect.void
         }
+
+        const byCookie = Effect.fnUntraced(function* (exchange: ExchangeState, mutates: boolean) {
+          const token = exchange.request.cookies[sessionCookie]
+          const principal = token === undefined ? undefined : yield* logins.authenticate(Redacted.make(token))
+          if (principal === undefined || !mutates) return principal
+          yield* refuseForeign(exchange)
+          return logins.verifyCsrf(principal, exchange.request.headers["x-csrf-token"] ?? "")
+            ? principal
+            : yield* csrfFailed
+        })
+
+        return Authentication.of({
+          admit: Effect.fnUntraced(function* (exchange, scope, mutates) {
+            const key = bearerOf(exchange)
+            const principal = yield* key === undefined
+              ? byCookie(exchange, mutates)
+              : apiKeys.authenticate(Redacted.make(key))
+            exchange.principal = principal
+            yield* rateLimit.take(exchange)
+            if (principal === undefined) return yield* unauthenticated
+            yield* access.requireScope(principal, scope)
+            return principal
+          }),
+          admitAnybody: (exchange, mutates) =>
+            Effect.zipRight(
+              rateLimit.take(exchange),
+              mutates && bearerOf(exchange) === undefined ? refuseForeign(exchange) : Effect.void
+            ),
+          remember: (exchange, login) => {
+            const expires = new Date(login.expiresAt)
+            const options = { path: "/", sameSite: "lax", secure, expires } as const
+            exchange.cookies.push(
+              Cookies.unsafeMakeCookie(sessionCookie, Redacted.value(login.token), { ...options, httpOnly: true }),
+              Cookies.unsafeMakeCookie("reins_csrf", login.csrfToken, options)
+            )
+            return login.login
+          },
+          forget: (exchange) => {
+            const options = { path: "/", sameSite: "lax", secure, expires: new Date(0) } as const
+            exchange.cookies.push(
+              Cookies.unsafeMakeCookie(sessionCookie, "", { ...options, httpOnly: true }),
+              Cookies.unsafeMakeCookie("reins_csrf", "", options)
+            )
+          }
+        })
       })
-    }))
+    )
 }
 
-const bearerOf = ({ request }: ExchangeState): string | undefined => /^bearer +(\S+) *$/i.exec(request.headers["authorization"] ?? "")?.[1]
+const bearerOf = ({ request }: ExchangeState): string | undefined =>
+  /^bearer +(\S+) *$/i.exec(request.headers["authorization"] ?? "")?.[1]
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)
 
@@ -88,7 +103,8 @@ const unauthenticated = new ReinsError({
 
 const csrfFailed = new ReinsError({
   code: "csrf_failed",
-  message: "A change with a login cookie needs the header X-CSRF-Token, with the csrf_token that the login and GET /api/me give."
+  message:
+    "A change with a login cookie needs the header X-CSRF-Token, with the csrf_token that the login and GET /api/me give."
 })
 
 const foreign = new ReinsError({

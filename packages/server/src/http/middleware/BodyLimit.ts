@@ -1,7 +1,7 @@
 import type { HttpApp } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Effect } from "effect"
 import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Effect } from "effect"
 import { Exchange, type ExchangeState } from "../Exchange.js"
 
 /** The most bytes that a JSON body may have. */
@@ -12,7 +12,8 @@ export const bodyLimit = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E |
   Effect.flatMap(Exchange, (exchange): HttpApp.Default<E | ReinsError, R> => {
     const { headers } = exchange.request
     const encoding = headers["content-encoding"]
-    if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") return refuse(exchange, unsupported(encoding))
+    if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
+      return refuse(exchange, unsupported(encoding))
     return Number(headers["content-length"] ?? 0) > jsonBodyBytes ? refuse(exchange, tooLarge) : app
   })
 

@@ -1,8 +1,8 @@
 import { type HttpApp, HttpServerError, HttpServerResponse } from "@effect/platform"
-import { Cause, Data, Effect } from "effect"
 import { toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { type ErrorEnvelope, notFound, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Cause, Data, Effect } from "effect"
 import { Exchange } from "../Exchange.js"
 
 /** The request does not match the schema of its endpoint: everything that is wrong with it, in the order of its parts. */
@@ -17,14 +17,17 @@ export const errorEnvelope = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default
       if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
       const error = Cause.isDie(cause) ? undefined : Cause.squash(cause)
       if (error instanceof ValidationFailed) return Effect.succeed(invalid(error.detail))
-      if (error instanceof RequestInvalid) return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
+      if (error instanceof RequestInvalid)
+        return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
       if (error instanceof ReinsError) return Effect.succeed(errorResponse(error, exchange.requestId))
-      if (error instanceof HttpServerError.RouteNotFound) return Effect.succeed(errorResponse(notFound(), exchange.requestId))
+      if (error instanceof HttpServerError.RouteNotFound)
+        return Effect.succeed(errorResponse(notFound(), exchange.requestId))
       return Effect.logError("request failed unexpectedly").pipe(
         Effect.annotateLogs({ request_id: exchange.requestId, cause: Cause.pretty(cause) }),
         Effect.as(errorResponse(internalError, exchange.requestId))
       )
-    }))
+    })
+  )
 
 /** An error as it goes over the wire. */
 export const envelopeOf = (error: ReinsError, requestId: string): ErrorEnvelope => ({
@@ -39,7 +42,11 @@ export const envelopeOf = (error: ReinsError, requestId: string): ErrorEnvelope 
 })
 
 /** What the headers of an answer with this error say, for programs that do not read its body. */
-export const errorHeaders = (status: number, retryable: boolean, retryAfterSeconds?: number): Readonly<Record<string, string>> => ({
+export const errorHeaders = (
+  status: number,
+  retryable: boolean,
+  retryAfterSeconds?: number
+): Readonly<Record<string, string>> => ({
   "x-should-retry": String(retryable),
   ...(retryAfterSeconds !== undefined && { "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))) }),
   ...(status === 401 && { "www-authenticate": "Bearer" })

@@ -1,10 +1,10 @@
 import { HttpServerResponse } from "@effect/platform"
-import { Effect } from "effect"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
-import { type Answer, Idempotency } from "@reins/core/store/Idempotency"
+import type { Answer, Idempotency } from "@reins/core/store/Idempotency"
+import { Effect } from "effect"
 import type { ExchangeState } from "../Exchange.js"
 import { envelopeOf, errorHeaders } from "./ErrorEnvelope.js"
 
@@ -21,14 +21,15 @@ export interface Mutation {
 }
 
 /** Runs a mutation once for its Idempotency-Key and answers a repeated one as the first was answered. */
-export const runOnce = Effect.fnUntraced(function*(idempotency: Idempotency["Type"], mutation: Mutation) {
+export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Type"], mutation: Mutation) {
   const { exchange, handler, principal, route, sealed, sentBody, status } = mutation
   const { answer, replayed } = yield* idempotency.run({
-    scope: principal === undefined
-      ? `anonymous:${route}:${exchange.clientAddress}`
-      : principal.via.kind === "api_key"
-      ? principal.via.keyId
-      : principal.accountId,
+    scope:
+      principal === undefined
+        ? `anonymous:${route}:${exchange.clientAddress}`
+        : principal.via.kind === "api_key"
+          ? principal.via.keyId
+          : principal.accountId,
     key: exchange.request.headers["idempotency-key"] ?? "",
     fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query, sentBody ?? null]),
     sealed,
@@ -50,8 +51,8 @@ export const responseOf = ({ body, status }: Answer): HttpServerResponse.HttpSer
   body === null
     ? HttpServerResponse.empty({ status })
     : HttpServerResponse.text(body, {
-      status,
-      contentType: "application/json",
-      // What a 4xx that is stored tells is never worth a retry, since it would be told again.
-      ...(status >= 400 && { headers: errorHeaders(status, false) })
-    })
+        status,
+        contentType: "application/json",
+        // What a 4xx that is stored tells is never worth a retry, since it would be told again.
+        ...(status >= 400 && { headers: errorHeaders(status, false) })
+      })

@@ -1,17 +1,21 @@
-import { Clock, Context, Effect, Layer } from "effect"
 import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Clock, Context, Effect, Layer } from "effect"
 import type { ExchangeState } from "../Exchange.js"
 
 /** Lets each caller make so many requests a minute: a bucket that fills evenly and is never fuller than a minute's worth. */
-export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<RateLimit, {
-  /** Counts the request for its caller, or for its address when nobody has said who it is. Fails with `rate_limited`. */
-  readonly take: (exchange: ExchangeState) => Effect.Effect<void, ReinsError>
-}>() {
+export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
+  RateLimit,
+  {
+    /** Counts the request for its caller, or for its address when nobody has said who it is. Fails with `rate_limited`. */
+    readonly take: (exchange: ExchangeState) => Effect.Effect<void, ReinsError>
+  }
+>() {
   static readonly layer = (requestsPerMinute: number) =>
     Layer.sync(RateLimit, () => {
       const perMs = requestsPerMinute / 60_000
       const buckets = new Map<string, Bucket>()
-      const fill = (bucket: Bucket, now: number) => Math.min(requestsPerMinute, bucket.tokens + (now - bucket.at) * perMs)
+      const fill = (bucket: Bucket, now: number) =>
+        Math.min(requestsPerMinute, bucket.tokens + (now - bucket.at) * perMs)
       const forgetFull = (now: number) => {
         for (const [subject, bucket] of buckets) if (fill(bucket, now) >= requestsPerMinute) buckets.delete(subject)
       }
@@ -47,8 +51,8 @@ const subjectOf = ({ clientAddress, principal }: ExchangeState): string =>
   principal === undefined
     ? `address:${clientAddress}`
     : principal.via.kind === "api_key"
-    ? principal.via.keyId
-    : principal.accountId
+      ? principal.via.keyId
+      : principal.accountId
 
 const rateLimited = (requestsPerMinute: number, seconds: number) =>
   new ReinsError({

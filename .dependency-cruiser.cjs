@@ -47,6 +47,6 @@ module.exports = {
     exclude: { path: "(^|/)(dist|test)/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.base.json" },
-    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["source", "import", "types", "default"], extensions: [".ts", ".mjs", ".js", ".json"] }
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["@reins/source", "import", "types", "default"], extensions: [".ts", ".mjs", ".js", ".json"] }
   }
 }

@@ -12,7 +12,7 @@ const shared: Options = {
   silent: true,
   esbuildOptions: (options) => {
     // The packages are built from each other's sources, so that their order does not matter.
-    options.conditions = ["source"]
+    options.conditions = ["@reins/source"]
   }
 }
 

@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
-  resolve: { conditions: ["source"] },
-  ssr: { resolve: { conditions: ["source"] } },
+  resolve: { conditions: ["@reins/source"] },
+  ssr: { resolve: { conditions: ["@reins/source"] } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
     globalSetup: ["./scripts/vitest-setup.ts"],

@@ -38,7 +38,8 @@ export default async function setup(project: TestProject) {
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",
       "fsync=off",
-      "max_connections=200"
+      "max_connections=200",
+      "deadlock_timeout=100ms"
     ].flatMap((setting) => ["-c", setting]),
     onLog: (line) => log.push(line),
     onError: (error) => log.push(String(error))

@@ -10,7 +10,7 @@ const bundle = async (entry: string, external: Array<string> = []) => {
     format: "esm",
     platform: "neutral",
     mainFields: ["module", "main"],
-    conditions: ["source", "import"],
+    conditions: ["@reins/source", "import"],
     minify: true,
     metafile: true,
     write: false,

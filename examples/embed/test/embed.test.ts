@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterEach, assert, beforeEach, it } from "vitest"
+import { type Gateway, startGateway } from "../../scripted-gateway/gateway.mjs"
+
+const run = promisify(execFile)
+const example = join(import.meta.dirname, "../embed.mjs")
+let gateway: Gateway
+let directory: string
+
+beforeEach(async () => {
+  gateway = await startGateway({ apiKey: "embedded-key" })
+  directory = mkdtempSync(join(tmpdir(), "reins-embed-"))
+})
+afterEach(async () => {
+  await gateway.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+it("the example runs a session in its own process and shows the diff", async () => {
+  const steps = [{ tool: "write", path: "haiku.txt", content: "Soft reins, steady hands\n" }, { say: "Written." }]
+  const { stdout } = await run(process.execPath, [example, `Write it. SCRIPT:${JSON.stringify(steps)}`], {
+    env: {
+      ...process.env,
+      REINS_BASE_URL: gateway.url,
+      REINS_API_KEY: "embedded-key",
+      REINS_MODEL: "scripted-1",
+      REINS_DATA_DIR: join(directory, "data")
+    },
+    timeout: 60_000
+  })
+  assert.match(stdout, /^\d+ turn\.succeeded$/m)
+  assert.include(stdout, "+Soft reins, steady hands")
+}, 90_000)
+
+it("the example says what it needs when it is not told", async () => {
+  const failed = await run(process.execPath, [example], { env: { PATH: process.env["PATH"] } }).catch((error) => error)
+  assert.strictEqual(failed.code, 2)
+  assert.include(failed.stderr, "REINS_BASE_URL")
+})

@@ -66,6 +66,10 @@ export const environmentOf = (command: AgentCommand): Record<string, string> => 
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
   }
+  // The gateway of a turn is lent on loopback, which no proxy of the network reaches.
+  for (const name of ["NO_PROXY", "no_proxy"]) {
+    environment[name] = [environment[name], "127.0.0.1", "localhost"].filter(Boolean).join(",")
+  }
   for (const [name, value] of Object.entries(command.environment)) {
     environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value
   }

@@ -150,7 +150,9 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             where id in (select id from jobs where state in ('queued', 'retry_wait') and held = 0 and run_at <= ${at}
               and kind = ${kind} order by run_at, id limit ${limit}${db.skipLocked})
             returning *`)
-              return yield* Effect.forEach(rows, (row) =>
+              // PostgreSQL does not promise an order of what is returned.
+              const oldestFirst = [...rows].sort((a, b) => (a.id < b.id ? -1 : 1))
+              return yield* Effect.forEach(oldestFirst, (row) =>
                 Effect.gen(function* () {
                   const attemptId = yield* newId(AttemptId)
                   yield* db.run(

@@ -41,7 +41,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
   {
     /**
      * Runs the handler unless its answer is stored. The record commits with the command of the handler, so a crash leaves both or
-     * neither. Expected errors are stored too, but for 401, 403, 422, 429 and 5xx. Fails with `idempotency_conflict` when the key was
+     * neither. Expected errors are stored too, but for 401, 403, 422, 429, 5xx and those that a retry may overcome. Fails with `idempotency_conflict` when the key was
      * used for another request and with `idempotency_in_progress` while the first call runs.
      */
     readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer<A>, ReinsError | E>
@@ -113,7 +113,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
         const outcome = yield* Effect.either(Effect.locally(request.handler, CurrentAnswer, record))
         if (Either.isLeft(outcome)) {
           const error = outcome.left
-          if (!(error instanceof ReinsError) || !isStored(error.status)) return yield* Effect.fail(error)
+          if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
           const answer = request.encodeError(error)
           yield* store(request, answer)
           return { answer, replayed: false, result: undefined }
@@ -133,13 +133,13 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           const stored = yield* find(request)
           if (stored !== undefined) return stored
           const place = `${request.scope}\n${request.key}`
-          if (running.has(place)) return yield* inProgress
-          running.add(place)
-          return yield* execute(request).pipe(
-            Effect.catchSomeDefect((defect) =>
-              defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
-            ),
-            Effect.ensuring(Effect.sync(() => running.delete(place)))
+          return yield* Effect.acquireUseRelease(
+            Effect.suspend(() => (running.has(place) ? inProgress : Effect.sync(() => running.add(place)))),
+            () =>
+              Effect.catchSomeDefect(execute(request), (defect) =>
+                defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+              ),
+            () => Effect.sync(() => running.delete(place))
           )
         }),
         purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`))
@@ -157,7 +157,9 @@ class AnsweredElsewhere extends Error {}
 const sealContext = (request: { readonly scope: string; readonly key: string }) =>
   `idempotency|${request.scope}|${request.key}`
 
-const isStored = (status: number): boolean => status < 500 && ![401, 403, 422, 429].includes(status)
+/** What a repetition may answer differently is not kept: it would turn a passing failure into a lasting one. */
+const isStored = (error: ReinsError): boolean =>
+  !error.retryable && error.status < 500 && ![401, 403, 422, 429].includes(error.status)
 
 const conflict = new ReinsError({
   code: "idempotency_conflict",

@@ -131,7 +131,7 @@ for (const { name, layer } of databases) {
         const idempotency = yield* Idempotency
         const failing = (code: ErrorCode, key: string) =>
           requestOf(Effect.fail(new ReinsError({ code, message: code })), { key })
-        for (const code of ["not_found", "version_conflict", "already_exists", "token_expired"] as const) {
+        for (const code of ["not_found", "turn_active", "already_exists", "token_expired"] as const) {
           const key = newKey()
           const first = yield* idempotency.run(failing(code, key))
           const second = yield* idempotency.run(requestOf(Effect.dieMessage("must not run"), { key }))
@@ -143,6 +143,8 @@ for (const { name, layer } of databases) {
           "unauthenticated",
           "forbidden",
           "rate_limited",
+          "version_conflict",
+          "executor_unavailable",
           "internal_error",
           "waiting_capacity"
         ] as const) {

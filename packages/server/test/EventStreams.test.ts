@@ -1,0 +1,214 @@
+import { connect } from "node:net"
+import { assert, describe, it as plain, layer } from "@effect/vitest"
+import { EventStreams, streamDefaults } from "@reins/server/EventStreams"
+import { Authentication } from "@reins/server/http/middleware/Authentication"
+import { RateLimit } from "@reins/server/http/middleware/RateLimit"
+import { routes } from "@reins/server/http/Routes"
+import { Server } from "@reins/server/Server"
+import { Shutdown } from "@reins/server/Shutdown"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Caller, codeOf, core, newCaller, send, service } from "./Service.js"
+import { append, type Block, newSession, openStream } from "./Sessions.js"
+
+const isId = (id: number) => (block: Block) => block.id === String(id)
+const isEnd = (block: Block) => block.event === "stream.end"
+const idsOf = (blocks: ReadonlyArray<Block>) => blocks.flatMap((block) => (block.id === undefined ? [] : [Number(block.id)]))
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+
+layer(service(), { excludeTestServices: true })("a stream of events", (it) => {
+  it.effect("begins at once, gives the log and then what is added, each once with its id, type and envelope", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      yield* append(sessionId, 5)
+      const stream = yield* openStream(events, bearer)
+      assert.strictEqual(stream.status, 200)
+      assert.strictEqual(stream.headers.get("content-type"), "text/event-stream")
+      assert.strictEqual(stream.headers.get("cache-control"), "no-cache, no-transform")
+      assert.strictEqual(stream.headers.get("x-accel-buffering"), "no")
+      assert.strictEqual(stream.headers.get("x-content-type-options"), "nosniff")
+      assert.isNotNull(stream.headers.get("x-request-id"))
+      const replayed = yield* stream.until(isId(watermark + 5))
+      assert.strictEqual(replayed[0]?.text, `retry: 2000\n: watermark ${watermark + 5}`)
+      assert.deepStrictEqual(idsOf(replayed), range(1, watermark + 5))
+      yield* append(sessionId, 3)
+      const live = yield* stream.until(isId(watermark + 8))
+      assert.deepStrictEqual(idsOf(live), range(watermark + 6, watermark + 8))
+      const page = yield* send("GET", `${events}?after=${watermark + 7}`, { headers: bearer })
+      assert.nestedPropertyVal(page.json, "items[0].seq", watermark + 8)
+      assert.deepStrictEqual(JSON.parse(live.at(-1)?.data ?? ""), Object(page.json).items[0])
+      assert.strictEqual(live.at(-1)?.event, "diagnostic.reported")
+      stream.close()
+    })
+  )
+
+  it.effect("goes on after Last-Event-ID, which wins over after if it is further on", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      yield* append(sessionId, 9)
+      const newest = watermark + 9
+      for (const [query, lastId, from] of [["", "4", 5], ["?after=2", "6", 7], ["?after=6", "6", 7], ["?after=3", "", 4]] as const) {
+        const stream = yield* openStream(events + query, { ...bearer, ...(lastId !== "" && { "last-event-id": lastId }) })
+        assert.deepStrictEqual(idsOf(yield* stream.until(isId(newest))), range(from, newest))
+        stream.close()
+      }
+      for (const [query, lastId] of [["?after=6", "5"], ["", "x"], ["", "-1"], ["", "1.5"], ["", String(newest + 1)]] as const) {
+        const refused = yield* send("GET", events + query, { headers: { ...bearer, accept: "text/event-stream", "last-event-id": lastId } })
+        assert.deepStrictEqual([refused.status, codeOf(refused)], [400, "invalid_cursor"], lastId)
+      }
+      for (const after of [-1, newest + 1]) {
+        const refused = yield* send("GET", `${events}?after=${after}`, { headers: { ...bearer, accept: "text/event-stream" } })
+        assert.deepStrictEqual([refused.status, codeOf(refused)], [400, "invalid_cursor"])
+      }
+    })
+  )
+
+  it.effect("ends by itself after max_seconds, at least half a second, and says where to read on", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      yield* append(sessionId, 2)
+      const stream = yield* openStream(`${events}?max_seconds=0`, bearer)
+      const blocks = yield* stream.until(() => false)
+      const end = blocks.at(-1)
+      assert.strictEqual(end?.event, "stream.end")
+      assert.isUndefined(end?.id)
+      assert.deepStrictEqual(JSON.parse(end?.data ?? ""), { reason: "max_seconds", next_after: watermark + 2 })
+      assert.deepStrictEqual(idsOf(blocks), range(1, watermark + 2))
+    })
+  )
+
+  it.effect("that is filtered still moves on, by ids alone", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      yield* append(sessionId, 4)
+      const stream = yield* openStream(`${events}?types=turn.*&after=${watermark}`, bearer)
+      const blocks = yield* stream.until(isId(watermark + 4))
+      assert.deepStrictEqual(blocks.slice(1), [{ id: String(watermark + 4), event: undefined, data: undefined, text: `id: ${watermark + 4}` }])
+      stream.close()
+    })
+  )
+
+  it.effect("is refused like a page: 422 for an unknown type, 404 for the session of somebody else", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events } = yield* newSession
+      const other = yield* newCaller()
+      const accept = { accept: "text/event-stream" }
+      assert.strictEqual((yield* send("GET", `${events}?types=x`, { headers: { ...bearer, ...accept } })).status, 422)
+      assert.strictEqual((yield* send("GET", events, { headers: { ...other.bearer, ...accept } })).status, 404)
+      assert.strictEqual((yield* send("GET", events, { headers: accept })).status, 401)
+    })
+  )
+
+  it.effect("cut again and again and resumed by the last id loses and repeats nothing", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      const newest = watermark + 1500
+      const writer = yield* Effect.fork(Effect.forEach(range(1, 150), () => append(sessionId, 10), { discard: true }))
+      const reader = (index: number) =>
+        Effect.gen(function* () {
+          const seen: Array<number> = []
+          while (seen.at(-1) !== newest) {
+            const stream = yield* openStream(events, { ...bearer, "last-event-id": String(seen.at(-1) ?? 0) })
+            const goal = Math.min(newest, (seen.at(-1) ?? 0) + 37 * index)
+            seen.push(...idsOf(yield* stream.until((block) => Number(block.id) >= goal)))
+            stream.close()
+          }
+          assert.deepStrictEqual(seen, range(1, newest))
+        })
+      yield* Effect.forEach(range(1, 8), reader, { concurrency: "unbounded", discard: true })
+      yield* Fiber.join(writer)
+    })
+  )
+})
+
+layer(service({ rateLimit: 600 }), { excludeTestServices: true })("with limits", (it) => {
+  it.effect("one caller has at most 8 streams of a session, and gets a place when one ends", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      const streams = yield* Effect.forEach(range(1, 8), () => openStream(events, bearer))
+      const refused = yield* send("GET", events, { headers: { ...bearer, accept: "text/event-stream" } })
+      assert.deepStrictEqual([refused.status, codeOf(refused)], [429, "rate_limited"])
+      assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)
+      streams[0]?.close()
+      const again = yield* Effect.repeat(openStream(events, bearer), { until: ({ status }) => status === 200 })
+      yield* append(sessionId, 1)
+      assert.strictEqual((yield* again.until(isId(watermark + 1))).at(-1)?.id, String(watermark + 1))
+      for (const stream of [...streams, again]) stream.close()
+    })
+  )
+})
+
+/** The service with streams that beat and lose patience quickly. */
+const impatient = () => {
+  const publicUrl = new URL("http://127.0.0.1")
+  return Caller.layer.pipe(
+    Layer.provideMerge(Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, grace: "5 seconds" })),
+    Layer.provide(Layer.mergeAll(
+      Authentication.layer(publicUrl),
+      EventStreams.layer({ ...streamDefaults, heartbeat: "50 millis", patience: "300 millis" })
+    )),
+    Layer.provide(Layer.merge(RateLimit.layerOff, Shutdown.layer)),
+    Layer.provideMerge(core())
+  )
+}
+
+describe("between client and service", () => {
+  plain.live("a stream in which nothing happens beats", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, watermark } = yield* newSession
+      const stream = yield* openStream(`${events}?after=${watermark}`, bearer)
+      const blocks = yield* stream.until((block) => block.text === ": heartbeat")
+      assert.strictEqual(blocks.length, 2)
+      stream.close()
+    }).pipe(Effect.provide(impatient()))
+  )
+
+  plain.live("a client that does not read is cut off alone, and the log still has everything for it", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { url } = yield* Server
+      const { events, sessionId, watermark } = yield* newSession
+      const { hostname, port } = new URL(url)
+      const closed = yield* Deferred.make<void>()
+      const socket = connect(Number(port), hostname)
+      socket.on("error", () => {})
+      socket.on("close", () => Deferred.unsafeDone(closed, Effect.void))
+      socket.write(`GET ${events} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\nauthorization: ${bearer.authorization}\r\n\r\n`)
+      yield* Effect.async<void>((resume) => void socket.once("data", () => resume(Effect.void)))
+      socket.pause()
+      const reader = yield* openStream(events, bearer)
+      yield* Effect.forEach(range(1, 40), () => append(sessionId, 10, 50_000), { discard: true })
+      assert.deepStrictEqual(idsOf(yield* reader.until(isId(watermark + 400))), range(1, watermark + 400))
+      // The service has closed the connection when what it left in the buffers is all that comes.
+      socket.resume()
+      yield* Deferred.await(closed)
+      yield* append(sessionId, 1)
+      assert.strictEqual((yield* reader.until(isId(watermark + 401))).at(-1)?.id, String(watermark + 401))
+      reader.close()
+    }).pipe(Effect.provide(impatient()))
+  )
+
+  plain.live("when the service stops every stream is told so, and where to read on", () =>
+    Effect.gen(function* () {
+      const last = yield* Deferred.make<Block | undefined>()
+      yield* Effect.gen(function* () {
+        const { bearer } = yield* Caller
+        const { events, sessionId } = yield* newSession
+        yield* append(sessionId, 3)
+        const stream = yield* openStream(events, bearer)
+        yield* stream.until((block) => block.id !== undefined)
+        yield* Effect.forkDaemon(Effect.flatMap(stream.until(isEnd), (blocks) => Deferred.succeed(last, blocks.at(-1))))
+      }).pipe(Effect.provide(impatient()))
+      const end = yield* Deferred.await(last)
+      assert.strictEqual(end?.event, "stream.end")
+      assert.nestedPropertyVal(JSON.parse(end?.data ?? ""), "reason", "shutdown")
+    })
+  )
+})

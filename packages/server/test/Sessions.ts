@@ -1,0 +1,92 @@
+import type { NewEvent } from "@reins/core/domain/Event"
+import { SessionId } from "@reins/core/domain/Ids"
+import { Journal } from "@reins/core/store/Journal"
+import { Server } from "@reins/server/Server"
+import { Effect, Schema } from "effect"
+import { Caller, change, send } from "./Service.js"
+
+const WithId = Schema.Struct({ id: Schema.String })
+const Workspaces = Schema.Struct({ items: Schema.NonEmptyArray(WithId) })
+
+/** A new session of the caller, made as a client makes one. */
+export const newSession = Effect.gen(function* () {
+  const { bearer: headers } = yield* Caller
+  const list = yield* Schema.decodeUnknown(Workspaces)((yield* send("GET", "/api/workspaces", { headers })).json)
+  const workspace = `/api/workspaces/${list.items[0].id}`
+  const credential = { base_url: "http://127.0.0.1:9/v1", api_key: "nobody listens there" }
+  yield* change("POST", `${workspace}/connections`, { headers, body: { kind: "alpha_gateway", label: "test", credential } })
+  const created = yield* change("POST", `${workspace}/sessions`, { headers, body: { title: "test" } })
+  const { id } = yield* Schema.decodeUnknown(WithId)(created.json)
+  const read = yield* Schema.decodeUnknown(Schema.Struct({ event_watermark: Schema.Int }))(
+    (yield* send("GET", `/api/sessions/${id}`, { headers })).json
+  )
+  return { sessionId: SessionId.make(id), events: `/api/sessions/${id}/events`, watermark: read.event_watermark }
+}).pipe(Effect.orDie)
+
+/** Appends `count` events in one commit, each with a line of `size` characters. */
+export const append = (sessionId: SessionId, count: number, size = 10) =>
+  Effect.flatMap(Journal, (journal) => {
+    const event: NewEvent = { type: "diagnostic.reported", payload: { kind: "test", line: "x".repeat(size) } }
+    return journal.commit(journal.append(sessionId, { kind: "system", id: "test" }, Array.from({ length: count }, () => event)))
+  })
+
+/** One block of a stream, up to its empty line. */
+export interface Block {
+  readonly id: string | undefined
+  readonly event: string | undefined
+  readonly data: string | undefined
+  readonly text: string
+}
+
+const blockOf = (text: string): Block => {
+  const field = (name: string) => text.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+  return { id: field("id"), event: field("event"), data: field("data"), text }
+}
+
+export interface OpenStream {
+  readonly status: number
+  readonly headers: Headers
+  /** Reads on until a block is the wanted one, or the stream ends. */
+  readonly until: (wanted: (block: Block) => boolean) => Effect.Effect<ReadonlyArray<Block>>
+  readonly close: () => void
+}
+
+/** Opens a stream of events. */
+export const openStream = (
+  path: string,
+  headers: Readonly<Record<string, string>>
+): Effect.Effect<OpenStream, never, Server> =>
+  Effect.flatMap(Server, ({ url }) =>
+    Effect.promise(async () => {
+      const abort = new AbortController()
+      const response = await fetch(url + path, { headers: { accept: "text/event-stream", ...headers }, signal: abort.signal })
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+      let rest = ""
+      const blocks: Array<Block> = []
+      const next = async (): Promise<Block | undefined> => {
+        for (;;) {
+          const ready = blocks.shift()
+          if (ready !== undefined) return ready
+          const chunk = await reader?.read()
+          if (chunk?.value === undefined) return undefined
+          const parts = (rest + chunk.value).split("\n\n")
+          rest = parts.pop() ?? ""
+          blocks.push(...parts.map(blockOf))
+        }
+      }
+      return {
+        status: response.status,
+        headers: response.headers,
+        until: (wanted) =>
+          Effect.promise(async () => {
+            const seen: Array<Block> = []
+            for (let block = await next(); block !== undefined; block = await next()) {
+              seen.push(block)
+              if (wanted(block)) break
+            }
+            return seen
+          }),
+        close: () => abort.abort()
+      } satisfies OpenStream
+    })
+  )

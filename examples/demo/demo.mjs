@@ -50,7 +50,7 @@ const main = async () => {
   )
 
   const server = await step("The server, on a free port with its own SQLite data directory", async () => {
-    const started = await startServer(dataDir)
+    const started = await startServer(dataDir, [new URL(gateway.url).host])
     undo.push(() => started.stop())
     line(`  ${started.url}`)
     return started

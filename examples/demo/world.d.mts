@@ -12,4 +12,4 @@ export interface DemoServer {
 /** A bare remote that holds a small project whose test fails. */
 export declare const makeRemote: (directory: string) => DemoRemote
 /** The built server in a process of its own, on a free port. */
-export declare const startServer: (dataDir: string) => Promise<DemoServer>
+export declare const startServer: (dataDir: string, allowPrivateHosts?: ReadonlyArray<string>) => Promise<DemoServer>

@@ -88,14 +88,18 @@ export const chooseGateway = async () => {
   return { scripted: true, url: gateway.url, apiKey: apiKey2, model: "scripted-1", close: gateway.close }
 }
 
-/** The server in a process of its own, on a free port. */
-export const startServer = async (dataDir) => {
+/** The server in a process of its own, on a free port. It asks the given hosts although they are private. */
+export const startServer = async (dataDir, allowPrivateHosts = ["127.0.0.1"]) => {
   const child = spawn(
     process.execPath,
     [join(root, "packages/server/dist/main.js"), "serve", "--port", "0", "--data-dir", dataDir],
     {
       // The remote of the demo is a folder of this machine, which a server refuses unless it is told otherwise.
-      env: { ...process.env, REINS_ALLOW_LOCAL_REPOSITORIES: "true" },
+      env: {
+        ...process.env,
+        REINS_ALLOW_LOCAL_REPOSITORIES: "true",
+        REINS_ALLOW_PRIVATE_HOSTS: allowPrivateHosts.join(",")
+      },
       stdio: ["ignore", "pipe", "pipe"]
     }
   )

@@ -36,7 +36,7 @@ const program = Effect.gen(function* () {
 
 await Effect.runPromise(
   program.pipe(
-    Effect.provide(Embedded.layer({ dataDir: REINS_DATA_DIR })),
+    Effect.provide(Embedded.layer({ dataDir: REINS_DATA_DIR, allowPrivateHosts: [new URL(REINS_BASE_URL).host] })),
     Logger.withMinimumLogLevel(LogLevel.Warning)
   )
 )

@@ -11,6 +11,7 @@ import { deliveryJob } from "./changes/DeliveryJob.js"
 import { Connections } from "./connections/Connections.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { KeyRing } from "./connections/KeyRing.js"
+import { Outbound } from "./connections/Outbound.js"
 import { Vault } from "./connections/Vault.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
@@ -55,6 +56,7 @@ const outside = Layer.mergeAll(
   Harness.layer,
   Executors.layer,
   Limits.layer,
+  Outbound.layer,
   Passwords.layer
 )
 

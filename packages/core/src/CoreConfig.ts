@@ -20,6 +20,11 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     readonly mailFrom: string
     /** Whether repositories may be paths of this machine. Everybody who can create a session can then read what the service can. */
     readonly allowLocalRepositories: boolean
+    /**
+     * Hosts that may be asked although they are on a private network or without TLS: gateways, forges and webhooks that users name.
+     * Each is `host`, `host:port`, or `*` for all. Everybody who can create a connection can then reach them.
+     */
+    readonly allowPrivateHosts: ReadonlyArray<string>
     /** Turns that run at once. */
     readonly maxRunningTurns: number
     /** The longest that one turn may take, in milliseconds. */
@@ -38,6 +43,7 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     smtpUrl: null,
     mailFrom: "Reins <reins@localhost>",
     allowLocalRepositories: false,
+    allowPrivateHosts: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,
     ...given

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { isAllowedHost } from "@reins/core/connections/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 
 /** The name of a setting, as in `reins.json`; `REINS_<NAME>` in the environment, `--<name>` on the command line. */
@@ -18,6 +19,16 @@ const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 )
 
+const HostList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
+  strict: true,
+  decode: (text) =>
+    text
+      .split(",")
+      .map((host) => host.trim())
+      .filter((host) => host !== ""),
+  encode: (hosts) => hosts.join(",")
+}).pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
+
 const fields = {
   host: Schema.String.pipe(Schema.minLength(1)),
   port: Whole(0, 65535),
@@ -31,6 +42,7 @@ const fields = {
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   allow_local_repositories: Flag,
+  allow_private_hosts: HostList,
   max_running_turns: Whole(1, 1000),
   turn_minutes: Whole(1, 24 * 60)
 }
@@ -49,6 +61,7 @@ const expected: Readonly<Record<SettingName, string>> = {
   rate_limit: "requests a minute, or off",
   log_level: "debug, info, warning, error or none",
   allow_local_repositories: "on or off",
+  allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
   max_running_turns: "a number from 1 to 1000",
   turn_minutes: "a number of minutes from 1 to 1440"
 }
@@ -78,6 +91,8 @@ export interface Config {
   readonly rateLimit: number | null
   readonly logLevel: LogLevel.LogLevel
   readonly allowLocalRepositories: boolean
+  /** Hosts that may be asked although they are private or without TLS. */
+  readonly allowPrivateHosts: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
 }
@@ -110,6 +125,7 @@ export const load = Effect.fn("Config.load")(function* (
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
     logLevel: levels[settings.log_level ?? "info"],
     allowLocalRepositories: settings.allow_local_repositories ?? false,
+    allowPrivateHosts: settings.allow_private_hosts ?? [],
     maxRunningTurns: settings.max_running_turns,
     turnMinutes: settings.turn_minutes
   }
@@ -186,6 +202,7 @@ export const describe = (config: Config): Readonly<Record<SettingName, string | 
   rate_limit: config.rateLimit ?? "off",
   log_level: config.logLevel.label.toLowerCase(),
   allow_local_repositories: config.allowLocalRepositories,
+  allow_private_hosts: config.allowPrivateHosts.join(","),
   max_running_turns: config.maxRunningTurns ?? null,
   turn_minutes: config.turnMinutes ?? null
 })

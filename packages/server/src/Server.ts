@@ -33,7 +33,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
       Server,
       Effect.gen(function* () {
         const shutdown = yield* Shutdown
-        const app = toApp(yield* routes).pipe(
+        const app = (yield* toApp(yield* routes)).pipe(
           bodyLimit,
           shutdown.guard,
           errorEnvelope,

@@ -30,10 +30,13 @@ const report = (cause: Cause.Cause<unknown>) =>
     process.stderr.write(`reins: ${isExpected ? failure.message : Cause.pretty(cause)}\n`)
   })
 
-/** A service that cannot end in time is ended. */
+/** The first signal ends the service in order, within this time; a second one ends it at once. */
 const deadlineMs = 9500
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => setTimeout(() => process.exit(0), deadlineMs).unref())
+  process.once(signal, () => {
+    setTimeout(() => process.exit(0), deadlineMs).unref()
+    for (const again of ["SIGINT", "SIGTERM"] as const) process.once(again, () => process.exit(0))
+  })
 }
 
 cli(process.argv).pipe(

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import type { Scope } from "@reins/core/domain/ApiKey"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
-import { serverLayer } from "@reins/server/cli/Serve"
 import { type Config, load } from "@reins/server/Config"
-import * as Installation from "@reins/server/Installation"
+import * as Installation from "@reins/server/cli/Installation"
+import { serverLayer } from "@reins/server/cli/Serve"
 import { Server } from "@reins/server/Server"
 import { Context, Effect, Layer, Logger, Redacted } from "effect"
 
@@ -85,7 +85,12 @@ export const send = (
       })
       const text = await response.text()
       const isJson = response.headers.get("content-type")?.startsWith("application/json") === true
-      return { status: response.status, headers: response.headers, text, json: isJson && text !== "" ? JSON.parse(text) : undefined }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: isJson && text !== "" ? JSON.parse(text) : undefined
+      }
     })
   )
 
@@ -99,7 +104,12 @@ export const change = (
 /** What an error answer says in its envelope. */
 export const codeOf = (reply: Reply): unknown => {
   const json = reply.json
-  return typeof json === "object" && json !== null && "error" in json && typeof json.error === "object" && json.error !== null && "code" in json.error
+  return typeof json === "object" &&
+    json !== null &&
+    "error" in json &&
+    typeof json.error === "object" &&
+    json.error !== null &&
+    "code" in json.error
     ? json.error.code
     : undefined
 }

@@ -14,7 +14,10 @@ export const newSession = Effect.gen(function* () {
   const list = yield* Schema.decodeUnknown(Workspaces)((yield* send("GET", "/api/workspaces", { headers })).json)
   const workspace = `/api/workspaces/${list.items[0].id}`
   const credential = { base_url: "http://127.0.0.1:9/v1", api_key: "nobody listens there" }
-  yield* change("POST", `${workspace}/connections`, { headers, body: { kind: "alpha_gateway", label: "test", credential } })
+  yield* change("POST", `${workspace}/connections`, {
+    headers,
+    body: { kind: "alpha_gateway", label: "test", credential }
+  })
   const created = yield* change("POST", `${workspace}/sessions`, { headers, body: { title: "test" } })
   const { id } = yield* Schema.decodeUnknown(WithId)(created.json)
   const read = yield* Schema.decodeUnknown(Schema.Struct({ event_watermark: Schema.Int }))(
@@ -27,7 +30,13 @@ export const newSession = Effect.gen(function* () {
 export const append = (sessionId: SessionId, count: number, size = 10) =>
   Effect.flatMap(Journal, (journal) => {
     const event: NewEvent = { type: "diagnostic.reported", payload: { kind: "test", line: "x".repeat(size) } }
-    return journal.commit(journal.append(sessionId, { kind: "system", id: "test" }, Array.from({ length: count }, () => event)))
+    return journal.commit(
+      journal.append(
+        sessionId,
+        { kind: "system", id: "test" },
+        Array.from({ length: count }, () => event)
+      )
+    )
   })
 
 /** One block of a stream, up to its empty line. */
@@ -39,7 +48,11 @@ export interface Block {
 }
 
 const blockOf = (text: string): Block => {
-  const field = (name: string) => text.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+  const field = (name: string) =>
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`${name}: `))
+      ?.slice(name.length + 2)
   return { id: field("id"), event: field("event"), data: field("data"), text }
 }
 
@@ -59,7 +72,10 @@ export const openStream = (
   Effect.flatMap(Server, ({ url }) =>
     Effect.promise(async () => {
       const abort = new AbortController()
-      const response = await fetch(url + path, { headers: { accept: "text/event-stream", ...headers }, signal: abort.signal })
+      const response = await fetch(url + path, {
+        headers: { accept: "text/event-stream", ...headers },
+        signal: abort.signal
+      })
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
       let rest = ""
       const blocks: Array<Block> = []

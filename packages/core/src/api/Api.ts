@@ -4,6 +4,7 @@ import { CatalogApi, JobsApi } from "./CatalogApi.js"
 import { ChangesetsApi, DeliveriesApi } from "./ChangesApi.js"
 import { ConnectionsApi } from "./ConnectionsApi.js"
 import { MessagesApi, TurnsApi } from "./ConversationApi.js"
+import { DelegationsApi } from "./DelegationsApi.js"
 import { ProjectsApi } from "./ProjectsApi.js"
 import { SessionsApi } from "./SessionsApi.js"
 import { WorkspacesApi } from "./WorkspacesApi.js"
@@ -20,6 +21,7 @@ export class Api extends HttpApi.make("reins")
   .add(TurnsApi)
   .add(ChangesetsApi)
   .add(DeliveriesApi)
+  .add(DelegationsApi)
   .add(CatalogApi)
   .add(JobsApi)
   .annotate(OpenApi.Title, "Reins")

@@ -8,7 +8,7 @@ export class RequiredScope extends Context.Tag("@reins/core/api/RequiredScope")<
 /** The answer holds a secret: its idempotency record is stored sealed. */
 export class SecretAnswer extends Context.Tag("@reins/core/api/SecretAnswer")<SecretAnswer, true>() {}
 
-/** The answer sets or ends a login: it is never stored, a repeated call runs again. */
+/** The answer is never stored and a repeated call runs again: a login is set anew, a wait goes on and holds no key meanwhile. */
 export class NotReplayed extends Context.Tag("@reins/core/api/NotReplayed")<NotReplayed, true>() {}
 
 /** Marks what the specification does not list, so that a reader can tell it apart in the document. */

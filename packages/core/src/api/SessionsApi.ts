@@ -1,6 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
+import { Delegation } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
 import { ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
@@ -9,6 +10,7 @@ import { Page } from "../domain/Page.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../domain/Project.js"
 import { Labels, LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { extension, idPath, optional, patch, post, read, withStatus } from "./Endpoint.js"
 import { integer, number, pageFields } from "./Query.js"
 
@@ -108,7 +110,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           ...pageFields,
           lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
           activity: Schema.optionalWith(SessionActivity, { exact: true }),
-          project_id: Schema.optionalWith(Schema.String, { exact: true })
+          project_id: Schema.optionalWith(Schema.String, { exact: true }),
+          parent_session_id: Schema.optionalWith(Schema.String, { exact: true })
         })
       )
       .addSuccess(Page("SessionList", Session))
@@ -154,6 +157,18 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .setPath(session)
       .setPayload(ChangesetInput)
       .addSuccess(CaptureAnswer)
+  )
+  .add(
+    read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
+      .setPath(session)
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("DelegationList", Delegation))
+  )
+  .add(
+    post("delegate", "/api/sessions/:session_id/delegations", "Delegate a part of the work to a child session")
+      .setPath(session)
+      .setPayload(DelegationInput)
+      .addSuccess(DelegationAnswer)
   )
   .add(
     read("events", "/api/sessions/:session_id/events", "Read or stream the events of a session")

@@ -31,10 +31,6 @@ export const toDetails = (loc: Loc, issue: ParseResult.ParseIssue, input: unknow
 export const missing = (loc: Loc, input: unknown): ValidationError =>
   detail(loc, { path: [], ...Reason.isMissing }, input)
 
-/** The body is JSON, or nothing, but not an object. */
-export const notAnObject = (loc: Loc, input: unknown): ValidationError =>
-  detail(loc, { path: [], ...Reason.dictType }, input)
-
 interface Failure extends Reason.Reason {
   readonly path: Loc
 }

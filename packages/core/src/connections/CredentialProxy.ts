@@ -1,11 +1,12 @@
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
-import https from "node:https"
 import type { Duplex } from "node:stream"
 import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
 import { Manifests } from "../catalog/Manifests.js"
 import type { HarnessConnection } from "../harness/TurnInput.js"
-import { type Pools, refuse, relay } from "./GatewayRelay.js"
+import { refuse, relay } from "./GatewayRelay.js"
+import type { GuardedAgents } from "./GuardedAgents.js"
 import * as Loan from "./Loan.js"
+import { Outbound } from "./Outbound.js"
 
 /** TRACE and CONNECT are not among them: one would have the gateway say the key back, the other leads anywhere. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
@@ -35,7 +36,15 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
     Effect.gen(function* () {
       const manifests = yield* Manifests
       const scope = yield* Effect.scope
-      const pools = yield* makePools
+      const outbound = yield* Outbound
+      const pools = yield* Effect.acquireRelease(
+        Effect.sync(() => outbound.agents({ keepAlive: true, timeout: gatewayIdleMs })),
+        (agents) =>
+          Effect.sync(() => {
+            agents.http.destroy()
+            agents.https.destroy()
+          })
+      )
       const loans: Loan.Loans = new Map()
       const started = yield* SynchronizedRef.make(Option.none<number>())
 
@@ -72,20 +81,8 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
   )
 }
 
-const makePools = Effect.acquireRelease(
-  Effect.sync((): Pools => {
-    const options = { keepAlive: true, timeout: gatewayIdleMs }
-    return { http: new http.Agent(options), https: new https.Agent(options) }
-  }),
-  (pools) =>
-    Effect.sync(() => {
-      pools.http.destroy()
-      pools.https.destroy()
-    })
-)
-
 /** Answers every request with the gateway's answer or a refusal that says nothing of any loan. */
-const serve = (loans: Loan.Loans, pools: Pools) => (request: IncomingMessage, response: ServerResponse) => {
+const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMessage, response: ServerResponse) => {
   const url = request.url ?? ""
   const loan = Loan.find(loans, url, request.headers)
   if (loan === undefined)

@@ -10,15 +10,8 @@ import { urlToHttpOptions } from "node:url"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { type Scrubber, scrubber } from "../harness/Secrets.js"
+import { AddressRefused, type GuardedAgents, limitConnecting } from "./GuardedAgents.js"
 import { credentialFields, type Loan } from "./Loan.js"
-
-const connectTimeoutMs = 10_000
-
-/** The kept connections to gateways. */
-export interface Pools {
-  readonly http: http.Agent
-  readonly https: https.Agent
-}
 
 /** One request of an agent, to be asked of the gateway as `target`. */
 export interface Exchange {
@@ -163,19 +156,8 @@ const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
     : `the connection failed${code === "" ? "" : ` (${code})`}`
 }
 
-const limitConnecting = (upstream: ClientRequest): void => {
-  upstream.once("socket", (socket) => {
-    socket.unref()
-    if (!socket.connecting) return
-    const late = () => upstream.destroy(Object.assign(new Error("connecting took too long"), { code: "ETIMEDOUT" }))
-    const timer = setTimeout(late, connectTimeoutMs).unref()
-    const stop = () => clearTimeout(timer)
-    socket.once(upstream.protocol === "https:" ? "secureConnect" : "connect", stop).once("close", stop)
-  })
-}
-
 /** Asks the gateway and passes its answer back, both as they come. The gateway is left as soon as the agent is gone. */
-export const relay = (exchange: Exchange, pools: Pools): void => {
+export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
   const { loan, request, response, target } = exchange
   const secure = loan.gateway.protocol === "https:"
   const { hostname, port } = urlToHttpOptions(loan.gateway)
@@ -183,7 +165,10 @@ export const relay = (exchange: Exchange, pools: Pools): void => {
   const upstream = secure
     ? https.request({ ...options, agent: pools.https })
     : http.request({ ...options, agent: pools.http })
-  limitConnecting(upstream)
+  upstream.once("socket", (socket) => socket.unref())
+  limitConnecting(upstream, () =>
+    upstream.destroy(Object.assign(new Error("connecting took too long"), { code: "ETIMEDOUT" }))
+  )
   upstream.once("response", (answer) => passBack(exchange, answer, upstream))
   let failure: NodeJS.ErrnoException | undefined
   upstream.on("error", (error) => {
@@ -193,6 +178,8 @@ export const relay = (exchange: Exchange, pools: Pools): void => {
     // Whatever the agent still sends has nowhere to go, and must be read before the agent takes an answer.
     request.unpipe().resume()
     if (response.headersSent || response.destroyed) return
+    // Nothing changes by itself: an agent that takes this for a failing gateway would try again and again.
+    if (failure instanceof AddressRefused) return refuse(response, 400, "gateway_refused", failure.message)
     const message = `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(failure)}.`
     refuse(response, 502, "gateway_unreachable", `${message} Check the gateway and the connection's base_url.`)
   })

@@ -8,7 +8,7 @@ export const DeliveryState = Schema.Literal("pending", "executing", "succeeded",
 export type DeliveryState = typeof DeliveryState.Type
 
 export const deliveryStates = StateMachine.make<DeliveryState>("delivery", {
-  pending: ["executing", "cancelled"],
+  pending: ["executing"],
   executing: ["succeeded", "failed", "blocked", "cancelled"],
   succeeded: [],
   failed: ["pending"],

@@ -1,9 +1,27 @@
 import { Schema } from "effect"
+import { ApplicationReason, ApplicationState, ApplicationStrategy } from "./Application.js"
 import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
+import { DelegationReason, DelegationState, ResultKind } from "./Delegation.js"
 import { DeliveryReason, DeliveryState, DeliveryStep } from "./Delivery.js"
-import { ChangesetId, DeliveryId, EventId, JobId, LeaseId, MessageId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
+import {
+  ApplicationId,
+  ChangesetId,
+  DelegationId,
+  DeliveryId,
+  EventId,
+  JobId,
+  LeaseId,
+  MergeRequestId,
+  MessageId,
+  ResultId,
+  SessionId,
+  TurnId,
+  WaitId,
+  WorkspaceId
+} from "./Ids.js"
+import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 import { Message, MessagePart } from "./Message.js"
-import { Labels, SessionLifecycle, Usage } from "./Session.js"
+import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
 import { Timestamp } from "./Timestamp.js"
 import { Turn } from "./Turn.js"
 
@@ -13,6 +31,14 @@ const SessionPayload = Schema.Struct({
   labels: Labels,
   harness: Schema.Struct({ provider_id: Schema.String, model: Schema.NullOr(Schema.String) }),
   version: Schema.Int
+})
+/** A new session that goes on from another; both sessions hold the same event. */
+const LinkPayload = Schema.Struct({
+  from_session_id: SessionId,
+  to_session_id: SessionId,
+  link_kind: LinkKind,
+  /** What the workspace of the new session starts from; null for its repository as it is. */
+  changeset_id: Schema.NullOr(ChangesetId)
 })
 const MessageRef = Schema.Struct({ message_id: MessageId })
 const PartPayload = Schema.Struct({ message_id: MessageId, part: MessagePart })
@@ -43,6 +69,49 @@ const DeliveryPayload = Schema.Struct({
   target_ref: Schema.String,
   commit: Schema.NullOr(Schema.String),
   step: Schema.NullOr(DeliveryStep)
+})
+
+const DelegationPayload = Schema.Struct({
+  state: DelegationState,
+  role: Schema.String,
+  child_session_id: SessionId,
+  reason: Schema.NullOr(DelegationReason),
+  reason_message: Schema.NullOr(Schema.String)
+})
+/** A message that went to the child session; it is in the log of that session. */
+const DelegationMessagePayload = Schema.Struct({ child_session_id: SessionId, message_id: MessageId })
+const DelegationResultPayload = Schema.Struct({
+  result_id: ResultId,
+  kind: ResultKind,
+  verdict: Schema.NullOr(Schema.String),
+  changeset_id: Schema.NullOr(ChangesetId)
+})
+const WaitPayload = Schema.Struct({ wait_id: WaitId, message_id: MessageId })
+/** How an application ended; the application itself lists every path. */
+const ApplicationPayload = Schema.Struct({
+  application_id: ApplicationId,
+  /** The session that the changeset comes from. */
+  source_session_id: SessionId,
+  strategy: ApplicationStrategy,
+  dry_run: Schema.Boolean,
+  state: ApplicationState,
+  changed_count: Schema.Int,
+  conflict_count: Schema.Int,
+  /** The first 100 paths that stand in the way. */
+  conflicts: Schema.Array(Schema.String),
+  reason: Schema.NullOr(ApplicationReason),
+  reason_message: Schema.NullOr(Schema.String)
+})
+const MergeRequestPayload = Schema.Struct({
+  merge_request_id: MergeRequestId,
+  state: MergeRequestState,
+  reason: Schema.NullOr(MergeRequestReason),
+  reason_message: Schema.NullOr(Schema.String),
+  base_branch: Schema.String,
+  number: Schema.NullOr(Schema.Int),
+  web_url: Schema.NullOr(Schema.String),
+  head_sha: Schema.NullOr(Schema.String),
+  adopted: Schema.Boolean
 })
 
 /** A tool call of the agent: sent again, whole, with each change of it. */
@@ -80,6 +149,7 @@ export const eventPayloads = {
   "session.archived": SessionPayload,
   "session.unarchived": SessionPayload,
   "session.closed": SessionPayload,
+  "session.linked": LinkPayload,
   "message.accepted": Schema.Struct({ message: Message }),
   "message.delivered": MessageRef,
   "message.discarded": MessageRef,
@@ -107,6 +177,9 @@ export const eventPayloads = {
   "executor.lost": ExecutorPayload,
   "workspace.restored": WorkspacePayload,
   "workspace.changed": WorkspacePayload,
+  "workspace.applied": ApplicationPayload,
+  "workspace.apply_conflicted": ApplicationPayload,
+  "workspace.apply_failed": ApplicationPayload,
   "changeset.capture_requested": ChangesetPayload,
   "changeset.ready": ChangesetPayload,
   "changeset.failed": ChangesetPayload,
@@ -115,7 +188,23 @@ export const eventPayloads = {
   "delivery.succeeded": DeliveryPayload,
   "delivery.failed": DeliveryPayload,
   "delivery.blocked": DeliveryPayload,
-  "delivery.cancelled": DeliveryPayload
+  "delivery.cancelled": DeliveryPayload,
+  "merge_request.requested": MergeRequestPayload,
+  "merge_request.opened": MergeRequestPayload,
+  "merge_request.merge_requested": MergeRequestPayload,
+  "merge_request.merge_failed": MergeRequestPayload,
+  "merge_request.merged": MergeRequestPayload,
+  "merge_request.closed": MergeRequestPayload,
+  "merge_request.failed": MergeRequestPayload,
+  "delegation.created": DelegationPayload,
+  "delegation.active": DelegationPayload,
+  "delegation.message_sent": DelegationMessagePayload,
+  "delegation.result_published": DelegationResultPayload,
+  "delegation.succeeded": DelegationPayload,
+  "delegation.failed": DelegationPayload,
+  "delegation.cancelled": DelegationPayload,
+  "delegation.wait_satisfied": WaitPayload,
+  "delegation.wait_expired": WaitPayload
 } as const satisfies Record<string, Schema.Schema.AnyNoContext>
 
 export type EventType = keyof typeof eventPayloads
@@ -134,7 +223,8 @@ export const EventSubjects = Schema.Struct({
   turn_id: Schema.optionalWith(TurnId, { exact: true }),
   job_id: Schema.optionalWith(JobId, { exact: true }),
   changeset_id: Schema.optionalWith(ChangesetId, { exact: true }),
-  delivery_id: Schema.optionalWith(DeliveryId, { exact: true })
+  delivery_id: Schema.optionalWith(DeliveryId, { exact: true }),
+  delegation_id: Schema.optionalWith(DelegationId, { exact: true })
 })
 export type EventSubjects = typeof EventSubjects.Type
 

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { ConnectionId, LeaseId, ProjectId, ProjectVersionId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
+import { ConnectionId, DelegationId, LeaseId, ProjectId, ProjectVersionId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -68,6 +68,10 @@ export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }
   Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
 )
 
+/** Why a session was made from another one. */
+export const LinkKind = Schema.Literal("harness_switch")
+export type LinkKind = typeof LinkKind.Type
+
 export const Session = Schema.Struct({
   id: SessionId,
   workspace_id: WorkspaceId,
@@ -91,6 +95,11 @@ export const Session = Schema.Struct({
   lifecycle: SessionLifecycle,
   activity: SessionActivity,
   active_turn_id: Schema.NullOr(TurnId),
+  /** The session that this one goes on from, and why; null for one that was made by itself. */
+  linked_from_session_id: Schema.NullOr(SessionId),
+  link_kind: Schema.NullOr(LinkKind),
+  /** The delegation that made it, of a child session. */
+  parent_delegation_id: Schema.NullOr(DelegationId),
   usage: Usage,
   /** The `seq` of the newest event. */
   event_watermark: Schema.Int,

@@ -37,6 +37,13 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       session: SessionRow,
       input: MessageSend
     ) => Effect.Effect<SentMessage, ReinsError>
+    /** `accept` of any author and kind. The service itself may leave a note in an archived session. */
+    readonly post: (
+      session: SessionRow,
+      actor: Actor,
+      input: MessageSend,
+      kind: Message["kind"]
+    ) => Effect.Effect<SentMessage, ReinsError>
     readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
     /** The agent has been given the message. Only inside a commit. */
     readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void>
@@ -76,20 +83,25 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         return row
       })
 
-      const accept = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, input: MessageSend) {
-        if (session.lifecycle !== "open") return yield* notOpen(session)
+      const post = Effect.fnUntraced(function* (
+        session: SessionRow,
+        actor: Actor,
+        input: MessageSend,
+        kind: Message["kind"]
+      ) {
         const routing = input.routing ?? "queue"
+        const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
+        if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
         if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
           if (session.context_lost === 1) return yield* contextLost(session)
         }
-        const actor = actorOf(principal)
         const message = yield* insert({
           id: yield* newId(MessageId),
           session_id: session.id,
-          role: "user",
-          kind: "message",
+          role: actor.kind === "system" ? "system" : "user",
+          kind,
           author: { kind: actor.kind, id: actor.id },
           routing,
           content: blocksOf(input.content),
@@ -103,6 +115,9 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         const watermark = yield* journal.append(session.id, actor, [])
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
+
+      const accept = (principal: Principal, session: SessionRow, input: MessageSend) =>
+        post(session, actorOf(principal), input, "message")
 
       return Messages.of({
         list: Effect.fn("Messages.list")(function* (principal, sessionId, page) {
@@ -119,6 +134,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
           )
         ),
         accept,
+        post,
         find: (messageId) =>
           Effect.map(db.first(sql<MessageRow>`select * from messages where id = ${messageId}`), (row) =>
             row === undefined ? undefined : toMessage(row)

@@ -2,6 +2,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import type {
   ConnectionId,
+  DelegationId,
   LeaseId,
   ProjectId,
   ProjectVersionId,
@@ -37,6 +38,10 @@ export interface SessionRow {
   readonly repository: string | null
   readonly base_ref: string | null
   readonly base_commit: string | null
+  readonly parent_session_id: SessionId | null
+  readonly parent_delegation_id: DelegationId | null
+  /** A `WorkspaceSeed` as JSON. */
+  readonly seed: string | null
   readonly native_session_id: string | null
   readonly native_digest: string | null
   readonly context_lost: number
@@ -170,6 +175,7 @@ export const toSession = (row: SessionRow): Session => ({
   lifecycle: row.lifecycle,
   activity: activityOf(row),
   active_turn_id: row.active_turn_id,
+  parent_delegation_id: row.parent_delegation_id,
   usage: JSON.parse(row.usage),
   event_watermark: row.event_watermark,
   version: row.version,

@@ -2,11 +2,11 @@ import { Context, Effect, Layer } from "effect"
 import type { CreatedSession, SessionExecutor, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { Providers } from "../catalog/Providers.js"
 import { Connections } from "../connections/Connections.js"
-import type { EventType } from "../domain/Event.js"
-import { newId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import type { Actor, EventType } from "../domain/Event.js"
+import { type DelegationId, newId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import type { ProjectVersion } from "../domain/Project.js"
+import type { HarnessSelection, ProjectVersion } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { noUsage, type Session, type SessionActivity, type SessionLifecycle, sessionStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
@@ -18,8 +18,10 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Messages } from "./Messages.js"
+import { SessionListeners } from "./SessionListeners.js"
 import { type SessionChange, type SessionRow, SessionStore, sessionPayload, toSession } from "./SessionStore.js"
 import { Turns } from "./Turns.js"
+import type { WorkspaceSeed } from "./Workspaces.js"
 
 /** The kind of the job that ends the executor of a closed session. */
 export const releaseJobKind = "session.release"
@@ -28,6 +30,18 @@ export interface SessionFilter extends PageRequest {
   readonly lifecycle?: SessionLifecycle
   readonly activity?: SessionActivity
   readonly project_id?: string
+  /** The children of this session. */
+  readonly parent_session_id?: string
+}
+
+/** A session that works for another one. Its workspace starts where `source` started, and then takes the seed. */
+export interface ChildSession {
+  readonly delegationId: DelegationId
+  readonly title: string
+  /** The provider, connection and model of the parent where it does not say otherwise. */
+  readonly harness: HarnessSelection | undefined
+  readonly source: Pick<SessionRow, "repository" | "base_ref" | "base_commit">
+  readonly seed: WorkspaceSeed | null
 }
 
 /** Sessions: a conversation and a workspace, run by an executor with one provider. */
@@ -56,6 +70,14 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     readonly unarchive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
     /** Cancels what waits and runs and releases the executor. Everything stays readable. */
     readonly close: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
+    /** Makes the child session of a delegation. Only inside a commit that holds the parent. */
+    readonly spawn: (
+      parent: SessionRow,
+      actor: Actor,
+      child: ChildSession
+    ) => Effect.Effect<SessionRow, ReinsError>
+    /** `close` for a session that the running commit already holds. */
+    readonly closeHeld: (session: SessionRow, actor: Actor) => Effect.Effect<Session, ReinsError>
     readonly executor: (principal: Principal, sessionId: string) => Effect.Effect<SessionExecutor, ReinsError>
   }
 >() {
@@ -72,6 +94,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const providers = yield* Providers
       const connections = yield* Connections
       const jobs = yield* Jobs
+      const listeners = yield* SessionListeners
       const sql = db.sql
 
       const turnIn = (states: string, more = "") =>
@@ -101,7 +124,11 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         return Effect.succeed(undefined)
       }
 
-      const insert = Effect.fnUntraced(function* (workspaceId: WorkspaceId, input: SessionInput) {
+      const insert = Effect.fnUntraced(function* (
+        workspaceId: WorkspaceId,
+        input: SessionInput,
+        lineage: Partial<Pick<SessionRow, "parent_session_id" | "parent_delegation_id" | "base_commit" | "seed">> = {}
+      ) {
         const version = yield* versionOf(workspaceId, input)
         const repository = input.repository ?? version?.spec.repository
         const selection = input.harness ?? version?.spec.harness
@@ -128,6 +155,10 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             workspace_state: "none",
             repository: repository?.url ?? null,
             base_ref: repository?.base_ref ?? null,
+            base_commit: lineage.base_commit ?? null,
+            parent_session_id: lineage.parent_session_id ?? null,
+            parent_delegation_id: lineage.parent_delegation_id ?? null,
+            seed: lineage.seed ?? null,
             context_lost: 0,
             auto_capture: input.auto_capture === false ? 0 : 1,
             lifecycle: "open",
@@ -143,17 +174,58 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         return id
       })
 
-      /** Changes a session that the principal may write, and tells it. */
+      /** Changes a session that the commit holds, and tells it. */
       const changed = Effect.fnUntraced(function* (
-        principal: Principal,
+        actor: Actor,
         row: SessionRow,
         type: EventType & `session.${string}`,
         change: SessionChange
       ) {
         yield* store.change(row.id, change, "touch")
         const next = yield* reread(row.id)
-        yield* journal.append(row.id, actorOf(principal), [{ type, payload: sessionPayload(next) }])
+        yield* journal.append(row.id, actor, [{ type, payload: sessionPayload(next) }])
         return toSession(yield* reread(row.id))
+      })
+
+      const closeHeld = Effect.fnUntraced(function* (row: SessionRow, actor: Actor) {
+        yield* sessionStates.check(row.lifecycle, "closed")
+        yield* listeners.closing(row, actor)
+        yield* turns.cancelAll(row.id, actor)
+        yield* jobs.enqueue({
+          kind: releaseJobKind,
+          subject: { type: "session", id: row.id },
+          workspaceId: row.workspace_id,
+          payload: { session_id: row.id },
+          maxAttempts: 20
+        })
+        return yield* changed(actor, row, "session.closed", { lifecycle: "closed", closed_at: yield* now })
+      })
+
+      const spawn = Effect.fnUntraced(function* (parent: SessionRow, actor: Actor, child: ChildSession) {
+        const { harness, source } = child
+        const isSameProvider = harness === undefined || harness.provider_id === parent.provider_id
+        const model = harness?.model ?? (isSameProvider ? parent.model : null)
+        const id = yield* insert(
+          parent.workspace_id,
+          {
+            title: child.title,
+            harness: { provider_id: harness?.provider_id ?? parent.provider_id, ...(model !== null && { model }) },
+            executor: { backend: parent.backend },
+            ...(parent.project_version_id !== null && { project_version_id: parent.project_version_id }),
+            ...(isSameProvider && parent.connection_id !== null && { connection_id: parent.connection_id }),
+            ...(source.repository !== null && {
+              repository: { url: source.repository, ...(source.base_ref !== null && { base_ref: source.base_ref }) }
+            })
+          },
+          {
+            parent_session_id: parent.id,
+            parent_delegation_id: child.delegationId,
+            base_commit: source.base_commit,
+            seed: child.seed === null ? null : JSON.stringify(child.seed)
+          }
+        )
+        yield* journal.append(id, actor, [{ type: "session.created", payload: sessionPayload(yield* reread(id)) }])
+        return yield* reread(id)
       })
 
       return Sessions.of({
@@ -165,6 +237,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             sql`sessions.id < ${before}`,
             ...(filter.lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${filter.lifecycle}`]),
             ...(filter.project_id === undefined ? [] : [sql`sessions.project_id = ${filter.project_id}`]),
+            ...(filter.parent_session_id === undefined
+              ? []
+              : [sql`sessions.parent_session_id = ${filter.parent_session_id}`]),
             ...(filter.activity === undefined ? [] : [sql.literal(withActivity[filter.activity])])
           ]
           const rows = yield* store.select(sql`${sql.and(conditions)} order by sessions.id desc limit ${limit + 1}`)
@@ -196,7 +271,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id)
                 return yield* switchRequired(row, patch.provider_id)
               if (row.lifecycle === "closed") yield* sessionStates.check("closed", "open")
-              return yield* changed(principal, row, "session.updated", {
+              return yield* changed(actorOf(principal), row, "session.updated", {
                 ...(patch.title !== undefined && { title: patch.title }),
                 ...(patch.labels !== undefined && { labels: JSON.stringify(patch.labels) }),
                 ...(patch.model !== undefined && { model: patch.model }),
@@ -211,7 +286,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               const row = yield* store.writable(principal, sessionId)
               yield* sessionStates.check(row.lifecycle, "archived")
               if (row.active_turn_id !== null || row.queued_turns > 0) return yield* turnActive(row)
-              return yield* changed(principal, row, "session.archived", {
+              return yield* changed(actorOf(principal), row, "session.archived", {
                 lifecycle: "archived",
                 archived_at: yield* now
               })
@@ -223,27 +298,20 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
               yield* sessionStates.check(row.lifecycle, "open")
-              return yield* changed(principal, row, "session.unarchived", { lifecycle: "open", archived_at: null })
+              return yield* changed(actorOf(principal), row, "session.unarchived", {
+                lifecycle: "open",
+                archived_at: null
+              })
             })
           )
         ),
+        spawn,
         close: Effect.fn("Sessions.close")((principal, sessionId) =>
           journal.commit(
-            Effect.gen(function* () {
-              const row = yield* store.writable(principal, sessionId)
-              yield* sessionStates.check(row.lifecycle, "closed")
-              yield* turns.cancelAll(row.id, actorOf(principal))
-              yield* jobs.enqueue({
-                kind: releaseJobKind,
-                subject: { type: "session", id: row.id },
-                workspaceId: row.workspace_id,
-                payload: { session_id: row.id },
-                maxAttempts: 20
-              })
-              return yield* changed(principal, row, "session.closed", { lifecycle: "closed", closed_at: yield* now })
-            })
+            Effect.flatMap(store.writable(principal, sessionId), (row) => closeHeld(row, actorOf(principal)))
           )
         ),
+        closeHeld,
         executor: Effect.fn("Sessions.executor")(function* (principal, sessionId) {
           const row = yield* store.readable(principal, sessionId)
           return {

@@ -13,6 +13,7 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { SessionListeners } from "./SessionListeners.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
 /** The kind of the job that runs a turn; its payload is `{turn_id}`. */
@@ -64,6 +65,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const journal = yield* Journal
       const jobs = yield* Jobs
       const store = yield* SessionStore
+      const listeners = yield* SessionListeners
       const sql = db.sql
 
       const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
@@ -121,6 +123,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
           }
           yield* dispatch(row.session_id)
         }
+        yield* listeners.turnMoved(turn, actor)
         return turn
       })
 

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises"
 import { Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { Connections, type OpenConnection } from "../connections/Connections.js"
-import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
+import { type ChangesetId, LeaseId, newId, type SessionId } from "../domain/Ids.js"
 import type { ProjectSpec } from "../domain/Project.js"
 import { leaseStates, workspaceStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
@@ -10,12 +10,20 @@ import { systemActor } from "../identity/Access.js"
 import { Projects } from "../projects/Projects.js"
 import { Journal } from "../store/Journal.js"
 import { Git } from "../workspace/Git.js"
-import type { GitError } from "../workspace/GitError.js"
+import { GitError } from "../workspace/GitError.js"
 import type { GitCredential } from "../workspace/RemoteUrl.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
 const actor = systemActor("workspaces")
+
+/** What a workspace holds besides its base from the beginning: the tree of a sealed changeset of that base. */
+export interface WorkspaceSeed {
+  readonly changeset_id: ChangesetId
+  readonly session_id: SessionId
+  readonly base_commit: string | null
+  readonly tree: string
+}
 
 /** The workspace and the executor lease of a session: made when they are first needed, kept until the session is closed. */
 export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
@@ -83,6 +91,29 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
         return yield* firstCredential(connections, session, version.spec)
       })
 
+      /** Brings the seed onto the base that it was made from. */
+      const plant = Effect.fnUntraced(function* (row: SessionRow, base: string | null) {
+        if (row.seed === null) return
+        const seed: WorkspaceSeed = JSON.parse(row.seed)
+        const { gitDir, workTree } = sessionPaths(config.dataDir, row.id)
+        const { state } = yield* git.applyTree({
+          source: {
+            gitDir: sessionPaths(config.dataDir, seed.session_id).gitDir,
+            base: seed.base_commit,
+            tree: seed.tree
+          },
+          target: { gitDir, workTree, base },
+          strategy: "exact",
+          dryRun: false
+        })
+        if (state === "conflicted") {
+          return yield* new GitError({
+            kind: "conflict",
+            message: `The changeset ${seed.changeset_id} does not fit its own base. Delegate with another changeset.`
+          })
+        }
+      })
+
       const materialize = Effect.fnUntraced(function* (row: SessionRow) {
         const { gitDir, workTree } = sessionPaths(config.dataDir, row.id)
         // Nothing of the agent is in a workspace that was never ready: what an interrupted attempt left is ours.
@@ -92,16 +123,19 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
         })
         if (row.repository === null) {
           yield* git.init({ gitDir, workTree })
+          yield* plant(row, null)
           return { commit: null, ref: null }
         }
         const credential = yield* gitCredential(row)
-        return yield* git.clone({
+        const { commit, ref } = yield* git.clone({
           url: row.repository,
-          ref: row.base_ref,
+          ref: row.base_commit ?? row.base_ref,
           gitDir,
           workTree,
           ...(credential && { credential })
         })
+        yield* plant(row, commit)
+        return { commit, ref: row.base_ref ?? ref }
       })
 
       return Workspaces.of({

@@ -14,6 +14,7 @@ export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused"
     "too_long",
     "git_directory",
     "symlink",
+    "hard_link",
     "special_file"
   )
 }) {}

@@ -4,11 +4,15 @@ import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
+import { Outbound } from "@reins/core/connections/Outbound"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
 import { Deferred, Effect, Exit, Fiber, Layer, Queue, Redacted, Scope } from "effect"
 
 const key = 'sk-real"key/Zq8rT2vX5nB7'
-const services = Layer.provide(CredentialProxy.layer, Manifests.layer)
+const services = Layer.provide(
+  CredentialProxy.layer,
+  Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] }))
+)
 
 const portOf = (server: http.Server) => {
   const address = server.address()

@@ -27,6 +27,7 @@ const installation = (dataDir: string, config: Partial<CoreConfig["Type"]>) =>
     Embedded.layer({
       dataDir,
       allowLocalRepositories: true,
+      allowPrivateHosts: ["127.0.0.1"],
       maxRunningTurns: 2,
       turnDeadlineMs: 120_000,
       ...cacheDir,

@@ -6,7 +6,7 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Data, Effect, Redacted } from "effect"
-import * as Installation from "../Installation.js"
+import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
 
 /** What was asked for cannot be done. It says why. */
@@ -69,7 +69,14 @@ const createKey = Command.make(
       const wanted = yield* Effect.forEach(scopes.split(","), readScope)
       const key = yield* Effect.provide(
         Effect.gen(function* () {
-          const account = yield* Effect.flatMap(Accounts, (accounts) => accounts.get(email))
+          const account = yield* Effect.flatMap(Accounts, (accounts) => accounts.get(email)).pipe(
+            Effect.mapError(
+              () =>
+                new CommandFailed({
+                  message: `There is no account of ${email}. Make it: reins accounts create --email ${email}`
+                })
+            )
+          )
           return yield* Effect.flatMap(ApiKeys, (keys) =>
             keys.issueFor(account.id, { name, scopes: wanted, workspaceId: null })
           )
@@ -99,7 +106,7 @@ const explain = <E>(error: E): E | CommandFailed =>
   error instanceof RequestInvalid
     ? new CommandFailed({
         message: toDetails(error.loc, error.issue, error.input)
-          .map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg}`)
+          .map((detail) => `${detail.loc.slice(1).join(".")}: ${detail.msg.replace(/^Value error, /, "")}`)
           .join("\n")
       })
     : error

@@ -2,8 +2,8 @@ import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Effect } from "effect"
-import * as Installation from "../Installation.js"
 import { CommandFailed } from "./Accounts.js"
+import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
 
 const list = Command.make("list", installationOptions, (options) =>

@@ -9,9 +9,9 @@ import { EventStreams, streamDefaults } from "../EventStreams.js"
 import { Authentication } from "../http/middleware/Authentication.js"
 import { RateLimit } from "../http/middleware/RateLimit.js"
 import { routes } from "../http/Routes.js"
-import * as Installation from "../Installation.js"
 import { Server } from "../Server.js"
 import { Shutdown } from "../Shutdown.js"
+import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core that is there. */

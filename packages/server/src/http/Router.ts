@@ -122,12 +122,11 @@ const describe = (exchange: ExchangeState, result: unknown): void => {
 /** Serves the routes. A path that exists is answered with what it allows when the method is another. */
 export const toApp = <E, R>(
   routes: ReadonlyArray<HttpRouter.Route<E, R>>
-): HttpApp.Default<E | ReinsError | HttpServerError.RouteNotFound, R | Exchange> => {
+): Effect.Effect<HttpApp.Default<E | ReinsError | HttpServerError.RouteNotFound, R | Exchange>> => {
   const patterns = routes.map((route) => ({ method: route.method, path: matcherOf(route.path) }))
-  const router = Effect.flatten(
-    HttpRouter.toHttpApp(HttpRouter.fromIterable(routes)).pipe(
-      HttpRouter.withRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: 200 })
-    )
+  // An effect that builds the routing tree: it is run once, not at each request.
+  const router = HttpRouter.toHttpApp(HttpRouter.fromIterable(routes)).pipe(
+    HttpRouter.withRouterConfig({ caseSensitive: true, ignoreDuplicateSlashes: false, maxParamLength: 200 })
   )
   const otherMethod = Effect.fnUntraced(function* (notFound: HttpServerError.RouteNotFound) {
     const exchange = yield* Exchange
@@ -142,7 +141,9 @@ export const toApp = <E, R>(
       details: { allow }
     })
   })
-  return Effect.catchIf(router, (error) => error instanceof HttpServerError.RouteNotFound, otherMethod)
+  return Effect.map(router, (app) =>
+    Effect.catchIf(app, (error) => error instanceof HttpServerError.RouteNotFound, otherMethod)
+  )
 }
 
 const matcherOf = (path: string): RegExp => new RegExp(`^${path.replace(/:[A-Za-z_]+/g, "[^/]+")}/?$`)

@@ -1,5 +1,5 @@
-import { assert, describe, it as plain, layer } from "@effect/vitest"
 import { HttpApi, HttpApiGroup } from "@effect/platform"
+import { assert, describe, layer, it as plain } from "@effect/vitest"
 import { post, read } from "@reins/core/api/Endpoint"
 import { Database } from "@reins/core/store/Database"
 import { Authentication } from "@reins/server/http/middleware/Authentication"
@@ -17,7 +17,7 @@ const errorOf = (reply: Reply) => [reply.status, codeOf(reply)]
 
 layer(service(), { excludeTestServices: true })("a change", (it) => {
   it.effect("sent again with its key happens once and is answered byte for byte the same, marked as replayed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const caller = yield* newCaller()
       const key = newKey()
       const first = yield* create(caller, key, { name: "once", scopes: ["read"] })
@@ -29,13 +29,17 @@ layer(service(), { excludeTestServices: true })("a change", (it) => {
       assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
       const list = yield* send("GET", "/api/api-keys", { headers: caller.bearer })
       assert.strictEqual(list.text.match(/"once"/g)?.length, 1)
-    }))
+    })
+  )
 
   it.effect("sent by many at once with one key happens once; all get its answer or are told to wait", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const caller = yield* newCaller()
       const key = newKey()
-      const replies = yield* Effect.all(Array.from({ length: 40 }, () => create(caller, key, { name: "many" })), { concurrency: "unbounded" })
+      const replies = yield* Effect.all(
+        Array.from({ length: 40 }, () => create(caller, key, { name: "many" })),
+        { concurrency: "unbounded" }
+      )
       const done = replies.filter((reply) => reply.status === 201)
       assert.isAtLeast(done.length, 1)
       assert.strictEqual(new Set(done.map((reply) => reply.text)).size, 1)
@@ -45,31 +49,39 @@ layer(service(), { excludeTestServices: true })("a change", (it) => {
         assert.strictEqual(reply.headers.get("retry-after"), "1")
         assert.strictEqual(reply.headers.get("x-should-retry"), "true")
       }
-      assert.strictEqual((yield* send("GET", "/api/api-keys", { headers: caller.bearer })).text.match(/"many"/g)?.length, 1)
-    }))
+      assert.strictEqual(
+        (yield* send("GET", "/api/api-keys", { headers: caller.bearer })).text.match(/"many"/g)?.length,
+        1
+      )
+    })
+  )
 
   it.effect("with a key that was used for something else is a conflict", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const caller = yield* newCaller()
       const key = newKey()
       yield* create(caller, key, { name: "one" })
       assert.deepStrictEqual(errorOf(yield* create(caller, key, { name: "two" })), [409, "idempotency_conflict"])
-      const elsewhere = yield* send("DELETE", "/api/api-keys/key_none", { headers: { ...caller.bearer, "idempotency-key": key } })
+      const elsewhere = yield* send("DELETE", "/api/api-keys/key_none", {
+        headers: { ...caller.bearer, "idempotency-key": key }
+      })
       assert.deepStrictEqual(errorOf(elsewhere), [409, "idempotency_conflict"])
-    }))
+    })
+  )
 
   it.effect("does not meet the keys of anybody else", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const key = newKey()
       const one = yield* create(yield* newCaller(), key, { name: "mine" })
       const other = yield* create(yield* newCaller(), key, { name: "mine" })
       assert.strictEqual(other.status, 201)
       assert.isNull(other.headers.get("idempotency-replayed"))
       assert.notStrictEqual(other.text, one.text)
-    }))
+    })
+  )
 
   it.effect("that failed is answered the same again, with the request id of the first", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { bearer } = yield* Caller
       const headers = { ...bearer, "idempotency-key": newKey() }
       const first = yield* send("DELETE", "/api/api-keys/key_none", { headers })
@@ -78,18 +90,20 @@ layer(service(), { excludeTestServices: true })("a change", (it) => {
       assert.strictEqual(again.text, first.text)
       assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
       assert.strictEqual(again.headers.get("x-should-retry"), "false")
-    }))
+    })
+  )
 
   it.effect("that was malformed may be mended and sent with the same key", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const caller = yield* Caller
       const key = newKey()
       assert.strictEqual((yield* create(caller, key, {})).status, 422)
       assert.strictEqual((yield* create(caller, key, { name: "mended" })).status, 201)
-    }))
+    })
+  )
 
   it.effect("that answers with a secret leaves it readable nowhere in the database", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const caller = yield* Caller
       const reply = yield* create(caller, newKey(), { name: "sealed" })
       const secret = /rk_\w{49}/.exec(reply.text)?.[0] ?? "no secret"
@@ -97,18 +111,23 @@ layer(service(), { excludeTestServices: true })("a change", (it) => {
       const rows = yield* db.all(db.sql`select * from idempotency`)
       assert.isAbove(rows.length, 0)
       assert.notInclude(JSON.stringify(rows), secret)
-    }))
+    })
+  )
 
   it.effect("by nobody in particular is told apart by route and address", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const body = { email: "new@example.com", password: "a quiet heron at dusk" }
       const headers = { "idempotency-key": newKey() }
       const first = yield* send("POST", "/api/auth/register", { headers, body })
       const again = yield* send("POST", "/api/auth/register", { headers, body })
       assert.deepStrictEqual([first.status, again.status, again.text], [202, 202, first.text])
-      const other = yield* send("POST", "/api/auth/register", { headers, body: { ...body, password: "another password" } })
+      const other = yield* send("POST", "/api/auth/register", {
+        headers,
+        body: { ...body, password: "another password" }
+      })
       assert.deepStrictEqual(errorOf(other), [409, "idempotency_conflict"])
-    }))
+    })
+  )
 })
 
 /** A small API whose handlers do what the real ones must never do. */
@@ -119,7 +138,11 @@ const Odd = HttpApi.make("odd").add(
     .add(read("brokenRead", "/broken", "Has a defect").addSuccess(Schema.Void))
 )
 
-const odd = (gate: { readonly entered: Deferred.Deferred<void>; readonly leave: Deferred.Deferred<void>; readonly left: Deferred.Deferred<void> }) => {
+const odd = (gate: {
+  readonly entered: Deferred.Deferred<void>
+  readonly leave: Deferred.Deferred<void>
+  readonly left: Deferred.Deferred<void>
+}) => {
   const broken = Effect.die(new Error("canary-defect with a secret"))
   const slow = Deferred.succeed(gate.entered, undefined).pipe(
     Effect.zipRight(Deferred.await(gate.leave)),
@@ -136,49 +159,67 @@ const odd = (gate: { readonly entered: Deferred.Deferred<void>; readonly leave: 
   )
 }
 
-const makeGate = Effect.all({ entered: Deferred.make<void>(), leave: Deferred.make<void>(), left: Deferred.make<void>() })
+const makeGate = Effect.all({
+  entered: Deferred.make<void>(),
+  leave: Deferred.make<void>(),
+  left: Deferred.make<void>()
+})
 
 describe("whatever happens inside", () => {
   plain.live("a defect is 500 without a word of its cause, for a read and for a change", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const gate = yield* makeGate
-      yield* Effect.gen(function*() {
+      yield* Effect.gen(function* () {
         const { bearer } = yield* Caller
-        for (const reply of [yield* send("GET", "/broken", { headers: bearer }), yield* change("POST", "/broken", { headers: bearer })]) {
+        for (const reply of [
+          yield* send("GET", "/broken", { headers: bearer }),
+          yield* change("POST", "/broken", { headers: bearer })
+        ]) {
           assert.deepStrictEqual(errorOf(reply), [500, "internal_error"])
           assert.notInclude(reply.text, "canary")
           assert.strictEqual(reply.headers.get("x-should-retry"), "true")
         }
       }).pipe(Effect.provide(odd(gate)))
-    }))
+    })
+  )
 
   plain.live("a change that has begun is finished when its client goes away", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const gate = yield* makeGate
-      yield* Effect.gen(function*() {
+      yield* Effect.gen(function* () {
         const { bearer } = yield* Caller
         const { url } = yield* Server
         const abort = new AbortController()
         const headers = { ...bearer, "idempotency-key": "gone" }
-        const request = yield* Effect.fork(Effect.tryPromise(() => fetch(`${url}/slow`, { method: "POST", headers, signal: abort.signal })))
+        const request = yield* Effect.fork(
+          Effect.tryPromise(() => fetch(`${url}/slow`, { method: "POST", headers, signal: abort.signal }))
+        )
         yield* Deferred.await(gate.entered)
         abort.abort()
         yield* Fiber.await(request)
         yield* Deferred.succeed(gate.leave, undefined)
         yield* Deferred.await(gate.left)
         // Its answer waits for whoever asks with the key again.
-        const again = yield* Effect.repeat(send("POST", "/slow", { headers }), { until: (reply) => reply.status !== 409 })
-        assert.deepStrictEqual([again.status, again.json, again.headers.get("idempotency-replayed")], [200, { done: true }, "true"])
+        const again = yield* Effect.repeat(send("POST", "/slow", { headers }), {
+          until: (reply) => reply.status !== 409
+        })
+        assert.deepStrictEqual(
+          [again.status, again.json, again.headers.get("idempotency-replayed")],
+          [200, { done: true }, "true"]
+        )
       }).pipe(Effect.provide(odd(gate)))
-    }))
+    })
+  )
 
   plain.live("what has begun is answered when the service stops, and nothing new is taken", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const gate = yield* makeGate
       const reply = yield* Deferred.make<Reply>()
-      const serving = yield* Effect.gen(function*() {
+      const serving = yield* Effect.gen(function* () {
         const { bearer } = yield* Caller
-        yield* Effect.forkDaemon(Effect.flatMap(change("POST", "/slow", { headers: bearer }), (got) => Deferred.succeed(reply, got)))
+        yield* Effect.forkDaemon(
+          Effect.flatMap(change("POST", "/slow", { headers: bearer }), (got) => Deferred.succeed(reply, got))
+        )
         yield* Deferred.await(gate.entered)
       }).pipe(Effect.provide(odd(gate)), Effect.fork)
       yield* Deferred.await(gate.entered)
@@ -186,5 +227,6 @@ describe("whatever happens inside", () => {
       yield* Deferred.succeed(gate.leave, undefined)
       yield* Fiber.join(serving)
       assert.deepStrictEqual((yield* Deferred.await(reply)).json, { done: true })
-    }))
+    })
+  )
 })

@@ -5,7 +5,7 @@ import { Bell } from "@reins/core/store/Bell"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Layer } from "effect"
-import type { Config } from "./Config.js"
+import type { Config } from "../Config.js"
 
 /** The core with the database that the configuration names. It neither listens nor works jobs. */
 export const layer = (config: Config) =>
@@ -24,6 +24,7 @@ const coreConfig = (config: Config) =>
     dataDir: config.dataDir,
     publicUrl: config.publicUrl.href.replace(/\/$/, ""),
     allowLocalRepositories: config.allowLocalRepositories,
+    allowPrivateHosts: config.allowPrivateHosts,
     smtpUrl: config.smtpUrl ?? null,
     ...(config.cacheDir !== undefined && { cacheDir: config.cacheDir }),
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),

@@ -1,0 +1,47 @@
+import ipaddr from "ipaddr.js"
+
+/** What is allocated to the public Internet; all else in IPv6 is special, also where the library has no name for it (`::/96`). */
+const globalUnicast = ipaddr.parseCIDR("2000::/3")
+
+/**
+ * Whether an IP address is one of the public Internet. Loopback, private, link-local, multicast, reserved and translated addresses
+ * are not, nor is an IPv6 address that stands for such an IPv4 one, nor a text that is no address.
+ */
+export const isPublic = (address: string): boolean => {
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.process(address)
+  if (parsed.range() !== "unicast") return false
+  return parsed.kind() === "ipv4" || parsed.match(globalUnicast)
+}
+
+/** The name or address of a URL's host, without the brackets of IPv6. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, "$1")
+
+/** The port that a URL leads to. */
+export const portOf = (url: URL): number => Number(url.port || (url.protocol === "https:" ? 443 : 80))
+
+interface AllowedHost {
+  readonly host: string
+  readonly port: number | undefined
+}
+
+const entryOf = (text: string): ReadonlyArray<AllowedHost> => {
+  const authority = ipaddr.IPv6.isValid(text) ? `[${text}]` : text
+  if (!/^[^/?#@\s]+$/.test(authority) || !URL.canParse(`http://${authority}`)) return []
+  const port = /:(\d+)$/.exec(authority)?.[1]
+  return [{ host: hostOf(new URL(`http://${authority}`)), port: port === undefined ? undefined : Number(port) }]
+}
+
+/** Whether a text can be an entry of a list of allowed hosts: `*`, a host, or `host:port`. */
+export const isAllowedHost = (text: string): boolean => text === "*" || entryOf(text).length === 1
+
+/**
+ * Whether an operator's list names a host, by the name or address that a URL has for it. An entry without a port stands for every
+ * port, `*` for every host; an entry that cannot be read stands for none.
+ */
+export const allowedBy = (list: ReadonlyArray<string>): ((host: string, port: number) => boolean) => {
+  if (list.includes("*")) return () => true
+  const entries = list.flatMap(entryOf)
+  return (host, port) =>
+    entries.some((entry) => entry.host === host.toLowerCase() && (entry.port === undefined || entry.port === port))
+}

@@ -1,0 +1,124 @@
+import { Schema } from "effect"
+import { ChangesetId, DelegationId, ResultId, SessionId, WaitId, WorkspaceId } from "./Ids.js"
+import * as StateMachine from "./StateMachine.js"
+import { Timestamp } from "./Timestamp.js"
+
+export const DelegationState = Schema.Literal(
+  "pending",
+  "active",
+  "waiting_result",
+  "succeeded",
+  "failed",
+  "cancelled"
+)
+export type DelegationState = typeof DelegationState.Type
+
+export const delegationStates = StateMachine.make<DelegationState>("delegation", {
+  pending: ["active", "failed", "cancelled"],
+  active: ["waiting_result", "failed", "cancelled"],
+  waiting_result: ["succeeded", "failed", "cancelled"],
+  succeeded: [],
+  failed: [],
+  cancelled: []
+})
+
+/** Why a delegation failed or was cancelled. */
+export const DelegationReason = Schema.Literal(
+  "turn_failed",
+  "turn_interrupted",
+  "turn_cancelled",
+  "deadline_exceeded",
+  "user_cancelled",
+  "session_closed"
+)
+export type DelegationReason = typeof DelegationReason.Type
+
+/** A JSON Schema of the draft 2020-12. */
+export const ResultSchema = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  identifier: "ResultSchema"
+})
+export type ResultSchema = typeof ResultSchema.Type
+
+/** A part of the work of a session, done by a session of its own. */
+export const Delegation = Schema.Struct({
+  id: DelegationId,
+  workspace_id: WorkspaceId,
+  /** The session that delegated. */
+  session_id: SessionId,
+  /** The session that works. */
+  child_session_id: SessionId,
+  /** 1 below a session that is no child itself, up to 3. */
+  depth: Schema.Int,
+  role: Schema.String,
+  instructions: Schema.String,
+  /** The changeset that the workspace of the child started with. */
+  changeset_id: Schema.NullOr(ChangesetId),
+  /** What the `value` of the result must satisfy. */
+  result_schema: Schema.NullOr(ResultSchema),
+  state: DelegationState,
+  reason: Schema.NullOr(DelegationReason),
+  /** For a person: what happened and what to do next. */
+  reason_message: Schema.NullOr(Schema.String),
+  result_id: Schema.NullOr(ResultId),
+  deadline_at: Schema.NullOr(Timestamp),
+  version: Schema.Int,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  finished_at: Schema.NullOr(Timestamp)
+}).annotations({ identifier: "Delegation" })
+export type Delegation = typeof Delegation.Type
+
+export const ResultKind = Schema.Literal("review", "test", "research", "integration", "generic")
+export type ResultKind = typeof ResultKind.Type
+
+/** The kinds of result that judge something, and so may carry a verdict. */
+export const judgingKinds: ReadonlySet<ResultKind> = new Set<ResultKind>(["review", "test", "integration"])
+
+/** What a delegation came to. It is written once. */
+export const Result = Schema.Struct({
+  id: ResultId,
+  delegation_id: DelegationId,
+  kind: ResultKind,
+  verdict: Schema.NullOr(Schema.String),
+  summary: Schema.String,
+  value: Schema.Unknown,
+  /** The changes that belong to it. */
+  changeset_id: Schema.NullOr(ChangesetId),
+  author: Schema.Struct({ kind: Schema.String, id: Schema.String }),
+  created_at: Timestamp
+}).annotations({ identifier: "Result" })
+export type Result = typeof Result.Type
+
+export const WaitState = Schema.Literal("pending", "satisfied", "expired", "cancelled")
+export type WaitState = typeof WaitState.Type
+
+export const waitStates = StateMachine.make<WaitState>("wait", {
+  pending: ["satisfied", "expired", "cancelled"],
+  satisfied: [],
+  expired: [],
+  cancelled: []
+})
+
+/** `message` posts a message to the session that delegated once the delegation has ended; `none` tells only the caller. */
+export const Wake = Schema.Literal("none", "message")
+export type Wake = typeof Wake.Type
+
+/**
+ * `pending`: the delegation goes on. `satisfied`: it has succeeded or failed. `expired`: its deadline has passed. `cancelled`: it
+ * was cancelled. Only a wait with `wake: "message"` is kept after the call that made it.
+ */
+export const Wait = Schema.Struct({
+  id: WaitId,
+  delegation_id: DelegationId,
+  state: WaitState,
+  wake: Wake,
+  created_at: Timestamp
+}).annotations({ identifier: "Wait" })
+export type Wait = typeof Wait.Type
+
+/** How a wait stands while its delegation does. */
+export const waitStateOf = ({ reason, state }: Pick<Delegation, "state" | "reason">): WaitState => {
+  if (!delegationStates.isTerminal(state)) return "pending"
+  if (state === "cancelled") return "cancelled"
+  return reason === "deadline_exceeded" ? "expired" : "satisfied"
+}

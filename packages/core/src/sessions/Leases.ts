@@ -1,0 +1,93 @@
+import { Context, Effect, Layer, Option } from "effect"
+import type { Actor } from "../domain/Event.js"
+import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
+import { type LeaseState, leaseStates } from "../domain/Session.js"
+import { now } from "../domain/Timestamp.js"
+import { Executors } from "../executor/Executors.js"
+import { Journal } from "../store/Journal.js"
+import { type SessionRow, SessionStore } from "./SessionStore.js"
+
+/** The states of a lease that has not ended. */
+export const isHeld = (state: LeaseState): boolean => state !== "none" && !leaseStates.isTerminal(state)
+
+/** The executor leases of sessions. The only place that moves one; a session shows its newest, and one that ended never comes back. */
+export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
+  Leases,
+  {
+    /** Begins a new lease, unless one is held. Only inside a commit. */
+    readonly allocate: (sessionId: SessionId, actor: Actor) => Effect.Effect<void>
+    /** Moves the newest lease of a session. Only inside a commit. Other moves than drawn die. */
+    readonly move: (
+      sessionId: SessionId,
+      to: Exclude<LeaseState, "none" | "allocating">,
+      actor: Actor,
+      reason: string | null
+    ) => Effect.Effect<void>
+    /** Marks the newest lease lost if it is held. Only inside a commit. */
+    readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void>
+    /** Ends every process that bears the newest lease of the session. */
+    readonly reap: (session: SessionRow) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Leases,
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      const store = yield* SessionStore
+      const executors = yield* Executors
+
+      const locked = Effect.fnUntraced(function* (sessionId: SessionId) {
+        const row = yield* store.lock(sessionId)
+        return row === undefined ? yield* Effect.dieMessage(`no session ${sessionId}`) : row
+      })
+
+      const move = Effect.fn("Leases.move")(function* (
+        sessionId: SessionId,
+        to: Exclude<LeaseState, "none" | "allocating">,
+        actor: Actor,
+        reason: string | null
+      ) {
+        const row = yield* locked(sessionId)
+        yield* Effect.orDie(leaseStates.check(row.lease_state, to))
+        if (row.lease_id === null) return yield* Effect.dieMessage(`session ${sessionId} has no lease`)
+        yield* store.change(sessionId, { lease_state: to, ...(to === "ready" && { lease_used_at: yield* now }) })
+        yield* journal.append(sessionId, actor, [
+          { type: `executor.${to}`, payload: { lease_id: row.lease_id, backend: row.backend, reason } }
+        ])
+      })
+
+      return Leases.of({
+        allocate: Effect.fn("Leases.allocate")(function* (sessionId, actor) {
+          const row = yield* locked(sessionId)
+          if (isHeld(row.lease_state)) return
+          const id = yield* newId(LeaseId)
+          yield* store.change(sessionId, {
+            lease_id: id,
+            lease_state: "allocating",
+            lease_created_at: yield* now,
+            lease_used_at: null
+          })
+          yield* journal.append(sessionId, actor, [
+            { type: "executor.allocating", payload: { lease_id: id, backend: row.backend, reason: null } }
+          ])
+        }),
+        move,
+        lose: Effect.fn("Leases.lose")(function* (sessionId, actor, reason) {
+          if (isHeld((yield* locked(sessionId)).lease_state)) yield* move(sessionId, "lost", actor, reason)
+        }),
+        reap: Effect.fn("Leases.reap")(function* (session) {
+          const row = yield* store.find(session.id)
+          if (row === undefined || row.lease_id === null) return
+          const executor = yield* Effect.option(executors.get(row.backend))
+          if (Option.isNone(executor)) return
+          const ended = yield* executor.value.reap(row.lease_id)
+          if (ended.length > 0)
+            yield* Effect.logWarning("ended what a lease had left running", {
+              session_id: row.id,
+              processes: ended.length
+            })
+        })
+      })
+    })
+  )
+}

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { load, describe as shown } from "@reins/server/Config"
+import { Effect } from "effect"
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-config-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+describe("the configuration", () => {
+  it.scoped("has a default for everything, with the data in .reins of the working directory", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      const config = yield* load({}, {}, here)
+      assert.deepInclude(shown(config), {
+        host: "127.0.0.1",
+        port: 7117,
+        data_dir: join(here, ".reins"),
+        public_url: "http://127.0.0.1:7117/",
+        rate_limit: 600,
+        database_url: null
+      })
+    })
+  )
+
+  it.scoped("takes the command line before the environment before the file", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      writeFileSync(
+        join(here, "reins.json"),
+        JSON.stringify({ port: 1, host: "file", rate_limit: "off", allow_local_repositories: true })
+      )
+      const config = yield* load(
+        { port: "3" },
+        { REINS_PORT: "2", REINS_HOST: "environment", REINS_MAIL_FROM: "" },
+        here
+      )
+      assert.deepInclude(shown(config), {
+        port: 3,
+        host: "environment",
+        rate_limit: "off",
+        allow_local_repositories: true,
+        mail_from: null
+      })
+    })
+  )
+
+  it.scoped("names every setting that is wrong and says what it has to be, quoting nothing of it", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      const environment = {
+        REINS_PORT: "canary",
+        REINS_SMTP_URL: "http://canary",
+        REINS_DATABASE_URL: "mysql://canary",
+        REINS_PUBLIC_URL: "canary"
+      }
+      const { problem } = yield* Effect.flip(load({}, environment, here))
+      for (const name of ["port", "smtp_url", "database_url", "public_url"]) assert.include(problem, `"${name}"`)
+      assert.notInclude(problem, "canary")
+    })
+  )
+
+  it.scoped("refuses a setting that there is not, and a file that is no JSON object", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      writeFileSync(join(here, "reins.json"), JSON.stringify({ prot: 7117 }))
+      assert.include((yield* Effect.flip(load({}, {}, here))).problem, 'There is no setting "prot"')
+      for (const text of ["{", "[]", '{"port":{}}']) {
+        writeFileSync(join(here, "reins.json"), text)
+        assert.include((yield* Effect.flip(load({}, {}, here))).problem, "is not a JSON object of settings")
+      }
+    })
+  )
+
+  it.scoped("is shown without its secrets", () =>
+    Effect.gen(function* () {
+      const environment = {
+        REINS_SMTP_URL: "smtp://user:canary@mail:25",
+        REINS_DATABASE_URL: "postgres://u:canary@db/reins?password=canary"
+      }
+      const text = JSON.stringify(shown(yield* load({}, environment, yield* directory)))
+      assert.notInclude(text, "canary")
+      assert.include(text, "@mail:25")
+      assert.include(text, "@db/reins")
+    })
+  )
+})

@@ -1,0 +1,172 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+
+/** The bundle, as it is shipped. */
+const main = fileURLToPath(new URL("../dist/main.js", import.meta.url))
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-serve-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const Ready = Schema.parseJson(
+  Schema.Struct({ event: Schema.Literal("ready"), url: Schema.String, data_dir: Schema.String })
+)
+
+interface Exit {
+  readonly code: number | null
+  readonly ms: number
+}
+
+/** A service in a process of its own, once it is ready. */
+const start = (cwd: string, args: ReadonlyArray<string> = ["serve", "--port", "0"]) =>
+  Effect.gen(function* () {
+    const began = Date.now()
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => spawn(process.execPath, [main, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] })),
+      (spawned) => Effect.sync(() => spawned.kill("SIGKILL"))
+    )
+    let log = ""
+    child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()))
+    const line = yield* Effect.async<string>((resume) => {
+      createInterface(child.stdout).once("line", (text) => resume(Effect.succeed(text)))
+      child.once("exit", () => resume(Effect.die(new Error(`the service ended: ${log}`))))
+    })
+    const ready = yield* Schema.decodeUnknown(Ready)(line)
+    return { child, ready, readyAfterMs: Date.now() - began, log: () => log }
+  }).pipe(Effect.orDie)
+
+const stop = (child: ChildProcess, ...signals: ReadonlyArray<NodeJS.Signals>) =>
+  Effect.async<Exit>((resume) => {
+    const began = Date.now()
+    child.removeAllListeners("exit")
+    child.once("exit", (code) => resume(Effect.succeed({ code, ms: Date.now() - began })))
+    for (const signal of signals) child.kill(signal)
+  })
+
+interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const run = (
+  cwd: string,
+  args: ReadonlyArray<string>,
+  given: { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv } = {}
+) =>
+  Effect.async<Ran>((resume) => {
+    const child = execFile(
+      process.execPath,
+      [main, ...args],
+      { cwd, env: { ...process.env, ...given.env } },
+      (error, stdout, stderr) =>
+        resume(Effect.succeed({ code: error === null ? 0 : Number(error.code), stdout, stderr }))
+    )
+    child.stdin?.end(given.stdin ?? "")
+  })
+
+describe("the program", () => {
+  it.scopedLive("says on one line of the standard output where it is, and to its operator how to begin", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const { child, log, ready } = yield* start(cwd)
+      assert.strictEqual(ready.data_dir, join(cwd, ".reins"))
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${ready.url}/readyz`))).status, 200)
+      yield* stop(child, "SIGTERM")
+      assert.include(log(), "reins accounts create")
+    })
+  )
+
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    it.scopedLive(`ends with 0 within 10 s of ${signal}, with a connection kept open`, () =>
+      Effect.gen(function* () {
+        const { child, ready } = yield* start(yield* directory)
+        yield* Effect.promise(() => fetch(`${ready.url}/healthz`, { headers: { connection: "keep-alive" } }))
+        const { code, ms } = yield* stop(child, signal)
+        assert.strictEqual(code, 0)
+        assert.isBelow(ms, 10_000)
+      })
+    )
+  }
+
+  it.scopedLive("lets its operator make an account and a key while it runs, and the key works at once", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const { child, ready } = yield* start(cwd)
+      const account = yield* run(cwd, ["accounts", "create", "--email", "op@example.com", "--password-stdin"], {
+        stdin: "a quiet heron at noon\n"
+      })
+      assert.deepStrictEqual([account.code, account.stderr], [0, ""])
+      const key = yield* run(cwd, [
+        "keys",
+        "create",
+        "--email",
+        "op@example.com",
+        "--name",
+        "first",
+        "--scopes",
+        "read,write"
+      ])
+      assert.match(key.stdout, /^rk_[0-9A-Za-z]{49}\n$/)
+      assert.notInclude(key.stderr, key.stdout.trim())
+      const me = yield* Effect.promise(() =>
+        fetch(`${ready.url}/api/me`, { headers: { authorization: `Bearer ${key.stdout.trim()}` } })
+      )
+      assert.strictEqual(me.status, 200)
+      yield* stop(child, "SIGTERM")
+    })
+  )
+
+  it.scopedLive("refuses a second service on the same data directory", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const { child } = yield* start(cwd)
+      const second = yield* run(cwd, ["serve", "--port", "0"])
+      assert.strictEqual(second.code, 1)
+      assert.match(second.stderr, /^reins: Another Reins server uses the data directory .+\n$/)
+      yield* stop(child, "SIGTERM")
+    })
+  )
+
+  it.scopedLive("says in a sentence what a person can mend, and fails", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const cases: ReadonlyArray<readonly [ReadonlyArray<string>, NodeJS.ProcessEnv, RegExp]> = [
+        [["serve", "--port", "x"], {}, /^reins: The setting "port" has to be a port from 0 to 65535 .+\n$/],
+        [["accounts", "create", "--email", "a@b.co"], {}, /^reins: There is no password\. .+\n$/],
+        [["accounts", "create", "--email", "a@b.co"], { REINS_PASSWORD: "short" }, /^reins: password: .+\n$/],
+        [["keys", "create", "--email", "a@b.co", "--name", "x"], {}, /^reins: There is no account of a@b\.co\. .+\n$/],
+        [
+          ["keys", "create", "--email", "a@b.co", "--name", "x", "--scopes", "root"],
+          {},
+          /^reins: There is no scope "root"\. .+\n$/
+        ],
+        [["harnesses", "install", "gamma"], {}, /^reins: gamma is disabled.+\n$/],
+        [["harnesses", "install", "nope"], {}, /^reins: There is no provider "nope"\. .+\n$/]
+      ]
+      for (const [args, env, words] of cases) {
+        const { code, stderr } = yield* run(cwd, args, { env })
+        assert.strictEqual(code, 1, args.join(" "))
+        assert.match(stderr, words)
+      }
+    })
+  )
+
+  it.scopedLive("shows its configuration and the providers", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const config = yield* run(cwd, ["config", "--port", "1234"], { env: { REINS_SMTP_URL: "smtp://u:canary@mail" } })
+      assert.nestedPropertyVal(JSON.parse(config.stdout), "port", 1234)
+      assert.notInclude(config.stdout + config.stderr, "canary")
+      const list = yield* run(cwd, ["harnesses", "list"])
+      assert.match(list.stdout, /^PROVIDER +NAME +TIER +STATE +VERSION\nalpha +\S+ +supported/)
+    })
+  )
+})

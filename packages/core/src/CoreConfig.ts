@@ -29,6 +29,8 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     readonly maxRunningTurns: number
     /** The longest that one turn may take, in milliseconds. */
     readonly turnDeadlineMs: number
+    /** How long an executor may go unused before it is released, in milliseconds. Its workspace stays. */
+    readonly idleReleaseMs: number
   }
 >() {
   /** A complete configuration from what is given; only the data directory has no default. */
@@ -46,6 +48,7 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     allowPrivateHosts: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,
+    idleReleaseMs: 15 * 60 * 1000,
     ...given
   })
 

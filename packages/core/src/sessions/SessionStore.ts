@@ -12,7 +12,7 @@ import type {
 } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import type { LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
+import type { LeaseState, LinkKind, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
 import { Access } from "../identity/Access.js"
@@ -42,6 +42,8 @@ export interface SessionRow {
   readonly parent_delegation_id: DelegationId | null
   /** A `WorkspaceSeed` as JSON. */
   readonly seed: string | null
+  readonly linked_from_session_id: SessionId | null
+  readonly link_kind: LinkKind | null
   readonly native_session_id: string | null
   readonly native_digest: string | null
   readonly context_lost: number
@@ -70,6 +72,7 @@ export type SessionChange = Partial<
     | "title"
     | "labels"
     | "model"
+    | "backend"
     | "lease_id"
     | "lease_state"
     | "lease_created_at"
@@ -175,6 +178,8 @@ export const toSession = (row: SessionRow): Session => ({
   lifecycle: row.lifecycle,
   activity: activityOf(row),
   active_turn_id: row.active_turn_id,
+  linked_from_session_id: row.linked_from_session_id,
+  link_kind: row.link_kind,
   parent_delegation_id: row.parent_delegation_id,
   usage: JSON.parse(row.usage),
   event_watermark: row.event_watermark,

@@ -1,14 +1,14 @@
 import { Context, Effect, Layer } from "effect"
-import type { CreatedSession, SessionExecutor, SessionInput, SessionPatch } from "../api/SessionsApi.js"
+import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { Providers } from "../catalog/Providers.js"
 import { Connections } from "../connections/Connections.js"
 import type { Actor, EventType } from "../domain/Event.js"
-import { type DelegationId, newId, SessionId, WorkspaceId } from "../domain/Ids.js"
+import { type ConnectionId, type DelegationId, newId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { HarnessSelection, ProjectVersion } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { noUsage, type Session, type SessionActivity, type SessionLifecycle, sessionStates } from "../domain/Session.js"
+import { type LinkKind, noUsage, type Session, type SessionActivity, type SessionLifecycle, sessionStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
@@ -40,7 +40,16 @@ export interface ChildSession {
   readonly title: string
   /** The provider, connection and model of the parent where it does not say otherwise. */
   readonly harness: HarnessSelection | undefined
-  readonly source: Pick<SessionRow, "repository" | "base_ref" | "base_commit">
+  readonly source: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "base_commit">
+  readonly seed: WorkspaceSeed | null
+}
+
+/** A session that goes on from another one with another provider. Of the old one it has the project, the repository and the names. */
+export interface LinkedSession {
+  readonly kind: LinkKind
+  readonly harness: HarnessSelection
+  readonly connectionId: ConnectionId | undefined
+  /** What its workspace starts with, on the commit that it was made from; null starts from the repository as it is then. */
   readonly seed: WorkspaceSeed | null
 }
 
@@ -78,7 +87,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     ) => Effect.Effect<SessionRow, ReinsError>
     /** `close` for a session that the running commit already holds. */
     readonly closeHeld: (session: SessionRow, actor: Actor) => Effect.Effect<Session, ReinsError>
-    readonly executor: (principal: Principal, sessionId: string) => Effect.Effect<SessionExecutor, ReinsError>
+    /** Makes a session that goes on from another one. Only inside a commit that holds that one. */
+    readonly link: (from: SessionRow, actor: Actor, next: LinkedSession) => Effect.Effect<SessionRow, ReinsError>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -127,7 +137,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const insert = Effect.fnUntraced(function* (
         workspaceId: WorkspaceId,
         input: SessionInput,
-        lineage: Partial<Pick<SessionRow, "parent_session_id" | "parent_delegation_id" | "base_commit" | "seed">> = {}
+        lineage: Lineage = {}
       ) {
         const version = yield* versionOf(workspaceId, input)
         const repository = input.repository ?? version?.spec.repository
@@ -159,6 +169,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             parent_session_id: lineage.parent_session_id ?? null,
             parent_delegation_id: lineage.parent_delegation_id ?? null,
             seed: lineage.seed ?? null,
+            linked_from_session_id: lineage.linked_from_session_id ?? null,
+            link_kind: lineage.link_kind ?? null,
             context_lost: 0,
             auto_capture: input.auto_capture === false ? 0 : 1,
             lifecycle: "open",
@@ -211,7 +223,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             title: child.title,
             harness: { provider_id: harness?.provider_id ?? parent.provider_id, ...(model !== null && { model }) },
             executor: { backend: parent.backend },
-            ...(parent.project_version_id !== null && { project_version_id: parent.project_version_id }),
+            ...(source.project_version_id !== null && { project_version_id: source.project_version_id }),
             ...(isSameProvider && parent.connection_id !== null && { connection_id: parent.connection_id }),
             ...(source.repository !== null && {
               repository: { url: source.repository, ...(source.base_ref !== null && { base_ref: source.base_ref }) }
@@ -222,6 +234,33 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             parent_delegation_id: child.delegationId,
             base_commit: source.base_commit,
             seed: child.seed === null ? null : JSON.stringify(child.seed)
+          }
+        )
+        yield* journal.append(id, actor, [{ type: "session.created", payload: sessionPayload(yield* reread(id)) }])
+        return yield* reread(id)
+      })
+
+      const link = Effect.fnUntraced(function* (from: SessionRow, actor: Actor, next: LinkedSession) {
+        const isSameProvider = next.harness.provider_id === from.provider_id
+        const connectionId = next.connectionId ?? (isSameProvider ? (from.connection_id ?? undefined) : undefined)
+        const id = yield* insert(
+          from.workspace_id,
+          {
+            harness: next.harness,
+            executor: { backend: yield* backendOf(from) },
+            labels: JSON.parse(from.labels),
+            auto_capture: from.auto_capture === 1,
+            ...(from.title !== null && { title: from.title }),
+            ...(from.project_version_id !== null && { project_version_id: from.project_version_id }),
+            ...(connectionId !== undefined && { connection_id: connectionId }),
+            ...(from.repository !== null && {
+              repository: { url: from.repository, ...(from.base_ref !== null && { base_ref: from.base_ref }) }
+            })
+          },
+          {
+            linked_from_session_id: from.id,
+            link_kind: next.kind,
+            ...(next.seed !== null && { base_commit: next.seed.base_commit, seed: JSON.stringify(next.seed) })
           }
         )
         yield* journal.append(id, actor, [{ type: "session.created", payload: sessionPayload(yield* reread(id)) }])
@@ -312,23 +351,18 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           )
         ),
         closeHeld,
-        executor: Effect.fn("Sessions.executor")(function* (principal, sessionId) {
-          const row = yield* store.readable(principal, sessionId)
-          return {
-            backend: row.backend,
-            lease: {
-              id: row.lease_id,
-              state: row.lease_state,
-              created_at: row.lease_created_at,
-              last_used_at: row.lease_used_at
-            },
-            workspace: { state: row.workspace_state, base_commit: row.base_commit }
-          }
-        })
+        link
       })
     })
   )
 }
+
+type Lineage = Partial<
+  Pick<
+    SessionRow,
+    "parent_session_id" | "parent_delegation_id" | "base_commit" | "seed" | "linked_from_session_id" | "link_kind"
+  >
+>
 
 /** The refusal of what may only happen while no turn waits or runs. */
 export const turnActive = (row: SessionRow): ReinsError =>

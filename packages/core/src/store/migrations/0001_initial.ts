@@ -137,6 +137,8 @@ export const initial: ReadonlyArray<string> = [
     parent_session_id text references sessions(id),
     parent_delegation_id text,
     seed text,
+    linked_from_session_id text references sessions(id),
+    link_kind text,
     native_session_id text,
     native_digest text,
     context_lost integer not null,
@@ -155,6 +157,7 @@ export const initial: ReadonlyArray<string> = [
   `create index sessions_workspace on sessions (workspace_id, id)`,
   `create index sessions_parent on sessions (parent_session_id, id)`,
   `create index sessions_connection on sessions (connection_id)`,
+  `create index sessions_idle on sessions (lease_used_at) where lease_state = 'ready'`,
   `create table messages (
     id text primary key,
     session_id text not null references sessions(id),

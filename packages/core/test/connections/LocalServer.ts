@@ -1,0 +1,47 @@
+import http, { type IncomingMessage, type ServerResponse } from "node:http"
+import { Effect } from "effect"
+
+/** What a server was asked, in order. */
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage["headers"]
+  readonly body: string
+}
+
+/** A server on loopback that is there until the scope closes, and what it was asked. */
+export const localServer = (answer: (asked: Asked, response: ServerResponse) => void) =>
+  Effect.gen(function* () {
+    const asked: Array<Asked> = []
+    const server = yield* Effect.acquireRelease(
+      Effect.async<http.Server>((resume) => {
+        const open = http.createServer(async (request, response) => {
+          const chunks: Array<Buffer> = []
+          for await (const chunk of request) chunks.push(chunk)
+          const question = {
+            method: request.method ?? "",
+            path: request.url ?? "",
+            headers: request.headers,
+            body: Buffer.concat(chunks).toString()
+          }
+          asked.push(question)
+          answer(question, response)
+        })
+        open.listen(0, "127.0.0.1", () => resume(Effect.succeed(open)))
+      }),
+      (open) =>
+        Effect.async<void>((resume) => {
+          open.close(() => resume(Effect.void))
+          open.closeAllConnections()
+        })
+    )
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    return { asked, port, url: `http://127.0.0.1:${port}` }
+  })
+
+/** Answers with JSON. */
+export const json = (response: ServerResponse, status: number, body: unknown): void => {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(JSON.stringify(body))
+}

@@ -131,7 +131,7 @@ export const tokenFromOutbox = async (dataDir) => {
         return []
       }
     })()
-    const token = mails.length > 0 && /\/verify#(\S+)/.exec(readFileSync(join(outbox, mails.at(-1)), "utf8"))?.[1]
+    const token = mails.length > 0 && /\/verify\?(\S+)/.exec(readFileSync(join(outbox, mails.at(-1)), "utf8"))?.[1]
     if (token) return token
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -3,34 +3,65 @@ import { Effect, Layer } from "effect"
 import { CoreConfig } from "./CoreConfig.js"
 import { Limits } from "./catalog/Limits.js"
 import { Manifests } from "./catalog/Manifests.js"
+import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
+import { Applications } from "./changes/Applications.js"
+import { applyJob } from "./changes/ApplyJob.js"
 import { captureJob } from "./changes/CaptureJob.js"
 import { Changesets } from "./changes/Changesets.js"
 import { Deliveries } from "./changes/Deliveries.js"
 import { deliveryJob } from "./changes/DeliveryJob.js"
+import { DeliveryStore } from "./changes/DeliveryStore.js"
+import { mergeJob, openMergeRequestJob } from "./changes/MergeRequestJob.js"
+import { MergeRequestStore } from "./changes/MergeRequestStore.js"
+import { MergeRequests } from "./changes/MergeRequests.js"
+import { refreshJob } from "./changes/RefreshJob.js"
 import { Connections } from "./connections/Connections.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { KeyRing } from "./connections/KeyRing.js"
 import { Outbound } from "./connections/Outbound.js"
+import { validationJob } from "./connections/ValidationJob.js"
+import { Validations } from "./connections/Validations.js"
+import { ValidationStore } from "./connections/ValidationStore.js"
 import { Vault } from "./connections/Vault.js"
+import { deadlineJob } from "./delegations/DeadlineJob.js"
+import { DelegationResults } from "./delegations/DelegationResults.js"
+import { DelegationStore } from "./delegations/DelegationStore.js"
+import { Delegations } from "./delegations/Delegations.js"
+import * as DelegationTurns from "./delegations/DelegationTurns.js"
+import { ResultSchemas } from "./delegations/ResultSchemas.js"
+import { Waits } from "./delegations/Waits.js"
+import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { Executors } from "./executor/Executors.js"
 import { Harness } from "./harness/Harness.js"
 import { HarnessInstall } from "./harness/Install.js"
+import { Forges } from "./forge/Forges.js"
 import { Access } from "./identity/Access.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
 import { Mailer } from "./identity/Mailer.js"
 import * as MailJob from "./identity/MailJob.js"
+import { Members } from "./identity/Members.js"
+import { PasswordChanges } from "./identity/PasswordChanges.js"
 import { Passwords } from "./identity/Passwords.js"
 import { Workspaces as TenantWorkspaces } from "./identity/Workspaces.js"
+import * as Housekeeping from "./jobs/Housekeeping.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Projects } from "./projects/Projects.js"
+import { activationJob } from "./sessions/ActivationJob.js"
+import { HarnessSwitches } from "./sessions/HarnessSwitches.js"
+import * as IdleRelease from "./sessions/IdleRelease.js"
+import { Leases } from "./sessions/Leases.js"
 import { Messages } from "./sessions/Messages.js"
+import { NativeStateExport } from "./sessions/NativeStateExport.js"
 import { releaseJob } from "./sessions/ReleaseJob.js"
+import { SessionExecutors } from "./sessions/SessionExecutors.js"
+import { SessionFiles } from "./sessions/SessionFiles.js"
+import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
 import { turnJob } from "./sessions/TurnRunner.js"
@@ -39,6 +70,7 @@ import { Turns } from "./sessions/Turns.js"
 import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
+import { Files } from "./workspace/Files.js"
 import { Git } from "./workspace/Git.js"
 
 const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A, E, R>) =>
@@ -53,6 +85,7 @@ const outside = Layer.mergeAll(
   ),
   fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
   fromConfig((config) => Git.layerWith({ allowFile: config.allowLocalRepositories })),
+  Files.layer,
   Harness.layer,
   Executors.layer,
   Limits.layer,
@@ -62,21 +95,40 @@ const outside = Layer.mergeAll(
 
 const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer)
 
-const identity = Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer)
+const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))
+)
 
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
   Layer.provideMerge(Turns.layer),
+  Layer.provideMerge(SessionListeners.layer),
   Layer.provideMerge(Providers.layer)
 )
 
-const work = Deliveries.layer.pipe(
+const delegations = DelegationTurns.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Delegations.layer, DelegationResults.layer, Waits.layer)),
+  Layer.provideMerge(Layer.mergeAll(DelegationStore.layer, ResultSchemas.layer))
+)
+
+const conversations = Layer.mergeAll(SessionFiles.layer, SessionExecutors.layer, HarnessSwitches.layer, NativeStateExport.layer)
+
+const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
+  Layer.provideMerge(Deliveries.layer),
+  Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer, Forges.layer))
+)
+
+const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, TenantWorkspaces.layer))
+
+const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(TurnSetup.layer),
   Layer.provideMerge(Workspaces.layer),
+  Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
-  Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer))
+  Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
+  Layer.provideMerge(ValidationStore.layer)
 )
 
 /**
@@ -90,16 +142,28 @@ export const layer = Layer.mergeAll(work, EventFeed.layer, identity).pipe(
   Layer.provideMerge(outside)
 )
 
-/** Runs the durable jobs of the installation in this process. One process for a data directory does. */
-export const worker = Worker.layer(
-  Effect.gen(function* () {
-    const config = yield* CoreConfig
-    return [
-      yield* turnJob,
-      yield* releaseJob,
-      yield* captureJob,
-      yield* deliveryJob,
-      yield* MailJob.make({ publicUrl: config.publicUrl })
-    ]
-  })
+/** Runs the durable jobs of the installation in this process, and deletes what is of no use any more. One process for a data directory does. */
+export const worker = Layer.mergeAll(
+  Worker.layer(
+    Effect.gen(function* () {
+      const config = yield* CoreConfig
+      return [
+        yield* turnJob,
+        yield* validationJob,
+        yield* activationJob,
+        yield* releaseJob,
+        yield* captureJob,
+        yield* applyJob,
+        yield* deliveryJob,
+        yield* refreshJob,
+        yield* openMergeRequestJob,
+        yield* mergeJob,
+        yield* deadlineJob,
+        yield* wakeJob,
+        yield* MailJob.make({ publicUrl: config.publicUrl })
+      ]
+    })
+  ),
+  IdleRelease.layer,
+  Housekeeping.layer
 )

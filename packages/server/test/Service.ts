@@ -43,19 +43,19 @@ const temporaryConfig = Effect.gen(function* () {
   return yield* load({ port: "0", data_dir: directory, rate_limit: "off" }, {}, directory)
 })
 
-const quiet = Logger.remove(Logger.defaultLogger)
+export const quiet = Logger.remove(Logger.defaultLogger)
 
 /** The core alone. */
 export const core = () => Layer.provide(Layer.unwrapScoped(Effect.map(temporaryConfig, Installation.layer)), quiet)
 
 /** The whole service, for as long as the layer lives. */
-export const service = (change: Partial<Config> = {}) =>
+export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> = quiet) =>
   Layer.unwrapScoped(
     Effect.map(temporaryConfig, (given) => {
       const config = { ...given, ...change }
       return Caller.layer.pipe(Layer.provideMerge(serverLayer(config)), Layer.provideMerge(Installation.layer(config)))
     })
-  ).pipe(Layer.provide(quiet))
+  ).pipe(Layer.provide(logs))
 
 export interface Reply {
   readonly status: number

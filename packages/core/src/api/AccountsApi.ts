@@ -31,6 +31,33 @@ export const EmailVerificationInput = Schema.Struct({
   )
   .annotations({ identifier: "EmailVerificationInput" })
 
+export const PasswordChangeInput = Schema.Struct({
+  current_password: Schema.String.pipe(Schema.maxLength(1024)),
+  new_password: NewPassword
+}).annotations({ identifier: "PasswordChangeInput" })
+
+/** Give `email` to have a link sent, or `token` from that mail with a `new_password`. */
+export const PasswordResetInput = Schema.Struct({
+  email: optional(EmailAddress),
+  token: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
+  new_password: optional(NewPassword)
+})
+  .pipe(
+    Schema.filter(
+      (input) =>
+        (input.email === undefined) !== (input.token === undefined) &&
+        (input.token === undefined) === (input.new_password === undefined),
+      { message: () => "Give either email, or token and new_password" }
+    )
+  )
+  .annotations({ identifier: "PasswordResetInput" })
+
+export const PasswordChange = Schema.Struct({
+  status: Schema.Literal("changed"),
+  /** How many other logins were ended by it. */
+  sessions_revoked: Schema.Int
+}).annotations({ identifier: "PasswordChange" })
+
 export const Status = Schema.Struct({ status: Schema.String }).annotations({ identifier: "Status" })
 
 export const Login = Schema.Struct({
@@ -72,6 +99,16 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
   .add(
     post("verifyEmail", "/api/auth/email-verifications", "Verify an e-mail address, or ask for a new link", "public")
       .setPayload(EmailVerificationInput)
+      .addSuccess(Status)
+  )
+  .add(
+    post("changePassword", "/api/auth/password-changes", "Change the password; ends every other login", "admin")
+      .setPayload(PasswordChangeInput)
+      .addSuccess(PasswordChange)
+  )
+  .add(
+    post("resetPassword", "/api/auth/password-resets", "Reset a password, or ask for the link to do so", "public")
+      .setPayload(PasswordResetInput)
       .addSuccess(Status)
   )
   .add(read("me", "/api/me", "The calling account").addSuccess(Me)) {}

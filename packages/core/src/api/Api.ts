@@ -1,7 +1,7 @@
 import { HttpApi, OpenApi } from "@effect/platform"
 import { AccountsApi, ApiKeysApi } from "./AccountsApi.js"
 import { CatalogApi, JobsApi } from "./CatalogApi.js"
-import { ChangesetsApi, DeliveriesApi } from "./ChangesApi.js"
+import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from "./ChangesApi.js"
 import { ConnectionsApi } from "./ConnectionsApi.js"
 import { MessagesApi, TurnsApi } from "./ConversationApi.js"
 import { DelegationsApi } from "./DelegationsApi.js"
@@ -20,7 +20,9 @@ export class Api extends HttpApi.make("reins")
   .add(MessagesApi)
   .add(TurnsApi)
   .add(ChangesetsApi)
+  .add(ApplicationsApi)
   .add(DeliveriesApi)
+  .add(MergeRequestsApi)
   .add(DelegationsApi)
   .add(CatalogApi)
   .add(JobsApi)

@@ -1,7 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { ExecutorBackend, HarnessEntry } from "../domain/Catalog.js"
+import { ExecutorBackend, HarnessEntry, Model } from "../domain/Catalog.js"
 import { Job, Operation } from "../domain/Job.js"
+import { Timestamp } from "../domain/Timestamp.js"
 import { extension, idPath, read } from "./Endpoint.js"
 
 export const HarnessList = Schema.Struct({ items: Schema.Array(HarnessEntry) }).annotations({
@@ -11,9 +12,25 @@ export const ExecutorBackendList = Schema.Struct({ items: Schema.Array(ExecutorB
   identifier: "ExecutorBackendList"
 })
 
+/** All models in one answer. Times are when the gateway was asked. */
+export const ModelList = Schema.Struct({ items: Schema.Array(Model), observed_at: Timestamp }).annotations({
+  identifier: "ModelList"
+})
+export type ModelList = typeof ModelList.Type
+
+export const ModelQuery = Schema.Struct({
+  /** The caller's personal workspace when absent. */
+  workspace_id: Schema.optionalWith(Schema.String, { exact: true }),
+  provider_id: Schema.optionalWith(Schema.String, { exact: true, default: () => "alpha" })
+})
+export type ModelQuery = typeof ModelQuery.Type
+
 export const Limits = Schema.Struct({
   message_characters: Schema.Int,
   json_body_bytes: Schema.Int,
+  upload_bytes: Schema.Int,
+  file_read_bytes: Schema.Int,
+  executor_idle_minutes: Schema.Number,
   queued_turns_per_session: Schema.Int,
   turn_minutes: Schema.Number,
   events_page: Schema.Int,
@@ -29,6 +46,11 @@ export class CatalogApi extends HttpApiGroup.make("catalog")
     )
   )
   .add(read("harnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
+  .add(
+    read("models", "/api/models", "The models that a workspace's connection gives access to")
+      .setUrlParams(ModelQuery)
+      .addSuccess(ModelList)
+  )
   .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension)) {}
 
 export class JobsApi extends HttpApiGroup.make("jobs")

@@ -1,6 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { Connection, ConnectionKind, ConnectionState } from "../domain/Connection.js"
+import { ConnectionCapabilities, ConnectionValidation } from "../domain/ConnectionValidation.js"
+import { OperationRef } from "../domain/Job.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, optional, patch, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
@@ -31,6 +33,12 @@ export const CredentialVersionInput = Schema.Struct({
   expected_version: optional(Schema.Int)
 }).annotations({ identifier: "CredentialVersionInput" })
 export type CredentialVersionInput = typeof CredentialVersionInput.Type
+
+export const ValidationAnswer = Schema.Struct({
+  operation: OperationRef,
+  validation: ConnectionValidation
+}).annotations({ identifier: "ValidationAnswer" })
+export type ValidationAnswer = typeof ValidationAnswer.Type
 
 export class ConnectionsApi extends HttpApiGroup.make("connections")
   .add(
@@ -78,4 +86,20 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
       .setPath(idPath("connection_id"))
       .setPayload(CredentialVersionInput)
       .addSuccess(withStatus(Connection, 201))
+  )
+  .add(
+    read("capabilities", "/api/connections/:connection_id/capabilities", "What was observed of a connection, and when")
+      .setPath(idPath("connection_id"))
+      .addSuccess(ConnectionCapabilities)
+  )
+  .add(
+    read("listValidations", "/api/connections/:connection_id/validations", "List the validations of a connection")
+      .setPath(idPath("connection_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("ConnectionValidationList", ConnectionValidation))
+  )
+  .add(
+    post("validate", "/api/connections/:connection_id/validations", "Check the current credential of a connection")
+      .setPath(idPath("connection_id"))
+      .addSuccess(ValidationAnswer)
   ) {}

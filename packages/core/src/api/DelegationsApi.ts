@@ -73,9 +73,7 @@ export class DelegationsApi extends HttpApiGroup.make("delegations")
       .addSuccess(SentMessage)
   )
   .add(
-    read("result", "/api/delegations/:delegation_id/result", "Read the result")
-      .setPath(delegation)
-      .addSuccess(Result)
+    read("result", "/api/delegations/:delegation_id/result", "Read the result").setPath(delegation).addSuccess(Result)
   )
   .add(
     post("submitResult", "/api/delegations/:delegation_id/result", "Submit the result, once")

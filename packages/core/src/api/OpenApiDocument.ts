@@ -161,6 +161,8 @@ const cleaned = (value: unknown): unknown => {
 }
 
 const isNoise = (name: string, value: unknown): boolean =>
+  (name === "required" && Array.isArray(value) && value.length === 0) ||
+  (name === "properties" && Predicate.isRecord(value) && Object.keys(value).length === 0) ||
   typeof value === "string" &&
   (name === "$id" ||
     (name === "title" && /^\w+(?:\(.*\))?$/.test(value) && value !== "Reins") ||

@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
 import { Delegation } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
-import { ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
+import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
+import { ChangesetId, ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { MessageInput } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
@@ -11,7 +12,7 @@ import { ExecutorSelection, HarnessSelection, Repository } from "../domain/Proje
 import { Labels, LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
-import { extension, idPath, optional, patch, post, read, withStatus } from "./Endpoint.js"
+import { extension, idPath, MaxBodyBytes, optional, patch, post, read, withStatus } from "./Endpoint.js"
 import { integer, number, pageFields } from "./Query.js"
 
 const Title = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))
@@ -99,6 +100,61 @@ export const SessionExecutor = Schema.Struct({
 }).annotations({ identifier: "SessionExecutor" })
 export type SessionExecutor = typeof SessionExecutor.Type
 
+export const ActivationInput = Schema.Struct({ backend: optional(ExecutorSelection.fields.backend) }).annotations({
+  identifier: "ActivationInput"
+})
+export type ActivationInput = typeof ActivationInput.Type
+
+export const ReleaseInput = Schema.Struct({ force: optional(Schema.Boolean) }).annotations({
+  identifier: "ReleaseInput"
+})
+export type ReleaseInput = typeof ReleaseInput.Type
+
+export const ExecutorAnswer = Schema.Struct({
+  operation: OperationRef,
+  executor: SessionExecutor,
+  event_watermark: Schema.Int
+}).annotations({ identifier: "ExecutorAnswer" })
+export type ExecutorAnswer = typeof ExecutorAnswer.Type
+
+/** The most bytes that an uploaded file may have. */
+export const maxUploadBytes = 25 * 1024 * 1024
+
+/** A file that is put into the workspace of a session, whole. */
+export const FileUpload = Schema.Struct({
+  path: Schema.String,
+  content: Schema.String,
+  encoding: optional(Schema.Literal("utf-8", "base64")),
+  /** Permission bits in octal, as in `0644`. Those of the file that is replaced, else `0644`. */
+  mode: optional(Schema.String.pipe(Schema.pattern(/^0?[0-7]{3}$/))),
+  /** Write only over the file with this digest, or with `absent`, only where nothing is. */
+  expected_digest: optional(Schema.String.pipe(Schema.pattern(/^(absent|sha256:[0-9a-f]{64})$/)))
+}).annotations({ identifier: "FileUpload" })
+export type FileUpload = typeof FileUpload.Type
+
+export const HarnessSwitchInput = Schema.Struct({
+  harness: HarnessSelection,
+  connection_id: optional(ConnectionId),
+  /** What the next agent is told of the work so far: the first message of the new session. */
+  summary: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
+  /** A changeset of this session that the workspace of the new one starts with. */
+  changeset_id: optional(ChangesetId)
+}).annotations({ identifier: "HarnessSwitchInput" })
+export type HarnessSwitchInput = typeof HarnessSwitchInput.Type
+
+/** The agent's own record of a conversation, as an archive. */
+export const NativeState = Schema.Struct({
+  format: Schema.Literal("tar+gzip"),
+  encoding: Schema.Literal("base64"),
+  content: Schema.String,
+  /** Of the archive. */
+  digest: Schema.String,
+  /** Of the state itself: equal for equal files, whenever they are archived. */
+  state_digest: Schema.String,
+  files: Schema.Array(Schema.Struct({ path: Schema.String, size: Schema.Int }))
+}).annotations({ identifier: "NativeState" })
+export type NativeState = typeof NativeState.Type
+
 const session = idPath("session_id")
 
 export class SessionsApi extends HttpApiGroup.make("sessions")
@@ -180,4 +236,48 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     read("executor", "/api/sessions/:session_id/executor", "The executor of a session")
       .setPath(session)
       .addSuccess(SessionExecutor)
+  )
+  .add(
+    post("activateExecutor", "/api/sessions/:session_id/executor/activations", "Make the executor and the workspace ready")
+      .setPath(session)
+      .setPayload(ActivationInput)
+      .addSuccess(ExecutorAnswer)
+  )
+  .add(
+    post("releaseExecutor", "/api/sessions/:session_id/executor/releases", "Release the executor; the workspace stays")
+      .setPath(session)
+      .setPayload(ReleaseInput)
+      .addSuccess(ExecutorAnswer)
+  )
+  .add(
+    post("uploadFile", "/api/sessions/:session_id/file-uploads", "Put a file into the workspace")
+      .setPath(session)
+      .setPayload(FileUpload)
+      .addSuccess(UploadedFile)
+      .annotate(MaxBodyBytes, maxUploadBytes * 1.5)
+  )
+  .add(
+    read("listFiles", "/api/sessions/:session_id/files", "List a directory of the workspace")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { default: () => "" }) }))
+      .addSuccess(FileList)
+  )
+  .add(
+    read("readFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
+      .setPath(session)
+      .setUrlParams(Schema.Struct({ path: Schema.String }))
+      .addSuccess(FileContent)
+  )
+  .add(
+    post("switchHarness", "/api/sessions/:session_id/harness-switches", "Go on in a new session with another provider")
+      .setPath(session)
+      .setPayload(HarnessSwitchInput)
+      .addSuccess(withStatus(Session, 201))
+      .annotateContext(extension)
+  )
+  .add(
+    read("nativeState", "/api/sessions/:session_id/native-state", "The agent's own record of the conversation")
+      .setPath(session)
+      .addSuccess(NativeState)
+      .annotateContext(extension)
   ) {}

@@ -1,9 +1,11 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { Workspace } from "../domain/Account.js"
+import { EmailAddress, Member, Role, Workspace } from "../domain/Account.js"
 import { Page } from "../domain/Page.js"
-import { extension, idPath, read } from "./Endpoint.js"
+import { extension, idPath, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
+
+export const MemberInput = Schema.Struct({ email: EmailAddress, role: Role }).annotations({ identifier: "MemberInput" })
 
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(
@@ -16,5 +18,35 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
     read("get", "/api/workspaces/:workspace_id", "Read a workspace")
       .setPath(idPath("workspace_id"))
       .addSuccess(Workspace)
+      .annotateContext(extension)
+  )
+  .add(
+    read("listMembers", "/api/workspaces/:workspace_id/members", "List the members and who is invited")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(Schema.Struct(pageFields))
+      .addSuccess(Page("MemberList", Member))
+      .annotateContext(extension)
+  )
+  .add(
+    post(
+      "addMember",
+      "/api/workspaces/:workspace_id/members",
+      "Invite a person by mail, or change the role of a member or an invitation",
+      "admin"
+    )
+      .setPath(idPath("workspace_id"))
+      .setPayload(MemberInput)
+      .addSuccess(withStatus(Member, 202))
+      .annotateContext(extension)
+  )
+  .add(
+    remove(
+      "removeMember",
+      "/api/workspaces/:workspace_id/members/:account_id",
+      "Remove a member, or take back an invitation by its id",
+      "admin"
+    )
+      .setPath(Schema.extend(idPath("workspace_id"), idPath("account_id")))
+      .addSuccess(Member)
       .annotateContext(extension)
   ) {}

@@ -102,7 +102,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   )
 }
 
-const connectionRequired = (manifest: Manifest): ReinsError =>
+/** The provider cannot run without a connection, and the workspace has none of its kind. */
+export const connectionRequired = (manifest: Manifest): ReinsError =>
   new ReinsError({
     code: "connection_required",
     message:

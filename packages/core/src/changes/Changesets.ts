@@ -145,6 +145,13 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           }
         ])
 
+      /** A changeset is only said to come from a turn of its own session. */
+      const requireTurn = Effect.fnUntraced(function* (sessionId: SessionId, id: TurnId | undefined) {
+        if (id === undefined) return
+        const turn = yield* db.first(sql`select id from turns where id = ${id} and session_id = ${sessionId}`)
+        if (turn === undefined) return yield* notFound()
+      })
+
       const open = Effect.fnUntraced(function* (
         id: ChangesetId,
         sessionId: SessionId,
@@ -188,6 +195,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
               const session = yield* store.writable(principal, sessionId)
               if (session.active_turn_id !== null) return yield* turnActive(session)
               if (session.workspace_state !== "ready") return yield* noWorkspace(session)
+              yield* requireTurn(session.id, input.source_turn_id)
               const changeset = yield* open(yield* newId(ChangesetId), session.id, actorOf(principal), {
                 origin: input.origin ?? "explicit",
                 label: input.label ?? null,

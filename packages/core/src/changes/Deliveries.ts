@@ -1,20 +1,15 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import type { DeliveryAnswer, DeliveryInput } from "../api/ChangesApi.js"
+import { Connections } from "../connections/Connections.js"
 import type { Changeset } from "../domain/Changeset.js"
-import {
-  type Delivery,
-  type DeliveryReason,
-  type DeliveryState,
-  type DeliveryStep,
-  deliveryStates
-} from "../domain/Delivery.js"
-import type { Actor, EventType } from "../domain/Event.js"
-import { DeliveryId, newId } from "../domain/Ids.js"
+import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import { type ConnectionId, DeliveryId, newId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ProjectSpec } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { now } from "../domain/Timestamp.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { isForgeKind } from "../forge/ForgeHost.js"
 import { actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
@@ -22,19 +17,14 @@ import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { isRefName } from "../workspace/RefName.js"
 import { Changesets } from "./Changesets.js"
+import { DeliveryStore } from "./DeliveryStore.js"
 
 /** The kind of the job that carries out a delivery. */
 export const deliveryJobKind = "delivery.execute"
-
-export interface DeliveryChange {
-  readonly state: DeliveryState
-  readonly reason?: DeliveryReason
-  readonly reasonMessage?: string
-  readonly commit?: string
-  readonly observedHead?: string | null
-  readonly patch?: string
-}
+/** The kind of the job that looks at the remote of a delivery. */
+export const refreshJobKind = "delivery.refresh"
 
 /** Sealed changesets on their way out: as a patch, or as a branch of the repository. */
 export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
@@ -47,68 +37,57 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       page: PageRequest
     ) => Effect.Effect<Page<Delivery>, ReinsError>
     readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, ReinsError>
-    /** The same changeset, transport and target give the same delivery back. Fails with `stale_subject` for an unsealed changeset. */
+    /**
+     * The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when it is asked
+     * for with another connection or strategy. Fails with `stale_subject` for an unsealed changeset.
+     */
     readonly request: (
       principal: Principal,
       changesetId: string,
       input: DeliveryInput
-    ) => Effect.Effect<DeliveryAnswer, ReinsError>
+    ) => Effect.Effect<DeliveryAnswer, ReinsError | RequestInvalid>
     /** Another try of a delivery that failed or is blocked. */
     readonly retry: (principal: Principal, deliveryId: string) => Effect.Effect<DeliveryAnswer, ReinsError>
-    readonly find: (deliveryId: string) => Effect.Effect<Delivery | undefined>
-    /** Adds to the evidence. Only inside a commit. */
-    readonly addStep: (
-      deliveryId: DeliveryId,
-      step: Omit<DeliveryStep, "recorded_at">,
-      actor: Actor
-    ) => Effect.Effect<void>
-    /** Moves a delivery and tells it. Only inside a commit. Other moves than drawn die. */
-    readonly move: (deliveryId: DeliveryId, change: DeliveryChange, actor: Actor) => Effect.Effect<void>
+    /**
+     * Looks at the remote branch and its merge requests. One that is blocked is tried again; one that is under way looks by itself,
+     * and its operation is given back, as is that of a patch.
+     */
+    readonly refresh: (principal: Principal, deliveryId: string) => Effect.Effect<DeliveryAnswer, ReinsError>
+    /** Stops a delivery before its push. One that is pushing ends as the push does. */
+    readonly cancel: (principal: Principal, deliveryId: string) => Effect.Effect<DeliveryAnswer, ReinsError>
   }
 >() {
   static readonly layer = Layer.effect(
     Deliveries,
     Effect.gen(function* () {
-      const db = yield* Database
+      const sql = (yield* Database).sql
       const journal = yield* Journal
       const jobs = yield* Jobs
-      const store = yield* SessionStore
+      const sessions = yield* SessionStore
       const projects = yield* Projects
+      const connections = yield* Connections
       const changesets = yield* Changesets
-      const sql = db.sql
+      const store = yield* DeliveryStore
 
-      const find = (id: string) =>
-        Effect.map(db.first(sql<DeliveryRow>`select * from deliveries where id = ${id}`), (row) =>
-          row === undefined ? undefined : toDelivery(row)
-        )
       const existing = (id: string) =>
-        Effect.flatMap(find(id), (delivery) =>
+        Effect.flatMap(store.find(id), (delivery) =>
           delivery ? Effect.succeed(delivery) : Effect.dieMessage(`no delivery ${id}`)
         )
-      const tell = (
+      /** The delivery, with its session held against other writers. */
+      const writable = Effect.fnUntraced(function* (principal: Principal, id: string) {
+        const found = yield* store.find(id)
+        if (found === undefined) return yield* notFound()
+        const session = yield* sessions.writable(principal, found.session_id)
+        return { session, delivery: yield* existing(id) }
+      })
+      const enqueue = Effect.fnUntraced(function* (
+        kind: string,
         delivery: Delivery,
-        type: EventType & `delivery.${string}`,
-        actor: Actor,
-        step: DeliveryStep | null = null
-      ) =>
-        journal.append(delivery.session_id, actor, [
-          {
-            type,
-            payload: {
-              state: delivery.state,
-              reason: delivery.reason,
-              reason_message: delivery.reason_message,
-              target_ref: delivery.target_ref,
-              commit: delivery.commit,
-              step
-            },
-            subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
-          }
-        ])
-
-      const execute = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow, principal: Principal) {
+        session: SessionRow,
+        principal: Principal
+      ) {
         const operation = yield* jobs.enqueue({
-          kind: deliveryJobKind,
+          kind,
           subject: { type: "delivery", id: delivery.id },
           workspaceId: session.workspace_id,
           payload: { delivery_id: delivery.id },
@@ -120,14 +99,18 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
           event_watermark: yield* journal.append(session.id, actorOf(principal), [])
         }
       })
-
-      const lastOperation = Effect.fnUntraced(function* (
-        delivery: Delivery,
-        session: SessionRow,
-        principal: Principal
-      ) {
-        const operation = yield* jobs.newestOf(delivery.id)
-        return { operation, delivery, event_watermark: yield* journal.append(session.id, actorOf(principal), []) }
+      const lastOperation = Effect.fnUntraced(function* (id: string, session: SessionRow, principal: Principal) {
+        return {
+          operation: yield* jobs.newestOf(id),
+          delivery: yield* existing(id),
+          event_watermark: yield* journal.append(session.id, actorOf(principal), [])
+        }
+      })
+      const tryAgain = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow, principal: Principal) {
+        const state = delivery.state === "blocked" ? "executing" : "pending"
+        yield* deliveryStates.check(delivery.state, state)
+        yield* store.move(delivery.id, { state }, actorOf(principal))
+        return yield* enqueue(deliveryJobKind, delivery, session, principal)
       })
 
       const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, ReinsError> =>
@@ -137,125 +120,152 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
               projects.resolve(session.workspace_id, { versionId: session.project_version_id }),
               (version) => version.spec
             )
-
-      const insert = Effect.fnUntraced(function* (session: SessionRow, changeset: Changeset, input: DeliveryInput) {
+      const requireGit = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, id: ConnectionId) {
+        const connection = yield* connections.get(principal, id)
+        if (connection.workspace_id !== session.workspace_id) return yield* notFound()
+        if (connection.kind !== "git" && !isForgeKind(connection.kind)) return yield* notGit(connection.kind)
+      })
+      /** What a request stands for, with everything that it leaves open filled in. */
+      const resolve = Effect.fnUntraced(function* (session: SessionRow, changeset: Changeset, input: DeliveryInput) {
         const spec = yield* specOf(session)
         const transport =
           input.transport ?? spec.delivery?.transport ?? (session.repository === null ? "patch" : "git_branch")
         if (transport === "git_branch" && session.repository === null) return yield* noRepository
-        const target = input.target_ref ?? `${spec.delivery?.branch_prefix ?? "reins"}/${session.id}/${changeset.id}`
-        const known = yield* db.first(sql<DeliveryRow>`select * from deliveries where changeset_id = ${changeset.id}
-        and transport = ${transport} and target_ref = ${target}`)
-        if (known !== undefined) return { delivery: toDelivery(known), isNew: false }
-        const id = yield* newId(DeliveryId)
-        const at = yield* now
-        yield* db.run(
-          sql`insert into deliveries ${sql.insert({
-            id,
-            changeset_id: changeset.id,
-            session_id: session.id,
-            transport,
-            connection_id: input.connection_id ?? null,
-            target_ref: target,
-            title: input.title ?? session.title,
-            update_strategy: input.update_strategy ?? "fast_forward",
-            state: "pending",
-            remote_url: transport === "git_branch" ? session.repository : null,
-            steps: "[]",
-            version: 1,
-            created_at: at,
-            updated_at: at
-          })}`
-        )
-        return { delivery: yield* existing(id), isNew: true }
+        const target =
+          input.target_ref?.replace(/^refs\/heads\//, "") ??
+          `${spec.delivery?.branch_prefix ?? "reins"}/${session.id}/${changeset.id}`
+        if (!isRefName(target)) return yield* notBranch("target_ref", input.target_ref)
+        return { transport, target }
       })
 
-      const move = Effect.fnUntraced(function* (id: DeliveryId, change: DeliveryChange, actor: Actor) {
-        const delivery = yield* existing(id)
-        yield* Effect.orDie(deliveryStates.check(delivery.state, change.state))
-        yield* db.run(
-          sql`update deliveries set ${sql.update({
-            state: change.state,
-            reason: change.reason ?? null,
-            reason_message: change.reasonMessage ?? null,
-            commit_sha: change.commit ?? delivery.commit,
-            patch: change.patch ?? delivery.patch,
-            observed_head: change.observedHead === undefined ? delivery.observed_head : change.observedHead,
-            updated_at: yield* now
-          })}, version = version + 1 where id = ${id}`
-        )
-        yield* tell(yield* existing(id), eventOf[change.state], actor)
+      const requested = Effect.fnUntraced(function* (
+        principal: Principal,
+        session: SessionRow,
+        changeset: Changeset,
+        input: DeliveryInput
+      ) {
+        if (input.connection_id !== undefined) yield* requireGit(principal, session, input.connection_id)
+        const { target, transport } = yield* resolve(session, changeset, input)
+        const [known] = yield* store.select(sql`changeset_id = ${changeset.id} and transport = ${transport}
+          and target_ref = ${target}`)
+        if (known === undefined) {
+          const inserted = yield* store.insert(
+            {
+              id: yield* newId(DeliveryId),
+              changesetId: changeset.id,
+              sessionId: session.id,
+              transport,
+              connectionId: input.connection_id ?? null,
+              targetRef: target,
+              title: input.title ?? session.title,
+              updateStrategy: input.update_strategy ?? "fast_forward",
+              remoteUrl: transport === "git_branch" ? session.repository : null
+            },
+            actorOf(principal)
+          )
+          return yield* enqueue(deliveryJobKind, inserted, session, principal)
+        }
+        const means = {
+          connectionId: input.connection_id ?? known.connection_id,
+          updateStrategy: input.update_strategy ?? known.update_strategy
+        }
+        const isSame = means.connectionId === known.connection_id && means.updateStrategy === known.update_strategy
+        if (isSame || (known.state !== "failed" && known.state !== "blocked")) {
+          return yield* lastOperation(known.id, session, principal)
+        }
+        yield* store.equip(known.id, means)
+        return yield* tryAgain(known, session, principal)
       })
 
       return Deliveries.of({
         list: Effect.fn("Deliveries.list")(function* (principal, changesetId, page) {
           const changeset = yield* changesets.get(principal, changesetId)
           const { before, limit } = yield* Keyset.descending(page)
-          const rows = yield* db.all(sql<DeliveryRow>`select * from deliveries
-          where changeset_id = ${changeset.id} and id < ${before} order by id desc limit ${limit + 1}`)
-          return Keyset.page(rows.map(toDelivery), limit, (delivery) => delivery.id)
+          const found = yield* store.select(
+            sql`changeset_id = ${changeset.id} and id < ${before} order by id desc limit ${limit + 1}`
+          )
+          return Keyset.page(found, limit, (delivery) => delivery.id)
         }),
         get: Effect.fn("Deliveries.get")(function* (principal, deliveryId) {
-          const delivery = yield* find(deliveryId)
+          const delivery = yield* store.find(deliveryId)
           if (delivery === undefined) return yield* notFound()
-          yield* store.readable(principal, delivery.session_id)
+          yield* sessions.readable(principal, delivery.session_id)
           return delivery
         }),
         request: Effect.fn("Deliveries.request")((principal, changesetId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
-              const session = yield* store.writable(principal, changeset.session_id)
+              const session = yield* sessions.writable(principal, changeset.session_id)
               if (changeset.state !== "ready") return yield* unsealed(changeset)
-              const { delivery, isNew } = yield* insert(session, changeset, input)
-              if (!isNew) return yield* lastOperation(delivery, session, principal)
-              yield* tell(delivery, "delivery.requested", actorOf(principal))
-              return yield* execute(delivery, session, principal)
+              return yield* requested(principal, session, changeset, input)
             })
           )
         ),
         retry: Effect.fn("Deliveries.retry")((principal, deliveryId) =>
           journal.commit(
+            Effect.flatMap(writable(principal, deliveryId), ({ delivery, session }) =>
+              tryAgain(delivery, session, principal)
+            )
+          )
+        ),
+        refresh: Effect.fn("Deliveries.refresh")((principal, deliveryId) =>
+          journal.commit(
             Effect.gen(function* () {
-              const found = yield* find(deliveryId)
-              if (found === undefined) return yield* notFound()
-              const session = yield* store.writable(principal, found.session_id)
-              const delivery = yield* existing(found.id)
-              if (delivery.state === "failed") yield* move(delivery.id, { state: "pending" }, actorOf(principal))
-              else yield* deliveryStates.check(delivery.state, delivery.state === "blocked" ? "executing" : "pending")
-              return yield* execute(delivery, session, principal)
+              const { delivery, session } = yield* writable(principal, deliveryId)
+              if (delivery.state === "blocked") return yield* tryAgain(delivery, session, principal)
+              const last = yield* jobs.newestOf(delivery.id)
+              const isLive = last.state === "queued" || last.state === "running" || last.state === "retry_wait"
+              return isLive || delivery.transport === "patch"
+                ? yield* lastOperation(delivery.id, session, principal)
+                : yield* enqueue(refreshJobKind, delivery, session, principal)
             })
           )
         ),
-        find,
-        addStep: Effect.fn("Deliveries.addStep")(function* (id, step, actor) {
-          const delivery = yield* existing(id)
-          const recorded = { ...step, recorded_at: yield* now }
-          yield* db.run(
-            sql`update deliveries set steps = ${JSON.stringify([...delivery.steps, recorded])} where id = ${id}`
+        cancel: Effect.fn("Deliveries.cancel")((principal, deliveryId) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const { delivery, session } = yield* writable(principal, deliveryId)
+              if (delivery.state !== "pending") yield* deliveryStates.check(delivery.state, "cancelled")
+              yield* jobs.cancel((yield* jobs.newestOf(delivery.id)).job_id)
+              const { state } = yield* jobs.newestOf(delivery.id)
+              if (state === "cancelled") {
+                if (delivery.state === "pending") {
+                  yield* store.move(delivery.id, { state: "executing" }, actorOf(principal))
+                }
+                yield* store.move(delivery.id, { state: "cancelled" }, actorOf(principal))
+              }
+              return yield* lastOperation(delivery.id, session, principal)
+            })
           )
-          yield* tell(delivery, "delivery.progressed", actor, recorded)
-        }),
-        move
+        )
       })
     })
   )
 }
 
-const eventOf = {
-  pending: "delivery.requested",
-  executing: "delivery.progressed",
-  succeeded: "delivery.succeeded",
-  failed: "delivery.failed",
-  blocked: "delivery.blocked",
-  cancelled: "delivery.cancelled"
-} as const satisfies Record<DeliveryState, EventType>
-
-const unsealed = (changeset: Changeset): ReinsError =>
+/** The refusal of what needs a sealed changeset. */
+export const unsealed = (changeset: Changeset): ReinsError =>
   new ReinsError({
     code: "stale_subject",
-    message: "Only a sealed changeset can be delivered. Wait for the event changeset.ready, or capture a new one.",
+    message:
+      "Only a sealed changeset can be delivered or applied. Wait for the event changeset.ready, or capture a new one.",
     details: { state: changeset.state }
+  })
+
+/** The refusal of a branch name that git does not take. */
+export const notBranch = (field: string, given: unknown): RequestInvalid =>
+  new RequestInvalid({
+    loc: ["body", field],
+    issue: new ParseResult.Type(Schema.String.ast, given, "Input should be a valid branch name"),
+    input: given
+  })
+
+const notGit = (kind: string): ReinsError =>
+  new ReinsError({
+    code: "connection_required",
+    message: "A delivery needs a connection of the kind git, github, gitlab or gitea. Choose one of these, or none.",
+    details: { kind }
   })
 
 const noRepository = new ReinsError({
@@ -263,15 +273,4 @@ const noRepository = new ReinsError({
   message:
     'The session did not start from a repository, so there is no branch to deliver to. Use the transport "patch".',
   details: { resource: "delivery", transport: "git_branch" }
-})
-
-interface DeliveryRow extends Omit<Delivery, "steps" | "commit"> {
-  readonly commit_sha: string | null
-  readonly steps: string
-}
-
-const toDelivery = ({ commit_sha, ...row }: DeliveryRow): Delivery => ({
-  ...row,
-  commit: commit_sha,
-  steps: JSON.parse(row.steps)
 })

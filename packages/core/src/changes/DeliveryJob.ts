@@ -1,146 +1,197 @@
 import { DateTime, Effect } from "effect"
-import { Connections } from "../connections/Connections.js"
 import type { Changeset } from "../domain/Changeset.js"
-import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
+import { type Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { DeliveryId } from "../domain/Ids.js"
+import type { JobFailure } from "../domain/Job.js"
 import { systemActor } from "../identity/Access.js"
-import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { toGitCredential, Workspaces } from "../sessions/Workspaces.js"
+import { Workspaces } from "../sessions/Workspaces.js"
 import { Git } from "../workspace/Git.js"
-import type { GitError, GitErrorKind } from "../workspace/GitError.js"
+import type { GitError } from "../workspace/GitError.js"
 import { Changesets } from "./Changesets.js"
-import { Deliveries, deliveryJobKind } from "./Deliveries.js"
+import { deliveryJobKind } from "./Deliveries.js"
+import { deliveryError, deliveryRemote } from "./DeliveryRemote.js"
+import { DeliveryStore } from "./DeliveryStore.js"
 
 const actor = systemActor("delivery")
 
 const deliveryOf = (claim: Claim): DeliveryId => DeliveryId.make(claim.subject.id)
 
-/** What a person has to decide or mend blocks the delivery; what may pass by itself is tried again and then fails. */
-const reasons: Partial<Record<GitErrorKind, DeliveryReason>> = {
-  auth_required: "auth_required",
-  branch_protected: "branch_protected",
-  remote_head_changed: "remote_head_changed",
-  rejected_non_fast_forward: "remote_head_changed",
-  remote_unavailable: "remote_unavailable",
-  timeout: "remote_unavailable",
-  not_found: "remote_unavailable"
-}
-const retryable: ReadonlySet<string> = new Set<GitErrorKind>(["remote_unavailable", "timeout"])
+/** What a person has to decide or mend. */
 const blocking: ReadonlySet<string> = new Set<DeliveryReason>([
   "auth_required",
   "branch_protected",
   "remote_head_changed"
 ])
 
+/** One attempt at a delivery, and everything that it needs. */
+interface Work {
+  readonly attempt: RunningAttempt
+  readonly delivery: Delivery
+  readonly changeset: Changeset
+  readonly tree: string
+  readonly session: SessionRow
+}
+
 /** Carries out a delivery. The push looks at the remote first, so a repetition finds its own work and does nothing twice. */
 export const deliveryJob = Effect.gen(function* () {
-  const deliveries = yield* Deliveries
+  const deliveries = yield* DeliveryStore
   const changesets = yield* Changesets
   const sessions = yield* SessionStore
   const workspaces = yield* Workspaces
-  const connections = yield* Connections
   const git = yield* Git
+  const remoteOf = yield* deliveryRemote
 
   const step = (
-    attempt: RunningAttempt,
-    id: DeliveryId,
+    { attempt, delivery }: Work,
     kind: "materialize" | "push" | "observe",
     outcome: "succeeded" | "failed",
     detail: Record<string, unknown>
-  ) => attempt.commit(deliveries.addStep(id, { kind, outcome, attempt: attempt.claim.attempt, detail }, actor))
+  ) => attempt.commit(deliveries.addStep(delivery.id, { kind, outcome, attempt: attempt.claim.attempt, detail }, actor))
 
-  const credentialFor = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
-    if (delivery.connection_id === null) return yield* workspaces.gitCredential(session)
-    return yield* connections.open(session.workspace_id, delivery.connection_id).pipe(
-      Effect.map(toGitCredential),
-      Effect.mapError((error) => new JobError({ code: "auth_required", message: error.message, retryable: false }))
-    )
+  /** Writes a failed step down, and fails. */
+  const failedAs =
+    (work: Work, kind: "materialize" | "push" | "observe", detail: Record<string, unknown> = {}) =>
+    (error: GitError) =>
+      Effect.zipRight(
+        step(work, kind, "failed", { kind: error.kind, message: error.message, ...detail }),
+        Effect.fail(deliveryError(error))
+      )
+
+  const blockedBy = (delivery: Delivery, failure: JobFailure, observedHead: string | null): Completion => ({
+    state: "failed",
+    failure,
+    command: deliveries.move(delivery.id, { ...endOf(failure), observedHead }, actor)
   })
 
-  const branch = Effect.fnUntraced(function* (
-    attempt: RunningAttempt,
-    delivery: Delivery,
-    changeset: Changeset,
-    tree: string,
-    session: SessionRow
-  ) {
-    const { gitDir } = workspaces.paths(session.id)
-    const failedAs = (kind: "materialize" | "push") => (error: GitError) =>
-      Effect.zipRight(
-        step(attempt, delivery.id, kind, "failed", { kind: error.kind, message: error.message }),
-        Effect.fail(
-          new JobError({
-            code: reasons[error.kind] ?? error.kind,
-            message: error.message,
-            retryable: retryable.has(error.kind)
-          })
-        )
-      )
-    const commit = yield* git
+  const materialize = (work: Work) =>
+    git
       .commitTree({
-        gitDir,
-        tree,
-        parents: changeset.base_commit === null ? [] : [changeset.base_commit],
-        message: `${delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${session.id}\nReins-Changeset: ${changeset.id}`,
+        gitDir: workspaces.paths(work.session.id).gitDir,
+        tree: work.tree,
+        parents: work.changeset.base_commit === null ? [] : [work.changeset.base_commit],
+        message: `${work.delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${work.session.id}\nReins-Changeset: ${work.changeset.id}`,
         // The time of the capture, so that a repeated attempt makes the same commit.
-        date: DateTime.unsafeMake(changeset.sealed_at ?? changeset.created_at)
+        date: DateTime.unsafeMake(work.changeset.sealed_at ?? work.changeset.created_at)
       })
-      .pipe(Effect.catchTag("GitError", failedAs("materialize")))
-    yield* step(attempt, delivery.id, "materialize", "succeeded", { commit })
-    const credential = yield* credentialFor(delivery, session)
-    const remote = {
-      gitDir,
-      url: delivery.remote_url ?? "",
-      branch: delivery.target_ref,
-      ...(credential && { credential })
+      .pipe(
+        Effect.catchTag("GitError", failedAs(work, "materialize")),
+        Effect.tap((commit) => step(work, "materialize", "succeeded", { commit }))
+      )
+
+  /**
+   * Where the push may find the branch. Fast-forward: wherever it is. With a lease: where it was last seen, so that what nobody has
+   * looked at is never replaced; a branch that was never seen is only moved fast-forward.
+   */
+  const expectation = Effect.fnUntraced(function* (delivery: Delivery, observed: string | null) {
+    if (delivery.update_strategy === "fast_forward" || observed === null) {
+      return { expectedHead: observed, strategy: "fast_forward" as const }
     }
-    const observed = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs("push")))
-    // An existing branch moves fast-forward from where it is seen now; it is replaced only if it still is where it was last seen.
-    const expectedHead =
-      delivery.update_strategy === "force_with_lease" ? (delivery.observed_head ?? observed) : observed
-    const { head, pushed } = yield* git
-      .push({ ...remote, commit, expectedHead, strategy: delivery.update_strategy })
-      .pipe(Effect.catchTag("GitError", failedAs("push")))
-    yield* step(attempt, delivery.id, "push", "succeeded", {
+    const seen = delivery.observed_head ?? (yield* deliveries.lastObserved(delivery))
+    return seen === null
+      ? { expectedHead: observed, strategy: "fast_forward" as const }
+      : { expectedHead: seen, strategy: "force_with_lease" as const }
+  })
+
+  const push = Effect.fnUntraced(function* (
+    work: Work,
+    remote: Effect.Effect.Success<ReturnType<typeof remoteOf>>,
+    commit: string,
+    observed: string | null
+  ): Effect.fn.Return<Completion, JobError | AttemptLost> {
+    const { delivery } = work
+    const pushed = yield* git.push({ ...remote, commit, ...(yield* expectation(delivery, observed)) }).pipe(
+      Effect.catchTag("GitError", (error) =>
+        failedAs(work, "push", { branch: delivery.target_ref, head: observed })(error).pipe(
+          // It may have reached the remote all the same.
+          Effect.mapError((failure) =>
+            failure._tag === "JobError" && error.kind === "timeout"
+              ? new JobError({ ...failure, message: failure.message, attempt: "unknown" })
+              : failure
+          )
+        )
+      ),
+      Effect.either
+    )
+    if (pushed._tag === "Left") {
+      if (pushed.left._tag !== "JobError" || !blocking.has(pushed.left.code)) return yield* pushed.left
+      const { code, message } = pushed.left
+      return blockedBy(delivery, { code, message, retryable: false }, observed)
+    }
+    yield* step(work, "push", "succeeded", {
       branch: delivery.target_ref,
-      head,
-      pushed,
+      head: pushed.right.head,
+      pushed: pushed.right.pushed,
       previous_head: observed
     })
-    const seen = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs("push")))
-    yield* step(attempt, delivery.id, "observe", "succeeded", { branch: delivery.target_ref, head: seen })
-    return deliveries.move(delivery.id, { state: "succeeded", commit, observedHead: seen }, actor)
+    const seen = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs(work, "observe")))
+    yield* step(work, "observe", "succeeded", { branch: delivery.target_ref, head: seen })
+    return {
+      state: "succeeded",
+      command: deliveries.move(delivery.id, { state: "succeeded", commit, observedHead: seen }, actor)
+    }
   })
 
-  const patch = Effect.fnUntraced(function* (
-    attempt: RunningAttempt,
-    delivery: Delivery,
-    changeset: Changeset,
-    tree: string,
-    session: SessionRow
-  ) {
-    const bytes = yield* git
-      .patch({ gitDir: workspaces.paths(session.id).gitDir, base: changeset.base_commit, tree })
-      .pipe(Effect.mapError((error) => new JobError({ code: error.kind, message: error.message, retryable: false })))
-    yield* step(attempt, delivery.id, "materialize", "succeeded", { bytes: bytes.length })
-    return deliveries.move(delivery.id, { state: "succeeded", patch: Buffer.from(bytes).toString("utf8") }, actor)
+  /** A cancellation is heeded until the push begins: what is pushed cannot be taken back. */
+  const branch = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, JobError | AttemptLost> {
+    const ready = Effect.gen(function* () {
+      const commit = yield* materialize(work)
+      const remote = yield* remoteOf(work.delivery, work.session)
+      const observed = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs(work, "observe")))
+      return { commit, remote, observed }
+    })
+    const found = yield* Effect.raceFirst(ready, Effect.as(work.attempt.cancelRequested, "cancelled" as const))
+    if (found === "cancelled") {
+      return { state: "cancelled", command: deliveries.move(work.delivery.id, { state: "cancelled" }, actor) }
+    }
+    return yield* push(work, found.remote, found.commit, found.observed)
   })
+
+  const patch = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, JobError | AttemptLost> {
+    const bytes = yield* git
+      .patch({
+        gitDir: workspaces.paths(work.session.id).gitDir,
+        base: work.changeset.base_commit,
+        tree: work.tree
+      })
+      .pipe(Effect.catchTag("GitError", failedAs(work, "materialize")))
+    yield* step(work, "materialize", "succeeded", { bytes: bytes.length })
+    const text = Buffer.from(bytes).toString("utf8")
+    return {
+      state: "succeeded",
+      command: deliveries.move(work.delivery.id, { state: "succeeded", patch: text }, actor)
+    }
+  })
+
+  const begin = (attempt: RunningAttempt) =>
+    attempt.commit(
+      Effect.gen(function* () {
+        const id = deliveryOf(attempt.claim)
+        if ((yield* deliveries.find(id))?.state === "pending") {
+          yield* deliveries.move(id, { state: "executing" }, actor)
+        }
+        return yield* deliveries.find(id)
+      })
+    )
 
   return {
     kind: deliveryJobKind,
     concurrency: 4,
     deadlineMs: 30 * 60_000,
     run: Effect.fn("deliveryJob.run")(function* (attempt) {
-      const delivery = yield* deliveries.find(deliveryOf(attempt.claim))
+      const delivery = yield* begin(attempt)
       const changeset = delivery === undefined ? undefined : yield* changesets.find(delivery.changeset_id)
       const session = delivery === undefined ? undefined : yield* sessions.find(delivery.session_id)
-      if (delivery === undefined || changeset === undefined || session === undefined || changeset.tree === null) {
+      if (
+        delivery?.state !== "executing" ||
+        changeset === undefined ||
+        session === undefined ||
+        changeset.tree === null
+      ) {
         return { state: "succeeded" as const, command: Effect.void }
       }
-      if (delivery.state !== "executing")
-        yield* attempt.commit(deliveries.move(delivery.id, { state: "executing" }, actor))
       if (changeset.empty) {
         return yield* new JobError({
           code: "empty_changeset",
@@ -148,27 +199,23 @@ export const deliveryJob = Effect.gen(function* () {
           retryable: false
         })
       }
-      const carryOut = delivery.transport === "patch" ? patch : branch
-      const command = yield* carryOut(attempt, delivery, changeset, changeset.tree, session)
-      return { state: "succeeded" as const, command }
+      const work = { attempt, delivery, changeset, session, tree: changeset.tree }
+      return yield* delivery.transport === "patch" ? patch(work) : branch(work)
     }),
     failed: Effect.fn("deliveryJob.failed")(function* (claim, failure) {
       const delivery = yield* deliveries.find(deliveryOf(claim))
-      if (delivery?.state !== "executing") return
-      const reason = isReason(failure.code) ? { reason: failure.code } : {}
-      yield* deliveries.move(
-        delivery.id,
-        {
-          state: blocking.has(failure.code) ? "blocked" : "failed",
-          reasonMessage: failure.message,
-          ...reason
-        },
-        actor
-      )
+      if (delivery?.state === "pending") yield* deliveries.move(delivery.id, { state: "executing" }, actor)
+      else if (delivery?.state !== "executing") return
+      yield* deliveries.move(delivery.id, endOf(failure), actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })
 
-const isReason = (code: string): code is DeliveryReason =>
-  code === "empty_changeset" || Object.values(reasons).some((reason) => reason === code)
+const isReason = (code: string): code is DeliveryReason => DeliveryReason.literals.some((reason) => reason === code)
+
+const endOf = (failure: JobFailure) => ({
+  state: blocking.has(failure.code) ? ("blocked" as const) : ("failed" as const),
+  reasonMessage: failure.message,
+  ...(isReason(failure.code) && { reason: failure.code })
+})

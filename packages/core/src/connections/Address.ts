@@ -8,8 +8,11 @@ const globalUnicast = ipaddr.parseCIDR("2000::/3")
  * are not, nor is an IPv6 address that stands for such an IPv4 one, nor a text that is no address.
  */
 export const isPublic = (address: string): boolean => {
-  if (!ipaddr.isValid(address)) return false
-  const parsed = ipaddr.process(address)
+  // The library takes `::1.2.3.4` for the mapped address that it is not; a URL writes what it is.
+  const plain =
+    address.includes(":") && URL.canParse(`http://[${address}]`) ? hostOf(new URL(`http://[${address}]`)) : address
+  if (!ipaddr.isValid(plain)) return false
+  const parsed = ipaddr.process(plain)
   if (parsed.range() !== "unicast") return false
   return parsed.kind() === "ipv4" || parsed.match(globalUnicast)
 }

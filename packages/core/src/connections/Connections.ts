@@ -1,30 +1,31 @@
-import { Context, Effect, Either, Layer, ParseResult, Redacted, Schema } from "effect"
+import { Context, Effect, Either, Layer, Redacted, Schema } from "effect"
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "../api/ConnectionsApi.js"
 import {
   type Connection,
   type ConnectionHealth,
   type ConnectionKind,
   type ConnectionState,
-  connectionStates,
-  credentialInputs,
-  publicCredentialFields
+  connectionStates
 } from "../domain/Connection.js"
 import { ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Access } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
+import { type CredentialParts, partsOf } from "./CredentialParts.js"
+import { ValidationStore } from "./ValidationStore.js"
 import { Vault } from "./Vault.js"
 
 /** A connection ready to be used: what is readable of it, and its secrets in the clear. For workers, never for an answer. */
 export interface OpenConnection {
   readonly id: ConnectionId
+  readonly credentialId: CredentialId
   readonly kind: ConnectionKind
   readonly settings: Readonly<Record<string, string>>
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
@@ -65,8 +66,30 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       workspaceId: WorkspaceId,
       kinds: ReadonlyArray<string>
     ) => Effect.Effect<ConnectionId | undefined>
-    /** What the last use told of the credential. */
-    readonly observe: (connectionId: ConnectionId, health: ConnectionHealth) => Effect.Effect<void>
+    /** That version of the connection's credential, whatever the state of the connection. Fails when it was replaced or revoked. */
+    readonly openVersion: (
+      connectionId: ConnectionId,
+      credentialId: CredentialId
+    ) => Effect.Effect<OpenConnection, ReinsError>
+    /**
+     * The active connection that the principal may use, held until the commit ends, with its current credential version. Only
+     * inside a commit. Fails as `open` does.
+     */
+    readonly usable: (
+      principal: Principal,
+      connectionId: string
+    ) => Effect.Effect<
+      { readonly id: ConnectionId; readonly workspaceId: WorkspaceId; readonly credentialId: CredentialId },
+      ReinsError
+    >
+    /** Keeps everybody else from changing the connection until the commit ends. Only inside a commit. */
+    readonly hold: (connectionId: ConnectionId) => Effect.Effect<void>
+    /** What a use of a credential version told of it. It says nothing of the connection once that version was replaced. */
+    readonly observe: (
+      connectionId: ConnectionId,
+      credentialId: CredentialId,
+      health: ConnectionHealth
+    ) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -76,6 +99,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       const journal = yield* Journal
       const access = yield* Access
       const vault = yield* Vault
+      const validations = yield* ValidationStore
       const sql = db.sql
       const columns = sql.literal(`connections.*, credentials.ordinal, credentials.fingerprint, credentials.last4,
       credentials.sealed, credentials.created_at as credential_created_at`)
@@ -103,6 +127,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       ) {
         const id = yield* newId(CredentialId)
         const at = yield* now
+        yield* validations.supersede(row.id)
         const sealed = yield* vault.seal(Redacted.make(JSON.stringify(parts.secrets)), sealContext(row.id, id))
         yield* db.run(
           sql`update credentials set state = 'superseded', sealed = null where connection_id = ${row.id} and state = 'current'`
@@ -121,6 +146,41 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         )
         yield* db.run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
         health = 'unverified', updated_at = ${at} where id = ${row.id}`)
+      })
+
+      const requireActive = Effect.fnUntraced(function* (row: ConnectionRow) {
+        yield* requireLive(row)
+        if (row.state === "disabled" || row.credential_id === null) {
+          return yield* new ReinsError({
+            code: "connection_required",
+            message: "The connection is disabled. Enable it, or choose another one.",
+            details: { connection_id: row.id }
+          })
+        }
+        return row.credential_id
+      })
+      const unseal = Effect.fnUntraced(function* (row: ConnectionRow): Effect.fn.Return<OpenConnection, ReinsError> {
+        if (row.sealed === null || row.credential_id === null) return yield* revoked(row.id)
+        const opened = yield* Effect.either(vault.unseal(row.sealed, sealContext(row.id, row.credential_id)))
+        if (Either.isLeft(opened)) {
+          return yield* new ReinsError({
+            code: "credential_invalid",
+            message:
+              opened.left.reason === "key_unknown"
+                ? "The credential is sealed with a key that is not in this server's key ring. Restore that key, or give the credential again."
+                : "The stored credential cannot be opened. Give it again with a new credential version.",
+            details: { connection_id: row.id }
+          })
+        }
+        const secrets = Schema.decodeSync(SecretsJson)(Redacted.value(opened.right))
+        return {
+          id: row.id,
+          credentialId: row.credential_id,
+          kind: row.kind,
+          settings: JSON.parse(row.settings),
+          preferredModel: row.preferred_model,
+          secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, Redacted.make(value)]))
+        }
       })
 
       return Connections.of({
@@ -208,6 +268,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
                 })
               }
               const at = yield* now
+              yield* validations.supersede(row.id)
               yield* db.run(
                 sql`update credentials set state = 'revoked', sealed = null where connection_id = ${row.id}`
               )
@@ -221,34 +282,19 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         open: Effect.fn("Connections.open")(function* (workspaceId, connectionId) {
           const row = yield* find(connectionId)
           if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
-          yield* requireLive(row)
-          if (row.state === "disabled" || row.sealed === null || row.credential_id === null) {
-            return yield* new ReinsError({
-              code: "connection_required",
-              message: "The connection is disabled. Enable it, or choose another one.",
-              details: { connection_id: row.id }
-            })
-          }
-          const opened = yield* Effect.either(vault.unseal(row.sealed, sealContext(row.id, row.credential_id)))
-          if (Either.isLeft(opened)) {
-            return yield* new ReinsError({
-              code: "credential_invalid",
-              message:
-                opened.left.reason === "key_unknown"
-                  ? "The credential is sealed with a key that is not in this server's key ring. Restore that key, or give the credential again."
-                  : "The stored credential cannot be opened. Give it again with a new credential version.",
-              details: { connection_id: row.id }
-            })
-          }
-          const secrets = Schema.decodeSync(SecretsJson)(Redacted.value(opened.right))
-          return {
-            id: row.id,
-            kind: row.kind,
-            settings: JSON.parse(row.settings),
-            preferredModel: row.preferred_model,
-            secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, Redacted.make(value)]))
-          }
+          yield* requireActive(row)
+          return yield* unseal(row)
         }),
+        openVersion: Effect.fn("Connections.openVersion")(function* (connectionId, credentialId) {
+          const row = yield* find(connectionId)
+          return row?.credential_id === credentialId ? yield* unseal(row) : yield* notFound()
+        }),
+        usable: Effect.fn("Connections.usable")(function* (principal, connectionId) {
+          const row = yield* locked(principal, connectionId)
+          return { id: row.id, workspaceId: row.workspace_id, credentialId: yield* requireActive(row) }
+        }),
+        hold: (connectionId) =>
+          Effect.asVoid(db.first(sql`select id from connections where id = ${connectionId}${db.forUpdate}`)),
         findByKind: (workspaceId, kinds) =>
           kinds.length === 0
             ? Effect.succeed(undefined)
@@ -259,8 +305,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             and ${sql.in("kind", kinds)} order by id desc limit 1`),
                 (row) => row?.id
               ),
-        observe: (connectionId, health) =>
-          db.run(sql`update connections set health = ${health} where id = ${connectionId} and state <> 'revoked'`)
+        observe: (connectionId, credentialId, health) =>
+          db.run(sql`update connections set health = ${health} where id = ${connectionId}
+          and credential_id = ${credentialId} and state <> 'revoked'`)
       })
     })
   )
@@ -276,37 +323,6 @@ const revoked = (id: string) =>
     message: "The connection was revoked and its credentials destroyed. Create a new connection.",
     details: { connection_id: id }
   })
-
-interface CredentialParts {
-  readonly settings: Readonly<Record<string, string>>
-  readonly secrets: Readonly<Record<string, string>>
-  readonly last4: string | null
-  readonly fingerprintOf: string
-}
-
-/** Checks a credential against its kind and parts what may be read again from what is sealed. */
-const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effect<CredentialParts, RequestInvalid> =>
-  ParseResult.decodeUnknown<Readonly<Record<string, string | undefined>>, unknown, never>(inputOf(kind), {
-    errors: "all"
-  })(credential).pipe(
-    Effect.mapError((issue) => new RequestInvalid({ loc: ["body", "credential"], issue, input: credential })),
-    Effect.map((input) => {
-      const entries = Object.entries(input).filter((entry): entry is [string, string] => entry[1] !== undefined)
-      const secrets = Object.fromEntries(entries.filter(([name]) => !publicCredentialFields.has(name)))
-      const [main] = Object.values(secrets)
-      return {
-        settings: Object.fromEntries(entries.filter(([name]) => publicCredentialFields.has(name))),
-        secrets,
-        // Four characters of a short secret would give much of it away.
-        last4: main !== undefined && main.length >= 16 ? main.slice(-4) : null,
-        fingerprintOf: JSON.stringify(secrets)
-      }
-    })
-  )
-
-// Each member of the record decodes to an object of texts; the union of their types is wider than the compiler can use here.
-const inputOf = (kind: ConnectionKind) =>
-  credentialInputs[kind] as Schema.Schema<Readonly<Record<string, string | undefined>>, unknown>
 
 interface ConnectionRow {
   readonly id: ConnectionId

@@ -103,10 +103,8 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
       const columns = sql`delegations.*,
       (select id from delegation_results where delegation_id = delegations.id) as result_id`
 
-      const findRow = (id: string) =>
-        db.first(sql<DelegationRow>`select ${columns} from delegations where id = ${id}`)
-      const find = (id: string) =>
-        Effect.map(findRow(id), (row) => (row === undefined ? undefined : toDelegation(row)))
+      const findRow = (id: string) => db.first(sql<DelegationRow>`select ${columns} from delegations where id = ${id}`)
+      const find = (id: string) => Effect.map(findRow(id), (row) => (row === undefined ? undefined : toDelegation(row)))
 
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const delegation = yield* find(id)
@@ -126,16 +124,13 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
         journal.append(delegation.session_id, actor, [{ ...event, subjects: { delegation_id: delegation.id } }])
 
       const findWait = (where: "id" | "delegation_id", id: string) =>
-        Effect.map(
-          db.first(sql<WaitRow>`select * from delegation_waits where ${sql(where)} = ${id}`),
-          (row) => (row === undefined ? undefined : toWait(row))
+        Effect.map(db.first(sql<WaitRow>`select * from delegation_waits where ${sql(where)} = ${id}`), (row) =>
+          row === undefined ? undefined : toWait(row)
         )
 
       const settleWait = Effect.fnUntraced(function* (wait: Wait, to: WaitState) {
         yield* Effect.orDie(waitStates.check(wait.state, to))
-        yield* db.run(
-          sql`update delegation_waits set state = ${to}, settled_at = ${yield* now} where id = ${wait.id}`
-        )
+        yield* db.run(sql`update delegation_waits set state = ${to}, settled_at = ${yield* now} where id = ${wait.id}`)
       })
 
       /** What the end of a delegation starts and ends. */

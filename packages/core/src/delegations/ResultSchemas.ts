@@ -1,76 +1,110 @@
-import { Context, Data, Effect, Layer, ParseResult, Schema } from "effect"
+import { runInNewContext } from "node:vm"
+import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
+import type { ResultInput } from "../api/DelegationsApi.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 
 /** A schema is compiled to code, so its size is bounded: in characters of its JSON. */
 const maxSchemaLength = 64 * 1024
 
-/** Checks the values of results against the schemas that delegations ask for. */
+const draft = "https://json-schema.org/draft/2020-12/schema"
+
+/** Checks the results of delegations against the schemas that those ask for. `format` only describes, as the draft has it. */
 export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSchemas")<
   ResultSchemas,
   {
     /** Fails unless it is a JSON Schema of the draft 2020-12 that refers to nothing outside of itself. */
     readonly checkSchema: (schema: ResultSchema) => Effect.Effect<void, RequestInvalid>
-    /** Fails with everything in which the value does not satisfy the schema; an absent value satisfies none. */
-    readonly checkValue: (schema: ResultSchema, value: unknown) => Effect.Effect<void, RequestInvalid>
+    /** Fails with everything in which the `value` of a result does not satisfy the schema; an absent one satisfies none. */
+    readonly checkResult: (schema: ResultSchema, result: ResultInput) => Effect.Effect<void, RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
     ResultSchemas,
     Effect.gen(function* () {
-      // Few programs ask for results of a shape, and loading and making the validator takes a while.
-      const validator = yield* Effect.cached(
-        Effect.promise(async () => {
-          const { Ajv2020 } = await import("ajv/dist/2020.js")
-          return new Ajv2020({
-            allErrors: true,
-            strict: false,
-            validateFormats: false,
-            addUsedSchema: false,
-            ownProperties: true,
-            logger: false
-          })
-        })
+      // Few programs ask for results of a shape, and loading the validator takes a while.
+      const library = yield* Effect.cached(Effect.promise(() => import("ajv/dist/2020.js")))
+      const metaValidator = yield* Effect.cached(
+        Effect.map(library, ({ Ajv2020 }) => new Ajv2020({ strict: false, validateFormats: false, logger: false }))
       )
 
       const compile = Effect.fnUntraced(function* (schema: ResultSchema) {
-        const ajv = yield* validator
-        if (JSON.stringify(schema).length > maxSchemaLength) {
-          return yield* invalidSchema(schema, `Input should be a JSON Schema of at most ${maxSchemaLength} characters`)
-        }
-        // An asynchronous schema would answer with a promise. It is an invention of the library, not of the draft.
-        if ("$async" in schema) return yield* invalidSchema(schema, "Input should not hold $async")
+        const { Ajv2020 } = yield* library
         return yield* Effect.try({
           try: () => {
-            try {
-              return ajv.compile(schema)
-            } finally {
-              ajv.removeSchema(schema)
-            }
+            // One of its own: a shared one would keep the ids that a schema defines, and resolve them for the next.
+            const ajv = new Ajv2020({
+              allErrors: true,
+              strict: false,
+              validateFormats: false,
+              ownProperties: true,
+              meta: false,
+              validateSchema: false,
+              logger: false
+            })
+            return inTime(() => ajv.compile(schema))
           },
-          catch: (error) =>
-            invalidSchema(schema, `Input should be a JSON Schema of the draft 2020-12: ${reasonOf(error)}`)
+          catch: (error) => invalidSchema(schema, error instanceof Error ? error.message : "it is malformed")
         })
       })
 
       return ResultSchemas.of({
-        checkSchema: Effect.fn("ResultSchemas.checkSchema")((schema) => Effect.asVoid(compile(schema))),
-        checkValue: Effect.fn("ResultSchemas.checkValue")(function* (schema, value) {
-          if (value === undefined) return yield* missingValue
+        checkSchema: Effect.fn("ResultSchemas.checkSchema")(function* (schema) {
+          if (JSON.stringify(schema).length > maxSchemaLength)
+            return yield* invalidSchema(schema, `it is longer than ${maxSchemaLength} characters`)
+          if (![undefined, draft, `${draft}#`].some((known) => known === schema["$schema"]))
+            return yield* invalidSchema(schema, `its $schema is not ${draft}`)
+          // Not of the draft: the library would answer with a promise.
+          if ("$async" in schema) return yield* invalidSchema(schema, "it holds $async")
+          const ajv = yield* metaValidator
+          if (ajv.validate(draft, schema) !== true)
+            return yield* invalidSchema(schema, ajv.errorsText(ajv.errors, { dataVar: "result_schema" }))
+          yield* compile(schema)
+        }),
+        checkResult: Effect.fn("ResultSchemas.checkResult")(function* (schema, result) {
+          if (!("value" in result)) {
+            return yield* new RequestInvalid({ loc: ["body"], issue: missingAt(["value"], result), input: result })
+          }
           const validate = yield* Effect.orDie(compile(schema))
-          if (validate(value)) return
-          const [first, ...others] = (validate.errors ?? []).map((error) => issueOf(error, value))
+          const isValid = yield* Effect.try({
+            try: () => inTime(() => validate(result.value)),
+            catch: () => tooSlow(result)
+          })
+          if (isValid) return
+          const [first, ...others] = (validate.errors ?? []).slice(0, maxErrors).map((error) => issueOf(error, result))
           if (first === undefined) return
           return yield* new RequestInvalid({
-            loc: ["body", "value"],
-            issue: new ParseResult.Composite(Schema.Unknown.ast, value, [first, ...others]),
-            input: value
+            loc: ["body"],
+            issue: new ParseResult.Composite(Schema.Unknown.ast, result, [first, ...others]),
+            input: result
           })
         })
       })
     })
   )
 }
+
+/** How long a schema may be worked on: one pattern in it can take for ever, and nothing else runs meanwhile. */
+const maxMillis = 250
+
+/** Throws what the function throws, and when its time is over. */
+const inTime = <A>(run: () => A): A => {
+  const outcome: { value?: A } = {}
+  runInNewContext(
+    "run()",
+    {
+      run: () => {
+        outcome.value = run()
+      }
+    },
+    { timeout: maxMillis }
+  )
+  if (!("value" in outcome)) throw new Error("it has not run")
+  return outcome.value
+}
+
+/** A value can be wrong in as many places as it has. */
+const maxErrors = 100
 
 /** What the validator says of one place of a value. */
 interface SchemaError {
@@ -81,28 +115,33 @@ interface SchemaError {
   readonly message?: string
 }
 
-const issueOf = (error: SchemaError, value: unknown): ParseResult.ParseIssue => {
-  const path = error.instancePath
-    .split("/")
-    .slice(1)
-    .map((key) => decodeURIComponent(key).replaceAll("~1", "/").replaceAll("~0", "~"))
-    .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
-  const missing = error.keyword === "required" ? error.params["missingProperty"] : undefined
-  return typeof missing === "string"
-    ? new ParseResult.Pointer([...path, missing], value, new ParseResult.Missing(requiredField))
-    : at(path, value, new ParseResult.Type(Schema.Unknown.ast, value, `Input ${error.message ?? "is not valid"}`))
+const issueOf = (error: SchemaError, result: ResultInput): ParseResult.ParseIssue => {
+  const keys = error.instancePath.split("/").slice(1)
+  const path = keys.map((key) => (/^\d+$/.test(key) ? Number(key) : key.replaceAll("~1", "/").replaceAll("~0", "~")))
+  const property = error.keyword === "required" ? error.params["missingProperty"] : undefined
+  if (typeof property === "string") return missingAt(["value", ...path, property], result)
+  const issue = new ParseResult.Type(Schema.Unknown.ast, result, `Input ${error.message ?? "is not valid"}`)
+  return new ParseResult.Pointer(["value", ...path], result, issue)
 }
 
-const at = (path: ReadonlyArray<string | number>, value: unknown, issue: ParseResult.ParseIssue) =>
-  path.length === 0 ? issue : new ParseResult.Pointer(path, value, issue)
+const tooSlow = (result: ResultInput): RequestInvalid => {
+  const message = "Input could not be checked in time: a pattern of the result_schema takes too long on it"
+  const issue = new ParseResult.Type(Schema.Unknown.ast, result, message)
+  return new RequestInvalid({
+    loc: ["body"],
+    issue: new ParseResult.Pointer(["value"], result, issue),
+    input: result
+  })
+}
 
-const requiredField = Schema.Struct({ value: Schema.Unknown }).ast
+const missingAt = (path: readonly [string, ...Array<string | number>], result: ResultInput) =>
+  new ParseResult.Pointer(path, result, new ParseResult.Missing(new SchemaAST.Type(Schema.Unknown.ast)))
 
-const invalidSchema = (schema: ResultSchema, message: string): RequestInvalid =>
-  new RequestInvalid({
+const invalidSchema = (schema: ResultSchema, reason: string): RequestInvalid => {
+  const message = `Input should be a JSON Schema of the draft 2020-12: ${reason.slice(0, 300)}`
+  return new RequestInvalid({
     loc: ["body", "result_schema"],
     issue: new ParseResult.Type(Schema.Unknown.ast, schema, message),
     input: schema
   })
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.slice(0, 300) : "it is malformed")
+}

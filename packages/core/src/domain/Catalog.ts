@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { ConnectionId } from "./Ids.js"
 
 /** `unknown` is never treated as `supported`. */
 export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
@@ -20,6 +21,17 @@ export const HarnessEntry = Schema.Struct({
   version: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "Harness" })
 export type HarnessEntry = typeof HarnessEntry.Type
+
+/** A model that a connection gives access to, as its gateway names it. */
+export const Model = Schema.Struct({
+  id: Schema.String,
+  provider_id: Schema.String,
+  connection_id: ConnectionId,
+  display_name: Schema.NullOr(Schema.String),
+  /** Tokens; null where the gateway does not say. */
+  context_window: Schema.NullOr(Schema.Int)
+}).annotations({ identifier: "Model" })
+export type Model = typeof Model.Type
 
 /** What stands between an agent and the rest of the machine, said plainly. */
 export const ExecutorBackend = Schema.Struct({

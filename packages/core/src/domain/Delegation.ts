@@ -3,14 +3,7 @@ import { ChangesetId, DelegationId, ResultId, SessionId, WaitId, WorkspaceId } f
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-export const DelegationState = Schema.Literal(
-  "pending",
-  "active",
-  "waiting_result",
-  "succeeded",
-  "failed",
-  "cancelled"
-)
+export const DelegationState = Schema.Literal("pending", "active", "waiting_result", "succeeded", "failed", "cancelled")
 export type DelegationState = typeof DelegationState.Type
 
 export const delegationStates = StateMachine.make<DelegationState>("delegation", {

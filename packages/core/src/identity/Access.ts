@@ -13,6 +13,8 @@ import { Database } from "../store/Database.js"
 export class Access extends Context.Tag("@reins/core/identity/Access")<Access, {
   readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
   readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
+  /** Only owners. */
+  readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, ReinsError>
   readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError>
 }>() {
   static readonly layer = Layer.effect(Access, Effect.gen(function*() {
@@ -35,6 +37,15 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<Access, {
           })
         }
         return role
+      }),
+      own: Effect.fn("Access.own")(function*(principal, workspaceId) {
+        const role = yield* read(principal, workspaceId)
+        if (role === "owner") return
+        return yield* new ReinsError({
+          code: "forbidden",
+          message: `Your role in this workspace is ${role}. Only an owner may do this.`,
+          details: { role, workspace_id: workspaceId }
+        })
       }),
       requireScope: (principal, scope) =>
         covers(principal.scopes, scope) ? Effect.void : Effect.fail(

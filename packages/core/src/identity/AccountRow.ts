@@ -23,6 +23,10 @@ export const findById = (db: Database["Type"], accountId: string): Found =>
 export const findByEmail = (db: Database["Type"], email: string): Found =>
   db.first(db.sql<AccountRow>`select * from accounts where email = ${email}`)
 
+/** `findByEmail`, and nobody else changes the account until the open commit is through. */
+export const lockByEmail = (db: Database["Type"], email: string): Found =>
+  db.first(db.sql<AccountRow>`select * from accounts where email = ${email}${db.forUpdate}`)
+
 /** An address as it is stored and compared: trimmed, NFC, lower case. */
 export const normaliseEmail = (email: string): string => email.trim().normalize("NFC").toLowerCase()
 

@@ -12,13 +12,13 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { type AccountRow, findByEmail, findById, normaliseEmail, toAccount } from "./AccountRow.js"
+import { type AccountRow, findByEmail, findById, lockByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
 import { csrfTokenOf } from "./LoginSessions.js"
 import { mailTo } from "./MailJob.js"
+import * as OneTimeTokens from "./OneTimeTokens.js"
 import * as PasswordRules from "./PasswordRules.js"
 import { Passwords } from "./Passwords.js"
 import * as Throttle from "./Throttle.js"
-import * as Token from "./Token.js"
 
 export interface NewAccount {
   readonly email: string
@@ -95,14 +95,6 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
         yield* db.run(sql`insert into workspace_members ${sql.insert(member)}`)
       })
 
-      /** Whether another mail may go to the address; writes as much for one that nobody has. */
-      const takeMail = Effect.fnUntraced(function* (email: string) {
-        const wait = yield* throttle.retryAfterSeconds(mailLimit, email)
-        if (wait !== undefined) return false
-        yield* throttle.hit(mailLimit, email)
-        return true
-      })
-
       const replaceUnverified = Effect.fnUntraced(function* (
         account: AccountRow,
         values: Pick<AccountRow, "display_name" | "password_hash">
@@ -111,35 +103,30 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
         yield* db.run(sql`update accounts set ${sql.update({ ...values, updated_at: at })}
           where id = ${account.id} and state = 'unverified'`)
         // A link that was mailed for another password must not bring this one into force.
-        yield* voidTokens(account.id)
+        yield* OneTimeTokens.voidAll(db, "verify_email", account.id)
         yield* jobs.enqueue(mailTo(account.id, "verify_email"))
       })
 
-      const voidTokens = (accountId: AccountId) =>
-        Effect.flatMap(now, (at) =>
-          db.run(sql`update one_time_tokens set used_at = ${at}
-            where account_id = ${accountId} and purpose = 'verify_email' and used_at is null`)
-        )
-
       const resend = Effect.fnUntraced(function* (given: string) {
         const email = normaliseEmail(given)
-        const account = yield* findByEmail(db, email)
-        const mayMail = yield* takeMail(email)
-        if (mayMail && account?.state === "unverified") yield* jobs.enqueue(mailTo(account.id, "verify_email"))
+        const account = yield* lockByEmail(db, email)
+        if (yield* throttle.take(Throttle.mailLimit, email)) {
+          // A job for nobody does nothing, and costs the time that a mail does: so no answer tells whether there is an account.
+          const accountId = account?.state === "unverified" ? account.id : yield* newId(AccountId)
+          yield* jobs.enqueue(mailTo(accountId, "verify_email"))
+        }
         return accepted
       })
 
       const verify = Effect.fnUntraced(function* (token: Redacted.Redacted) {
+        const accountId = yield* OneTimeTokens.use(db, "verify_email", token)
+        if (accountId === undefined) return yield* tokenExpired
         const at = yield* now
-        const used = yield* db.first(sql<{ account_id: AccountId }>`update one_time_tokens set used_at = ${at}
-          where hash = ${Token.digest(token)} and purpose = 'verify_email' and used_at is null and expires_at > ${at}
-          returning account_id`)
-        if (used === undefined) return yield* tokenExpired
         const account = yield* db.first(sql<AccountRow>`update accounts set state = 'active', updated_at = ${at}
-          where id = ${used.account_id} and state = 'unverified' returning *`)
+          where id = ${accountId} and state = 'unverified' returning *`)
         if (account === undefined) return yield* tokenExpired
         yield* addWorkspace(account.id)
-        yield* voidTokens(account.id)
+        yield* OneTimeTokens.voidAll(db, "verify_email", account.id)
         return { status: "verified" as const }
       })
 
@@ -149,9 +136,9 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
           const values = { ...prepared, display_name: input.display_name ?? null }
           return yield* journal.commit(
             Effect.gen(function* () {
-              const mayMail = yield* takeMail(values.email)
               const created = yield* insert({ ...values, state: "unverified" })
-              const account = created ?? (yield* findByEmail(db, values.email))
+              const account = created ?? (yield* lockByEmail(db, values.email))
+              const mayMail = yield* throttle.take(Throttle.mailLimit, values.email)
               if (created !== undefined) yield* jobs.enqueue(mailTo(created.id, "verify_email"))
               else if (mayMail && account?.state === "unverified") yield* replaceUnverified(account, values)
               else if (mayMail && account?.state === "active")
@@ -219,13 +206,11 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             toAccount
           )
         }),
-        purge: Effect.flatMap(now, (at) => db.run(sql`delete from one_time_tokens where expires_at <= ${at}`))
+        purge: OneTimeTokens.purge(db)
       })
     })
   )
 }
-
-const mailLimit: Throttle.Limit = { kind: "mail", max: 3, windowMs: 60 * 60 * 1000 }
 
 const accepted = { status: "accepted" } as const
 

@@ -34,7 +34,12 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
     ) => Effect.Effect<IssuedApiKey, ReinsError | RequestInvalid>
     /** The key is refused from the next request on. Revoking it again changes nothing. */
     readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<ApiKey, ReinsError>
-    /** Who calls with the secret; undefined when it is malformed, unknown, revoked or expired, or the account is disabled. */
+    /** Revokes the keys that an account has for a workspace. Only inside a commit. */
+    readonly revokeBound: (accountId: string, workspaceId: string) => Effect.Effect<void>
+    /**
+     * Who calls with the secret; undefined when it is malformed, unknown, revoked or expired, the account is disabled, or the key is
+     * for a workspace that the account no longer belongs to.
+     */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
     /** A key that the operator makes for an active account. */
     readonly issueFor: (accountId: AccountId, key: NewApiKey) => Effect.Effect<IssuedApiKey, ReinsError>
@@ -112,13 +117,21 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             })
           )
         }),
+        revokeBound: Effect.fn("ApiKeys.revokeBound")(function* (accountId, workspaceId) {
+          const at = yield* now
+          yield* db.run(sql`update api_keys set revoked_at = ${at}
+            where account_id = ${accountId} and workspace_id = ${workspaceId} and revoked_at is null`)
+        }),
         authenticate: Effect.fn("ApiKeys.authenticate")(function* (secret) {
           if (!ApiKeySecret.isWellFormed(secret)) return undefined
           const at = yield* now
           const row =
             yield* db.first(sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at
             from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
-            where hash = ${Token.digest(secret)} and revoked_at is null and (expires_at is null or expires_at > ${at})`)
+            where hash = ${Token.digest(secret)} and revoked_at is null and (expires_at is null or expires_at > ${at})
+            and (workspace_id is null or exists (select 1 from workspace_members
+              where workspace_members.workspace_id = api_keys.workspace_id
+              and workspace_members.account_id = api_keys.account_id))`)
           if (row === undefined) return undefined
           const minuteAgo = yield* fromNow(-60_000)
           if (row.last_used_at === null || row.last_used_at <= minuteAgo) yield* noteUse(row.id, at, minuteAgo)

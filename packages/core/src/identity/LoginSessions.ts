@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Data, Effect, Layer, Redacted } from "effect"
 import type { Login, LoginInput } from "../api/AccountsApi.js"
 import { Vault } from "../connections/Vault.js"
 import type { AccountId } from "../domain/Ids.js"
@@ -9,8 +9,8 @@ import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type AccountRow, findByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
+import * as PasswordGuesses from "./PasswordGuesses.js"
 import { Passwords } from "./Passwords.js"
-import * as Throttle from "./Throttle.js"
 import * as Token from "./Token.js"
 
 export interface LoggedIn {
@@ -40,6 +40,8 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
     ) => Effect.Effect<LoggedIn, ReinsError>
     /** Who holds the token; undefined when the login has ended, expired or never was, or the account is disabled. */
     readonly authenticate: (token: Redacted.Redacted) => Effect.Effect<Principal | undefined>
+    /** Ends the logins of an account but the one that is kept, and gives back how many there were. Only inside a commit. */
+    readonly endAll: (accountId: AccountId, kept?: Principal["via"]) => Effect.Effect<number>
     /** Ends the login that the principal came by. Nothing happens for other credentials. */
     readonly logout: (principal: Principal) => Effect.Effect<void>
     /** Whether the token was given to the login of this principal. False for other credentials. */
@@ -56,22 +58,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
       const journal = yield* Journal
       const passwords = yield* Passwords
       const vault = yield* Vault
-      const throttle = yield* Throttle.make
-
-      /** Fails when there were as many failures as are allowed, besides `own` that the caller has counted itself. */
-      const refuseThrottled = Effect.fnUntraced(function* (email: string, clientAddress: string, own: number) {
-        const waits = yield* Effect.all([
-          throttle.retryAfterSeconds({ ...accountLimit, max: accountLimit.max + own }, email),
-          throttle.retryAfterSeconds({ ...clientLimit, max: clientLimit.max + own }, clientAddress)
-        ])
-        const retryAfterSeconds = Math.max(...waits.map((wait) => wait ?? 0))
-        if (retryAfterSeconds > 0) return yield* rateLimited(retryAfterSeconds)
-      })
-
-      const countFailure = (email: string, clientAddress: string) =>
-        journal.commitAside(
-          Effect.zipRight(throttle.hit(accountLimit, email), throttle.hit(clientLimit, clientAddress))
-        )
+      const guesses = yield* PasswordGuesses.make
 
       /** The account, if the password is its own. */
       const checkPassword = Effect.fnUntraced(function* (email: string, password: Redacted.Redacted) {
@@ -84,17 +71,23 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
         return right && account.state !== "disabled" ? account : undefined
       })
 
+      /** The account with the hash that it has afterwards, unless it was changed meanwhile. */
       const renewHash = Effect.fnUntraced(function* (account: AccountRow, password: Redacted.Redacted) {
-        if (!passwords.needsRehash(account.password_hash)) return
+        if (!passwords.needsRehash(account.password_hash)) return account
         const hash = yield* passwords.hash(password)
         const at = yield* now
         yield* journal.commitAside(
           db.run(sql`update accounts set password_hash = ${hash}, updated_at = ${at}
             where id = ${account.id} and password_hash = ${account.password_hash}`)
         )
+        return { ...account, password_hash: hash }
       })
 
+      /** Fails when the password is no longer the one that was checked: a login must not outlive its change. */
       const open = Effect.fnUntraced(function* (account: AccountRow) {
+        const same = yield* db.first(sql`select id from accounts
+          where id = ${account.id} and password_hash = ${account.password_hash}${db.forUpdate}`)
+        if (same === undefined) return yield* new PasswordReplaced()
         const at = yield* now
         const token = yield* Token.random
         const expiresAt = yield* fromNow(absoluteMs)
@@ -107,7 +100,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
           last_seen_at: at,
           expires_at: expiresAt
         }
-        yield* throttle.clear(accountLimit, account.email)
+        yield* guesses.forget(account.email)
         yield* db.run(sql`insert into login_sessions ${sql.insert(row)}`)
         const csrfToken = csrfTokenOf(vault, id)
         const login: Login = { account: toAccount(account), csrf_token: csrfToken, expires_at: expiresAt }
@@ -118,19 +111,19 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
         login: Effect.fn("LoginSessions.login")(function* (input, { clientAddress }) {
           const email = normaliseEmail(input.email)
           const password = Redacted.make(input.password)
-          yield* refuseThrottled(email, clientAddress, 0)
-          const account = yield* checkPassword(email, password)
-          // The limit is looked at again, after a failure was counted: else guesses made at the same time would all pass it.
-          if (account === undefined) {
-            yield* countFailure(email, clientAddress)
-            yield* refuseThrottled(email, clientAddress, 1)
-            return yield* invalidCredentials
-          }
-          yield* refuseThrottled(email, clientAddress, 0)
-          if (account.state === "unverified") return yield* emailUnverified
-          // A server too busy for another hash renews it at a later login.
-          yield* Effect.catchTag(renewHash(account, password), "ReinsError", () => Effect.void)
-          return yield* journal.commit(open(account))
+          const check = guesses.attempt({ email, clientAddress }, checkPassword(email, password), invalidCredentials)
+          return yield* Effect.gen(function* () {
+            const account = yield* check
+            if (account.state === "unverified") return yield* emailUnverified
+            // A server too busy for another hash renews it at a later login.
+            const renewed = yield* Effect.catchTag(renewHash(account, password), "ReinsError", () =>
+              Effect.succeed(account)
+            )
+            return yield* journal.commit(open(renewed))
+          }).pipe(
+            Effect.retry({ while: (error) => error._tag === "PasswordReplaced", times: 3 }),
+            Effect.catchTag("PasswordReplaced", () => invalidCredentials)
+          )
         }),
         authenticate: Effect.fn("LoginSessions.authenticate")(function* (token) {
           const at = yield* now
@@ -152,6 +145,15 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             via: { kind: "login", loginId: row.id }
           }
         }),
+        endAll: Effect.fn("LoginSessions.endAll")(function* (accountId, kept) {
+          const at = yield* now
+          const oldest = yield* fromNow(-idleMs)
+          const keptId = kept?.kind === "login" ? kept.loginId : ""
+          const ended = yield* db.all(sql`update login_sessions set ended_at = ${at}
+            where account_id = ${accountId} and id <> ${keptId} and ended_at is null and expires_at > ${at}
+            and last_seen_at > ${oldest} returning id`)
+          return ended.length
+        }),
         logout: Effect.fn("LoginSessions.logout")(function* ({ via }) {
           if (via.kind !== "login") return
           const at = yield* now
@@ -166,7 +168,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
           const oldest = yield* fromNow(-idleMs)
           yield* db.run(sql`delete from login_sessions
             where ended_at is not null or expires_at <= ${at} or last_seen_at <= ${oldest}`)
-          yield* throttle.purge
+          yield* guesses.purge
         })
       })
     })
@@ -184,9 +186,8 @@ const csrfPurpose = "csrf"
 /** The token that a browser must send besides its cookie; the same for as long as the login lasts. */
 export const csrfTokenOf = (vault: Vault["Type"], loginId: string): string => vault.mac(csrfPurpose, loginId)
 
-const windowMs = 15 * 60 * 1000
-const accountLimit: Throttle.Limit = { kind: "login account", max: 10, windowMs }
-const clientLimit: Throttle.Limit = { kind: "login client", max: 50, windowMs }
+/** The password was changed between its check and the login. */
+class PasswordReplaced extends Data.TaggedError("PasswordReplaced") {}
 
 const invalidCredentials = new ReinsError({
   code: "invalid_credentials",
@@ -198,10 +199,3 @@ const emailUnverified = new ReinsError({
   message:
     "The e-mail address is not verified yet. Open the link that was mailed to it, or ask for a new one at /api/auth/email-verifications."
 })
-
-const rateLimited = (retryAfterSeconds: number): ReinsError =>
-  new ReinsError({
-    code: "rate_limited",
-    message: `Too many attempts to log in failed. Wait ${retryAfterSeconds} seconds before the next one.`,
-    retryAfterSeconds
-  })

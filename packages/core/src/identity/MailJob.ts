@@ -1,62 +1,82 @@
 import { Effect, Schema } from "effect"
-import { AccountId } from "../domain/Ids.js"
-import { fromNow, now } from "../domain/Timestamp.js"
+import type { AccountState } from "../domain/Account.js"
+import type { AccountId, InvitationId } from "../domain/Ids.js"
+import { now } from "../domain/Timestamp.js"
 import { type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { NewJob } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { type AccountRow, findById } from "./AccountRow.js"
+import { findStanding } from "./InvitationRow.js"
 import { Mailer } from "./Mailer.js"
-import { alreadyRegistered, type MailOptions, verifyEmail } from "./MailTemplates.js"
-import * as Token from "./Token.js"
+import * as Templates from "./MailTemplates.js"
+import * as OneTimeTokens from "./OneTimeTokens.js"
 
-const Payload = Schema.Struct({
-  account_id: AccountId,
-  template: Schema.Literal("verify_email", "already_registered")
-})
-export type MailTemplate = (typeof Payload.Type)["template"]
+const AccountTemplate = Schema.Literal("verify_email", "already_registered", "reset_password", "password_changed")
+export type AccountTemplate = typeof AccountTemplate.Type
 
-/** How long a link to verify an address can be used. */
-export const verificationMs = 24 * 60 * 60 * 1000
+const Payload = Schema.Union(
+  Schema.Struct({ template: AccountTemplate, account_id: Schema.String }),
+  Schema.Struct({ template: Schema.Literal("invitation"), invitation_id: Schema.String })
+)
 
-/** The job that sends a mail to the owner of an account. */
-export const mailTo = (accountId: AccountId, template: MailTemplate): NewJob => ({
+const kind = "mail.send"
+
+const job = (subject: NewJob["subject"], payload: typeof Payload.Type): NewJob => ({
   kind,
-  subject: { type: "account", id: accountId },
+  subject,
   workspaceId: null,
-  payload: { account_id: accountId, template },
+  payload,
   maxAttempts: 5
 })
 
-const kind = "mail.send"
+/** The job that sends a mail to the owner of an account, if the account is in the state that the mail speaks of. */
+export const mailTo = (accountId: AccountId, template: AccountTemplate): NewJob =>
+  job({ type: "account", id: accountId }, { template, account_id: accountId })
+
+/** The job that sends the mail of an invitation, if it still stands. */
+export const inviteBy = (invitationId: InvitationId): NewJob =>
+  job({ type: "invitation", id: invitationId }, { template: "invitation", invitation_id: invitationId })
 
 /**
  * Sends mail. A one-time token is made when the mail is sent and only its hash is stored, so no token lies in the database. An
  * attempt that is repeated makes a new token; the ones before it stay good, since their mail may have arrived.
  */
-export const make = (options: MailOptions): Effect.Effect<JobKind, never, Database | Mailer> =>
+export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, never, Database | Mailer> =>
   Effect.gen(function* () {
     const db = yield* Database
     const mailer = yield* Mailer
 
-    const issueToken = Effect.fnUntraced(function* (attempt: RunningAttempt, account: AccountRow) {
-      const token = yield* Token.random
-      const row = {
-        hash: Token.digest(token),
-        account_id: account.id,
-        purpose: "verify_email",
-        created_at: yield* now,
-        expires_at: yield* fromNow(verificationMs)
-      }
-      yield* attempt.commit(db.run(db.sql`insert into one_time_tokens ${db.sql.insert(row)}`))
-      return token
-    })
-    const compose = Effect.fnUntraced(function* (attempt: RunningAttempt, template: MailTemplate, account: AccountRow) {
+    const issue = (attempt: RunningAttempt, purpose: OneTimeTokens.Purpose, subjectId: string) =>
+      attempt.commit(OneTimeTokens.issue(db, purpose, subjectId))
+
+    const composeTo = Effect.fnUntraced(function* (
+      attempt: RunningAttempt,
+      template: AccountTemplate,
+      account: AccountRow
+    ) {
       switch (template) {
         case "verify_email":
-          return verifyEmail(options, account, yield* issueToken(attempt, account))
+          return Templates.verifyEmail(options, account, yield* issue(attempt, template, account.id))
+        case "reset_password":
+          return Templates.resetPassword(options, account, yield* issue(attempt, template, account.id))
         case "already_registered":
-          return alreadyRegistered(options, account)
+          return Templates.alreadyRegistered(options, account)
+        case "password_changed":
+          return Templates.passwordChanged(options, account)
       }
+    })
+
+    /** Undefined when there is nothing to say any more. */
+    const compose = Effect.fnUntraced(function* (attempt: RunningAttempt, payload: typeof Payload.Type) {
+      if (payload.template === "invitation") {
+        const invitation = yield* findStanding(db, payload.invitation_id, yield* now)
+        if (invitation === undefined) return undefined
+        const token = yield* issue(attempt, "join_workspace", invitation.id)
+        return Templates.invitation(options, invitation, token)
+      }
+      const account = yield* findById(db, payload.account_id)
+      if (account?.state !== stateFor[payload.template]) return undefined
+      return yield* composeTo(attempt, payload.template, account)
     })
 
     return {
@@ -65,9 +85,8 @@ export const make = (options: MailOptions): Effect.Effect<JobKind, never, Databa
       deadlineMs: 2 * 60 * 1000,
       run: Effect.fn("MailJob.run")(function* (attempt) {
         const payload = yield* Effect.orDie(Schema.decodeUnknown(Payload)(attempt.claim.payload))
-        const account = yield* findById(db, payload.account_id)
-        if (account === undefined || !isWanted(payload.template, account)) return done
-        const mail = yield* compose(attempt, payload.template, account)
+        const mail = yield* compose(attempt, payload)
+        if (mail === undefined) return done
         yield* mailer.send(mail).pipe(
           Effect.mapError(
             (refused) =>
@@ -88,6 +107,10 @@ export const make = (options: MailOptions): Effect.Effect<JobKind, never, Databa
 
 const done: Completion = { state: "succeeded", command: Effect.void }
 
-/** Whether the account is still in the state that the mail speaks of. */
-const isWanted = (template: MailTemplate, account: AccountRow): boolean =>
-  account.state === (template === "verify_email" ? "unverified" : "active")
+/** The state of the account that a mail speaks of. */
+const stateFor: Record<AccountTemplate, AccountState> = {
+  verify_email: "unverified",
+  already_registered: "active",
+  reset_password: "active",
+  password_changed: "active"
+}

@@ -13,17 +13,22 @@ export const weakness = (password: string, email: string): PasswordWeakness | un
   return isCommon(text) ? "too_common" : undefined
 }
 
-/** Fails unless the password may be chosen for the account of this address. The failure does not hold the password. */
-export const check = (password: Redacted.Redacted, email: string): Effect.Effect<void, RequestInvalid> =>
+/**
+ * Fails unless the password may be chosen for the account of this address. The failure names the field of the body that it was
+ * sent in, and does not hold the password.
+ */
+export const check = (
+  password: Redacted.Redacted,
+  email: string,
+  field: "password" | "new_password" = "password"
+): Effect.Effect<void, RequestInvalid> =>
   Schema.decodeUnknown(NewPassword)(Redacted.value(password)).pipe(
     Effect.mapError(() => lengthMessage),
     Effect.flatMap((text) => {
       const found = weakness(text, email)
       return found === undefined ? Effect.void : Effect.fail(messages[found])
     }),
-    Effect.mapError(
-      (message) => new RequestInvalid({ loc: ["body", "password"], issue: issue(message), input: masked })
-    )
+    Effect.mapError((message) => new RequestInvalid({ loc: ["body", field], issue: issue(message), input: masked }))
   )
 
 const masked = "**********"

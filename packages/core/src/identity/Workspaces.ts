@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { Role, Workspace } from "../domain/Account.js"
+import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
@@ -13,6 +14,8 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<W
   /** Newest first. */
   readonly list: (principal: Principal, page: PageRequest) => Effect.Effect<Page<Workspace>, ReinsError>
   readonly get: (principal: Principal, workspaceId: string) => Effect.Effect<Workspace, ReinsError>
+  /** Where a request that names no workspace belongs: the one that the key is for, else the personal one. */
+  readonly defaultFor: (principal: Principal) => Effect.Effect<WorkspaceId, ReinsError>
 }>() {
   static readonly layer = Layer.effect(Workspaces, Effect.gen(function*() {
     const db = yield* Database
@@ -32,6 +35,11 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<W
         const role = yield* access.read(principal, workspaceId)
         const row = yield* db.first(sql<WorkspaceRow>`select workspaces.*, ${role} as role from workspaces where id = ${workspaceId}`)
         return row === undefined ? yield* notFound() : toWorkspace(row)
+      }),
+      defaultFor: Effect.fn("Workspaces.defaultFor")(function*(principal) {
+        if (principal.workspaceId !== null) return principal.workspaceId
+        const row = yield* db.first(sql<{ id: WorkspaceId }>`select id from workspaces where personal_account_id = ${principal.accountId}`)
+        return row === undefined ? yield* notFound() : row.id
       })
     })
   }))

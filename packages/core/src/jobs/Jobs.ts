@@ -18,8 +18,8 @@ export interface NewJob {
   readonly maxAttempts: number
   /** A held job waits until it is released. */
   readonly held?: boolean
-  /** The job is not attempted earlier than this after now. */
-  readonly delayMs?: number
+  /** The job is not attempted before this time. */
+  readonly runAt?: Timestamp
 }
 
 /** The lifetime of a claim. A worker renews it three times before it runs out. */
@@ -109,7 +109,6 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           const id = yield* newId(JobId)
           const operationId = yield* newId(OperationId)
           const at = yield* now
-          const runAt = yield* fromNow(job.delayMs ?? 0)
           yield* db.run(
             sql`insert into jobs ${sql.insert({
               id,
@@ -123,7 +122,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
               attempt_count: 0,
               max_attempts: job.maxAttempts,
               held: job.held === true ? 1 : 0,
-              run_at: runAt,
+              run_at: job.runAt ?? at,
               cancel_requested: 0,
               created_at: at
             })}`

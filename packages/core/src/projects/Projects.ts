@@ -80,7 +80,16 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         return project
       })
 
+      /** Connections that a spec names are of its workspace. */
+      const requireConnections = Effect.fnUntraced(function* (workspaceId: string, { connection_ids: ids = [] }: ProjectSpec) {
+        for (const id of ids) {
+          const found = yield* db.first(sql`select id from connections where id = ${id} and workspace_id = ${workspaceId}`)
+          if (found === undefined) return yield* notFound()
+        }
+      })
+
       const addVersion = Effect.fnUntraced(function* (
+        workspaceId: string,
         projectId: ProjectId,
         ordinal: number,
         spec: ProjectSpec,
@@ -90,6 +99,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         const known = yield* db.first(sql<VersionRow>`select * from project_versions
         where project_id = ${projectId} and spec_digest = ${digest}`)
         if (known !== undefined) return toVersion(known)
+        yield* requireConnections(workspaceId, spec)
         const version: ProjectVersion = {
           id: yield* newId(ProjectVersionId),
           project_id: projectId,
@@ -136,7 +146,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
                   details: { slug: input.slug }
                 })
               }
-              if (input.spec !== undefined) yield* addVersion(id, 1, input.spec, undefined)
+              if (input.spec !== undefined) yield* addVersion(workspaceId, id, 1, input.spec, undefined)
               return yield* find(id)
             })
           )
@@ -175,7 +185,8 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
                   details: { resource: "project", archived_at: project.archived_at }
                 })
               }
-              return yield* addVersion(project.id, (project.latest_version?.ordinal ?? 0) + 1, input.spec, input.notes)
+              const ordinal = (project.latest_version?.ordinal ?? 0) + 1
+              return yield* addVersion(project.workspace_id, project.id, ordinal, input.spec, input.notes)
             })
           )
         ),

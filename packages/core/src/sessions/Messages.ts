@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Actor } from "../domain/Event.js"
-import { MessageId, newId, type TurnId } from "../domain/Ids.js"
+import { MessageId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
 import type { ContentBlock, Message } from "../domain/Message.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -45,6 +45,8 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       kind: Message["kind"]
     ) => Effect.Effect<SentMessage, ReinsError>
     readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
+    /** The summary that a session was made with from another one; undefined for every other session. */
+    readonly findHandoff: (sessionId: SessionId) => Effect.Effect<Message | undefined>
     /** The agent has been given the message. Only inside a commit. */
     readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void>
     /** Stores what the agent said in a turn under an id that its parts were announced with. Only inside a commit. */
@@ -138,6 +140,12 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         find: (messageId) =>
           Effect.map(db.first(sql<MessageRow>`select * from messages where id = ${messageId}`), (row) =>
             row === undefined ? undefined : toMessage(row)
+          ),
+        findHandoff: (sessionId) =>
+          Effect.map(
+            db.first(sql<MessageRow>`select * from messages
+            where session_id = ${sessionId} and ordinal = 1 and kind = 'handoff_summary'`),
+            (row) => (row === undefined ? undefined : toMessage(row))
           ),
         deliver: Effect.fn("Messages.deliver")(function* (message, actor) {
           // The message of a retried turn was delivered before.

@@ -1,24 +1,32 @@
-import { rm } from "node:fs/promises"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { Changesets } from "../changes/Changesets.js"
-import { ChangesetId, newId, SessionId } from "../domain/Ids.js"
+import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
+import type { Claim } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
+import { Leases } from "./Leases.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { releaseJobKind } from "./Sessions.js"
-import { TurnSetup } from "./TurnSetup.js"
 import { Workspaces } from "./Workspaces.js"
 
 const actor = systemActor("workspaces")
 
-/** Ends the executor of a closed session: captures what no changeset holds yet, then removes the agent's files. */
+/** With `lease_id` that lease is released and the workspace stays; without, the session was closed and loses both. */
+const Payload = Schema.Struct({
+  lease_id: Schema.optionalWith(Schema.NullOr(LeaseId), { exact: true }),
+  reason: Schema.optionalWith(Schema.String, { default: () => "session_closed" })
+})
+
+const decodePayload = (claim: Claim) => Effect.orDie(Schema.decodeUnknown(Payload)(claim.payload))
+
+/** Ends the executor of a session: captures what no changeset holds yet and, when the session was closed, removes the agent's files. */
 export const releaseJob = Effect.gen(function* () {
   const journal = yield* Journal
   const store = yield* SessionStore
   const changesets = yield* Changesets
   const workspaces = yield* Workspaces
-  const setup = yield* TurnSetup
+  const leases = yield* Leases
 
   /** A salvage changeset when the workspace differs from what was captured last. */
   const salvage = Effect.fnUntraced(function* (session: SessionRow) {
@@ -34,23 +42,21 @@ export const releaseJob = Effect.gen(function* () {
     )
   })
 
-  const lease = (session: SessionRow, state: "quiescing" | "released") =>
+  /** The lease to its end, unless a newer one has taken its place meanwhile. */
+  const settle = (session: SessionRow, reason: string) =>
     journal.commit(
       Effect.gen(function* () {
-        if (session.lease_id === null) return
-        yield* store.change(session.id, { lease_state: state })
-        yield* journal.append(session.id, actor, [
-          {
-            type: `executor.${state}`,
-            payload: { lease_id: session.lease_id, backend: session.backend, reason: "session_closed" }
-          }
-        ])
+        const row = yield* store.lock(session.id)
+        if (row === undefined || row.lease_id !== session.lease_id) return
+        if (row.lease_state === "quiescing") yield* leases.move(row.id, "released", actor, reason)
+        if (row.lease_state === "allocating") yield* leases.lose(row.id, actor, reason)
       })
     )
 
-  const release = Effect.fnUntraced(function* (id: SessionId) {
+  const release = Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: typeof Payload.Type) {
     const session = yield* store.find(id)
     if (session === undefined || session.workspace_state === "removed") return
+    if (leaseId !== undefined && session.lease_id !== leaseId) return
     if (session.active_turn_id !== null) {
       return yield* new JobError({
         code: "turn_active",
@@ -58,33 +64,38 @@ export const releaseJob = Effect.gen(function* () {
         retryable: true
       })
     }
-    if (session.lease_state === "ready") yield* lease(session, "quiescing")
-    yield* setup.reap(session)
+    yield* journal.commit(
+      Effect.flatMap(store.lock(id), (row) =>
+        row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
+      )
+    )
+    yield* leases.reap(session)
     if (session.workspace_state === "ready") {
       yield* salvage(session).pipe(
         Effect.catchTag("GitError", (error) =>
-          Effect.logWarning("the workspace could not be captured before its removal", error)
+          Effect.logWarning("the workspace could not be captured before its release", error)
         )
       )
     }
-    const { home, workTree } = workspaces.paths(id)
-    yield* Effect.promise(async () => {
-      await rm(workTree, { recursive: true, force: true })
-      await rm(home, { recursive: true, force: true })
-    })
-    if (session.lease_state !== "none") yield* lease(session, "released")
-    yield* journal.commit(store.change(id, { workspace_state: "removed" }))
+    yield* settle(session, reason)
+    if (leaseId === undefined) yield* workspaces.remove(id)
   })
 
   return {
     kind: releaseJobKind,
     concurrency: 2,
     deadlineMs: 10 * 60_000,
-    run: ({ claim }) => {
+    run: Effect.fn("releaseJob.run")(function* ({ claim }) {
       const id = SessionId.make(claim.subject.id)
-      return Effect.as(workspaces.exclusive(id, release(id)), { state: "succeeded" as const, command: Effect.void })
-    },
-    failed: () => Effect.void,
+      yield* workspaces.exclusive(id, release(id, yield* decodePayload(claim)))
+      return { state: "succeeded" as const, command: Effect.void }
+    }),
+    failed: Effect.fn("releaseJob.failed")(function* (claim, failure) {
+      const session = yield* store.lock(claim.subject.id)
+      const { lease_id: leaseId } = yield* decodePayload(claim)
+      if (session === undefined || (leaseId !== undefined && session.lease_id !== leaseId)) return
+      yield* leases.lose(session.id, actor, failure.code)
+    }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })

@@ -11,8 +11,16 @@ import type {
   WorkspaceId
 } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
+import type { ExecutorSelection } from "../domain/Project.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import type { LeaseState, LinkKind, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
+import type {
+  LeaseState,
+  LinkKind,
+  Session,
+  SessionActivity,
+  SessionLifecycle,
+  WorkspaceState
+} from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
 import { Access } from "../identity/Access.js"
@@ -29,7 +37,7 @@ export interface SessionRow {
   readonly provider_id: string
   readonly model: string | null
   readonly connection_id: ConnectionId | null
-  readonly backend: string
+  readonly backend: ExecutorSelection["backend"]
   readonly lease_id: LeaseId | null
   readonly lease_state: LeaseState
   readonly lease_created_at: Timestamp | null

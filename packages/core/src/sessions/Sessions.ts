@@ -8,7 +8,14 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { HarnessSelection, ProjectVersion } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { type LinkKind, noUsage, type Session, type SessionActivity, type SessionLifecycle, sessionStates } from "../domain/Session.js"
+import {
+  type LinkKind,
+  noUsage,
+  type Session,
+  type SessionActivity,
+  type SessionLifecycle,
+  sessionStates
+} from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
@@ -80,11 +87,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     /** Cancels what waits and runs and releases the executor. Everything stays readable. */
     readonly close: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
     /** Makes the child session of a delegation. Only inside a commit that holds the parent. */
-    readonly spawn: (
-      parent: SessionRow,
-      actor: Actor,
-      child: ChildSession
-    ) => Effect.Effect<SessionRow, ReinsError>
+    readonly spawn: (parent: SessionRow, actor: Actor, child: ChildSession) => Effect.Effect<SessionRow, ReinsError>
     /** `close` for a session that the running commit already holds. */
     readonly closeHeld: (session: SessionRow, actor: Actor) => Effect.Effect<Session, ReinsError>
     /** Makes a session that goes on from another one. Only inside a commit that holds that one. */
@@ -190,7 +193,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const changed = Effect.fnUntraced(function* (
         actor: Actor,
         row: SessionRow,
-        type: EventType & `session.${string}`,
+        type: Exclude<EventType & `session.${string}`, "session.linked">,
         change: SessionChange
       ) {
         yield* store.change(row.id, change, "touch")
@@ -247,7 +250,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           from.workspace_id,
           {
             harness: next.harness,
-            executor: { backend: yield* backendOf(from) },
+            executor: { backend: from.backend },
             labels: JSON.parse(from.labels),
             auto_capture: from.auto_capture === 1,
             ...(from.title !== null && { title: from.title }),

@@ -1,9 +1,11 @@
 import { Chunk, Duration, Effect, Either, Stream } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { type Captured, Changesets } from "../changes/Changesets.js"
+import { Connections } from "../connections/Connections.js"
 import { CredentialProxy } from "../connections/CredentialProxy.js"
+import type { ConnectionHealth } from "../domain/Connection.js"
 import type { Actor } from "../domain/Event.js"
-import { ChangesetId, MessageId, newId, TurnId } from "../domain/Ids.js"
+import { ChangesetId, type CredentialId, MessageId, newId, TurnId } from "../domain/Ids.js"
 import type { Message } from "../domain/Message.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, TurnReason, turnStates } from "../domain/Turn.js"
@@ -14,6 +16,7 @@ import { type AttemptLost, type Completion, JobError, type JobKind, type Running
 import type { Claim } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
 import type { GitError } from "../workspace/GitError.js"
+import { Leases } from "./Leases.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnOutput } from "./TurnOutput.js"
@@ -45,9 +48,11 @@ interface Work {
  */
 export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
+  const connections = yield* Connections
   const credentials = yield* CredentialProxy
   const journal = yield* Journal
   const harness = yield* Harness
+  const leases = yield* Leases
   const store = yield* SessionStore
   const turns = yield* Turns
   const messages = yield* Messages
@@ -112,9 +117,12 @@ export const turnJob = Effect.gen(function* () {
           })
         )
       })
+    // An agent that begins anew is told what an earlier one left for it, and again until it has a session of its own.
+    const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
     yield* attempt.commit(
       Effect.gen(function* () {
         yield* turns.move(turn.id, "running", system)
+        if (handoff !== undefined) yield* messages.deliver(handoff, system)
         yield* messages.deliver({ ...message, turn_id: turn.id }, system)
         yield* store.change(session.id, { lease_used_at: yield* now })
       })
@@ -123,7 +131,7 @@ export const turnJob = Effect.gen(function* () {
     yield* harness
       .runTurn({
         ...prepared,
-        prompt: message.content.map((block) => block.text),
+        prompt: [...(handoff?.content ?? []), ...message.content].map((block) => block.text),
         cancel: attempt.cancelRequested
       })
       .pipe(
@@ -167,7 +175,8 @@ export const turnJob = Effect.gen(function* () {
     output: TurnOutput,
     messageId: MessageId,
     harnessActor: Actor,
-    failure: HarnessFailure | undefined
+    failure: HarnessFailure | undefined,
+    credentialId: CredentialId | null
   ) {
     const { session, turn } = work
     const nativeDigest = yield* setup.nativeDigest(session)
@@ -180,9 +189,13 @@ export const turnJob = Effect.gen(function* () {
       yield* store.lock(session.id)
       yield* journal.append(session.id, harnessActor, output.seal())
       if (content.length > 0) yield* messages.complete(messageId, session, turn.id, harnessActor, content)
-      yield* store.change(session.id, { native_digest: nativeDigest })
+      yield* store.change(session.id, { native_digest: nativeDigest, lease_used_at: yield* now })
       if (problem?.reason === "context_unavailable") yield* store.change(session.id, { context_lost: 1 })
       if (capture !== undefined) yield* sealCapture(work, capture)
+      const health = cancelled ? undefined : healthAfter(problem)
+      if (session.connection_id !== null && credentialId !== null && health !== undefined) {
+        yield* connections.observe(session.connection_id, credentialId, health)
+      }
       yield* end(turn, problem === undefined ? "succeeded" : "failed", {
         outcome,
         usage: output.usage,
@@ -214,7 +227,7 @@ export const turnJob = Effect.gen(function* () {
       Effect.flatMap((lent) => converse(work, lent, output, harnessActor)),
       Effect.scoped
     )
-    return yield* conclude(work, output, messageId, harnessActor, failure)
+    return yield* conclude(work, output, messageId, harnessActor, failure, prepared.credentialId)
   })
 
   const work = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, AttemptLost | JobError> {
@@ -260,7 +273,7 @@ export const turnJob = Effect.gen(function* () {
       const turn = yield* turns.find(turnOf(claim))
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
-      yield* setup.reap(session)
+      yield* leases.reap(session)
       if (turn.state === "queued" || turn.state === "preparing") {
         const requeue =
           turn.state === "queued"
@@ -269,10 +282,11 @@ export const turnJob = Effect.gen(function* () {
         return { next: "retry" as const, command: requeue }
       }
       const nativeDigest = yield* setup.nativeDigest(session)
-      const command = Effect.zipRight(
-        store.change(session.id, { native_digest: nativeDigest }),
-        end(turn, "interrupted", { reason: "service_restart", reasonMessage: restarted })
-      )
+      const command = Effect.gen(function* () {
+        yield* store.change(session.id, { native_digest: nativeDigest })
+        yield* leases.lose(session.id, system, "service_restart")
+        yield* end(turn, "interrupted", { reason: "service_restart", reasonMessage: restarted })
+      })
       return { next: "failed" as const, command }
     })
   } satisfies JobKind
@@ -287,6 +301,12 @@ const unknownOutcome = {
   message:
     "An earlier attempt started the agent and its end was not seen. Look at the changes, then acknowledge or retry the turn.",
   retryable: false
+}
+
+/** What the end of a turn tells of the credential that it used; most failures tell nothing. */
+const healthAfter = (problem: { readonly reason: TurnReason } | undefined): ConnectionHealth | undefined => {
+  if (problem === undefined) return "ready"
+  return problem.reason === "credential_invalid" ? "reauth_required" : undefined
 }
 
 /** An end that the harness reports but that is none: the agent stopped by itself although nobody asked it to. */

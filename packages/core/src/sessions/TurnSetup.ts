@@ -2,13 +2,13 @@ import { Context, Data, Effect, Layer, Option } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { Manifests } from "../catalog/Manifests.js"
 import { Connections } from "../connections/Connections.js"
-import type { LeaseId, SessionId } from "../domain/Ids.js"
+import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
 import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import type { TurnInput } from "../harness/TurnInput.js"
-import { type SessionRow, SessionStore } from "./SessionStore.js"
+import type { SessionRow } from "./SessionStore.js"
 import { Workspaces } from "./Workspaces.js"
 
 /** Why a turn could not be started, as the turn then says it. */
@@ -18,7 +18,10 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
   readonly retryable: boolean
 }> {}
 
-export type PreparedTurn = Omit<TurnInput, "prompt" | "cancel">
+export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel"> {
+  /** The version of the connection's credential that the turn uses. */
+  readonly credentialId: CredentialId | null
+}
 
 /** Brings together what a turn runs with, and knows whether the agent's own state is still what the last turn left. */
 export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
@@ -28,8 +31,6 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
     /** The digest of the agent's own state, to be stored whenever the agent has ended. */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
-    /** Ends every process that a lost turn of the session has left. */
-    readonly reap: (session: SessionRow) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -41,7 +42,6 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
       const executors = yield* Executors
       const harness = yield* Harness
       const install = yield* HarnessInstall
-      const store = yield* SessionStore
       const workspaces = yield* Workspaces
 
       const manifestOf = (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
@@ -98,6 +98,7 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
             return yield* contextChanged
           }
           const { home, workTree } = workspaces.paths(session.id)
+          const opened = yield* connection(ready)
           return {
             manifest: yield* manifestOf(ready),
             installed: agent,
@@ -105,25 +106,14 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
             leaseId: yield* leaseOf(ready.id, ready.lease_id),
             workspaceDir: workTree,
             homeDir: home,
-            connection: yield* connection(ready),
+            connection: opened,
+            credentialId: opened?.credentialId ?? null,
             model: ready.model,
             nativeSessionId: ready.native_session_id,
             deadline: config.turnDeadlineMs
           }
         }),
-        nativeDigest,
-        reap: Effect.fn("TurnSetup.reap")(function* (session) {
-          const row = yield* store.find(session.id)
-          if (row === undefined || row.lease_id === null) return
-          const executor = yield* Effect.option(executors.get(row.backend))
-          if (Option.isNone(executor)) return
-          const ended = yield* executor.value.reap(row.lease_id)
-          if (ended.length > 0)
-            yield* Effect.logWarning("ended what a lost turn had left running", {
-              session_id: row.id,
-              processes: ended.length
-            })
-        })
+        nativeDigest
       })
     })
   )

@@ -233,7 +233,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
           journal.commit(
             Effect.gen(function* () {
               const { row, session } = yield* held(principal, turnId)
-              if (!turnStates.isTerminal(row.state)) yield* turnStates.check(row.state, "queued")
+              if (!turnStates.isTerminal(row.state)) return yield* notEnded(row)
               if (session.lifecycle !== "open") return yield* notOpen(session)
               if (row.state === "interrupted" && row.acknowledged_at === null)
                 yield* acknowledge(row, actorOf(principal))
@@ -268,6 +268,14 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     })
   )
 }
+
+/** A retry is a new turn, not a move of the old one, so the moves that are drawn do not say whether it is allowed. */
+const notEnded = (row: TurnRow): ReinsError =>
+  new ReinsError({
+    code: "invalid_transition",
+    message: `Only a turn that has ended is tried again; this one is ${row.state}.`,
+    details: { resource: "turn", from: row.state }
+  })
 
 /** A session that is archived or closed takes no work. */
 export const notOpen = (session: SessionRow): ReinsError =>

@@ -1,17 +1,19 @@
 import { rm } from "node:fs/promises"
-import { Context, Effect, Layer } from "effect"
+import { Cause, Context, Effect, Layer, Option } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { Connections, type OpenConnection } from "../connections/Connections.js"
-import { type ChangesetId, LeaseId, newId, type SessionId } from "../domain/Ids.js"
+import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import type { ProjectSpec } from "../domain/Project.js"
-import { leaseStates, workspaceStates } from "../domain/Session.js"
-import { now } from "../domain/Timestamp.js"
+import { workspaceStates } from "../domain/Session.js"
+import { mayReceive } from "../forge/ForgeHost.js"
 import { systemActor } from "../identity/Access.js"
 import { Projects } from "../projects/Projects.js"
 import { Journal } from "../store/Journal.js"
 import { Git } from "../workspace/Git.js"
 import { GitError } from "../workspace/GitError.js"
 import type { GitCredential } from "../workspace/RemoteUrl.js"
+import { Leases } from "./Leases.js"
+import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
@@ -32,8 +34,12 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
     readonly paths: (sessionId: SessionId) => SessionPaths
     /** Runs an effect while nothing else of this process changes or captures the workspace of the session. */
     readonly exclusive: <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    /** Makes what is missing: the lease, then the workspace from the repository at its base, or empty. A repetition goes on. */
+    /** Makes the workspace from the repository at its base, or empty, unless it is there. Never waits for a turn. */
+    readonly make: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
+    /** Makes what is missing of the lease and the workspace. A repetition goes on; a lease that is being released is replaced. */
     readonly prepare: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
+    /** Removes the files of the agent for good. What was captured stays readable. */
+    readonly remove: (sessionId: SessionId) => Effect.Effect<void>
     /** The credential for the repository of a session, from the connections of its project version. */
     readonly gitCredential: (session: SessionRow) => Effect.Effect<GitCredential | undefined>
   }
@@ -47,41 +53,14 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
       const projects = yield* Projects
       const connections = yield* Connections
       const git = yield* Git
-      const locks = new Map<SessionId, { readonly semaphore: Effect.Semaphore; users: number }>()
+      const leases = yield* Leases
+      const exclusive = SessionLock.make()
+      const making = SessionLock.make()
 
       const existing = (id: SessionId) =>
         Effect.flatMap(store.find(id), (row) =>
           row === undefined ? Effect.dieMessage(`no session ${id}`) : Effect.succeed(row)
         )
-
-      const lease = Effect.fnUntraced(function* (id: SessionId) {
-        const allocating = yield* journal.commit(
-          Effect.gen(function* () {
-            const row = yield* store.lock(id)
-            if (row === undefined || row.lease_state === "ready") return undefined
-            const leaseId =
-              row.lease_state === "allocating" && row.lease_id !== null ? row.lease_id : yield* newId(LeaseId)
-            if (row.lease_state === "none") yield* Effect.orDie(leaseStates.check("none", "allocating"))
-            yield* store.change(id, { lease_id: leaseId, lease_state: "allocating", lease_created_at: yield* now })
-            yield* journal.append(id, actor, [
-              { type: "executor.allocating", payload: { lease_id: leaseId, backend: row.backend, reason: null } }
-            ])
-            return { leaseId, backend: row.backend }
-          })
-        )
-        if (allocating === undefined) return
-        yield* journal.commit(
-          Effect.gen(function* () {
-            yield* store.change(id, { lease_state: "ready", lease_used_at: yield* now })
-            yield* journal.append(id, actor, [
-              {
-                type: "executor.ready",
-                payload: { lease_id: allocating.leaseId, backend: allocating.backend, reason: null }
-              }
-            ])
-          })
-        )
-      })
 
       const gitCredential = Effect.fnUntraced(function* (session: SessionRow) {
         if (session.project_version_id === null) return undefined
@@ -109,7 +88,7 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
         if (state === "conflicted") {
           return yield* new GitError({
             kind: "conflict",
-            message: `The changeset ${seed.changeset_id} does not fit its own base. Delegate with another changeset.`
+            message: `The changeset ${seed.changeset_id} does not fit its own base. Start from another changeset.`
           })
         }
       })
@@ -138,47 +117,86 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
         return { commit, ref: row.base_ref ?? ref }
       })
 
+      const workspace = Effect.fnUntraced(function* (id: SessionId) {
+        const row = yield* existing(id)
+        if (row.workspace_state === "ready") return row
+        if (row.workspace_state === "removed") return yield* removed
+        if (row.workspace_state !== "preparing") {
+          yield* Effect.orDie(workspaceStates.check(row.workspace_state, "preparing"))
+          yield* journal.commitAside(store.change(id, { workspace_state: "preparing" }))
+        }
+        const { commit, ref } = yield* materialize(row)
+        yield* journal.commitAside(
+          Effect.gen(function* () {
+            yield* store.change(id, { workspace_state: "ready", base_commit: commit, base_ref: ref })
+            yield* journal.append(id, actor, [
+              { type: "workspace.restored", payload: { base_commit: commit, path: null } }
+            ])
+          })
+        )
+        return yield* existing(id)
+      })
+
+      /** The lease is committed before anything is made for it, and lost when that cannot be made. */
+      const prepare = Effect.fnUntraced(function* (id: SessionId) {
+        const before = yield* existing(id)
+        if (before.lease_state === "quiescing") {
+          // A release that has not come so far yet: what goes on now needs a lease of its own.
+          yield* leases.reap(before)
+          yield* journal.commitAside(leases.move(id, "released", actor, "superseded"))
+        }
+        yield* journal.commitAside(leases.allocate(id, actor))
+        yield* workspace(id).pipe(
+          Effect.onError((cause) =>
+            journal.commitAside(
+              Effect.flatMap(existing(id), (row) =>
+                row.lease_state === "allocating" ? leases.lose(id, actor, reasonOf(cause)) : Effect.void
+              )
+            )
+          )
+        )
+        yield* journal.commitAside(
+          Effect.flatMap(existing(id), (row) =>
+            row.lease_state === "allocating" ? leases.move(id, "ready", actor, null) : Effect.void
+          )
+        )
+        return yield* existing(id)
+      })
+
       return Workspaces.of({
         paths: (id) => sessionPaths(config.dataDir, id),
-        exclusive: (id, effect) =>
-          Effect.acquireUseRelease(
-            Effect.sync(() => {
-              const lock = locks.get(id) ?? { semaphore: Effect.unsafeMakeSemaphore(1), users: 0 }
-              lock.users++
-              locks.set(id, lock)
-              return lock
-            }),
-            (lock) => lock.semaphore.withPermits(1)(effect),
-            (lock) =>
-              Effect.sync(() => {
-                lock.users--
-                if (lock.users === 0) locks.delete(id)
-              })
-          ),
-        prepare: Effect.fn("Workspaces.prepare")(function* (id) {
-          yield* lease(id)
-          const row = yield* existing(id)
-          if (row.workspace_state === "ready") return row
-          if (row.workspace_state !== "preparing") {
-            yield* Effect.orDie(workspaceStates.check(row.workspace_state, "preparing"))
-            yield* journal.commit(store.change(id, { workspace_state: "preparing" }))
-          }
-          const { commit, ref } = yield* materialize(row)
-          yield* journal.commit(
+        exclusive,
+        make: Effect.fn("Workspaces.make")((id) => making(id, workspace(id))),
+        prepare: Effect.fn("Workspaces.prepare")((id) => making(id, prepare(id))),
+        remove: Effect.fn("Workspaces.remove")((id) =>
+          making(
+            id,
             Effect.gen(function* () {
-              yield* store.change(id, { workspace_state: "ready", base_commit: commit, base_ref: ref })
-              yield* journal.append(id, actor, [
-                { type: "workspace.restored", payload: { base_commit: commit, path: null } }
-              ])
+              const { home, workTree } = sessionPaths(config.dataDir, id)
+              yield* Effect.promise(async () => {
+                await rm(workTree, { recursive: true, force: true })
+                await rm(home, { recursive: true, force: true })
+              })
+              yield* journal.commit(store.change(id, { workspace_state: "removed" }))
             })
           )
-          return yield* existing(id)
-        }),
+        ),
         gitCredential
       })
     })
   )
 }
+
+const removed = new GitError({
+  kind: "not_found",
+  message: "The session is closed and its workspace removed. Its changesets can still be read."
+})
+
+const reasonOf = (cause: Cause.Cause<GitError>): string =>
+  Option.match(Cause.failureOption(cause), {
+    onNone: () => (Cause.isInterrupted(cause) ? "cancelled" : "failed"),
+    onSome: (error) => error.kind
+  })
 
 const gitKinds: ReadonlySet<string> = new Set(["git", "github", "gitlab", "gitea"])
 
@@ -189,7 +207,8 @@ const firstCredential = Effect.fnUntraced(function* (
 ) {
   for (const id of spec.connection_ids ?? []) {
     const connection = yield* Effect.option(connections.open(session.workspace_id, id))
-    if (connection._tag === "Some" && gitKinds.has(connection.value.kind)) return toGitCredential(connection.value)
+    if (connection._tag === "None" || !gitKinds.has(connection.value.kind)) continue
+    if (mayReceive(connection.value, session.repository ?? "")) return toGitCredential(connection.value)
   }
   return undefined
 })

@@ -1,7 +1,10 @@
 import { SqlClient, type SqlError, type Statement } from "@effect/sql"
 import { Context, Effect, Scope } from "effect"
 
-type Query<Row> = Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+type Query<Row> = Statement.Statement<Row>
+
+/** Runs a statement that changes nothing, outside of any transaction; undefined when the statement is not such a one. */
+export type ReadDirectly = (text: string, parameters: ReadonlyArray<unknown>) => ReadonlyArray<object> | undefined
 
 /**
  * The one SQL database of an installation. Every statement is written once for SQLite and PostgreSQL. A statement that fails is
@@ -25,13 +28,15 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   }
 >() {
-  static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") => {
+  /** `readDirectly` spares a read that is in no transaction the way through the client, and the wait for the writer. */
+  static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", readDirectly?: ReadDirectly) => {
     const withTransaction = makeTransaction(sql, dialect)
+    const all = readDirectly === undefined ? <Row extends object>(query: Query<Row>) => Effect.orDie(query) : directly(readDirectly)
     return Database.of({
       sql,
       dialect,
-      all: (query) => Effect.orDie(query),
-      first: (query) => Effect.map(Effect.orDie(query), (rows) => rows[0]),
+      all,
+      first: (query) => Effect.map(all(query), (rows) => rows[0]),
       run: (query) => Effect.asVoid(Effect.orDie(query)),
       forUpdate: sql.literal(dialect === "pg" ? " for update" : ""),
       skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : ""),
@@ -39,6 +44,17 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     })
   }
 }
+
+const directly =
+  (read: ReadDirectly) =>
+  <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
+    Effect.withFiberRuntime((fiber) => {
+      if (fiber.currentContext.unsafeMap.has(SqlClient.TransactionConnection.key)) return Effect.orDie(query)
+      const [text, parameters] = query.compile()
+      const rows = read(text, parameters)
+      // Boundary: the rows have the shape that the caller says the statement has, whoever runs it.
+      return rows === undefined ? Effect.orDie(query) : Effect.succeed(rows as ReadonlyArray<Row>)
+    })
 
 const isSqlError = (error: unknown): error is SqlError.SqlError =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "SqlError"

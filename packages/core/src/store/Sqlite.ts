@@ -4,7 +4,7 @@ import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer } from "effect"
-import { Database } from "./Database.js"
+import { Database, type ReadDirectly } from "./Database.js"
 import { migrate } from "./Migrations.js"
 
 /** Another server already works on the data directory. */
@@ -29,15 +29,38 @@ const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = of
 
 /** The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. */
 export const layer = (dataDir: string) =>
-  Layer.effect(
+  Layer.scoped(
     Database,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       for (const pragma of pragmas) yield* sql.unsafe(`pragma ${pragma}`)
       yield* migrate
-      return Database.make(sql, "sqlite")
+      return Database.make(sql, "sqlite", yield* reader(join(dataDir, "reins.db")))
     })
   ).pipe(Layer.provide(clientLayer(dataDir)), Layer.orDie)
+
+/** A second connection that only reads: it sees every commit at once, and never waits for a transaction that is open. */
+const reader = (file: string) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new SqliteDatabase(file, { readonly: true, timeout: 2000 })),
+      (connection) => Effect.sync(() => connection.close())
+    ),
+    (connection): ReadDirectly => {
+      const prepared = new Map<string, SqliteDatabase.Statement<Array<unknown>, object>>()
+      return (text, parameters) => {
+        const known = prepared.get(text)
+        if (known !== undefined) return known.readonly ? known.all(...parameters) : undefined
+        const statement = connection.prepare<Array<unknown>, object>(text)
+        if (prepared.size >= maxPrepared) prepared.clear()
+        prepared.set(text, statement)
+        return statement.readonly ? statement.all(...parameters) : undefined
+      }
+    }
+  )
+
+/** Texts are few, since values are bound; a list of values makes one text for each length. */
+const maxPrepared = 500
 
 const clientLayer = (dataDir: string) =>
   Layer.unwrapEffect(

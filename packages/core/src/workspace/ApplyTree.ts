@@ -88,14 +88,19 @@ const treeOf = (options: GitOptionsShape, request: ApplyRequest): Effect.Effect<
         timeoutMs: options.localTimeoutMs
       }).pipe(Effect.map((output) => output.stdout.toString("utf8").trim()))
 
-// The paths of the change that the target does not hold as the base does.
+// The paths of the change that the target holds neither as the base does nor, after an earlier application, as the change does.
 const inexact = (options: GitOptionsShape, request: ApplyRequest, ours: string, base: string) =>
   Effect.gen(function* () {
     const env = alternates(request)
     const { gitDir } = request.target
     const wanted = yield* rawChanges(options, gitDir, base, request.source.tree, env)
-    const own = new Set((yield* rawChanges(options, gitDir, base, ours, env)).map((change) => change.path))
-    return wanted.map((change) => change.path).filter((path) => own.has(path))
+    const own = new Map((yield* rawChanges(options, gitDir, base, ours, env)).map((change) => [change.path, change]))
+    return wanted
+      .filter((change) => {
+        const had = own.get(change.path)
+        return had !== undefined && (had.newId !== change.newId || had.newMode !== change.newMode)
+      })
+      .map((change) => change.path)
   })
 
 const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)), flush: Effect.void }

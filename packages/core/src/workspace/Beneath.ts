@@ -8,7 +8,7 @@ import { Data, Effect } from "effect"
 
 /** A component of the path is absent (`missing`), a link or a special file (`refused`), or not a directory. */
 export class BeneathError extends Data.TaggedError("BeneathError")<{
-  readonly reason: "missing" | "link" | "not_a_directory" | "not_a_file" | "exists" | "denied" | "failed"
+  readonly reason: "missing" | "link" | "hard_link" | "not_a_directory" | "not_a_file" | "exists" | "denied" | "failed"
   readonly at: string
 }> {}
 
@@ -137,11 +137,15 @@ export const readUpTo = async (handle: fs.FileHandle, size: number, maxBytes: nu
   return bytes.subarray(0, filled)
 }
 
-/** Opens the regular file `name` and runs `use`; a link, directory, FIFO, socket or device is `not_a_file` or `link`. */
+/**
+ * Opens the regular file `name` and runs `use`; a link, directory, FIFO, socket or device is `not_a_file` or `link`. With
+ * `singleName` a file that has a second name somewhere, perhaps outside the root, is `hard_link`.
+ */
 export const withFile = <A>(
   directory: OpenDirectory,
   name: string | Buffer,
-  use: (handle: fs.FileHandle, file: OpenFile) => Promise<A>
+  use: (handle: fs.FileHandle, file: OpenFile) => Promise<A>,
+  options: { readonly singleName: boolean } = { singleName: false }
 ): Effect.Effect<A, BeneathError> =>
   Effect.acquireUseRelease(
     // O_NONBLOCK: opening a FIFO without a writer would otherwise hold a thread for ever.
@@ -156,6 +160,7 @@ export const withFile = <A>(
         try: async (signal) => {
           const stat = await handle.stat()
           if (!stat.isFile()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
+          if (options.singleName && stat.nlink > 1) throw new BeneathError({ reason: "hard_link", at: shown(name) })
           return use(handle, { size: stat.size, mode: stat.mode, interrupted: () => signal.aborted })
         },
         catch: (cause) => beneathError(cause, name)

@@ -37,6 +37,7 @@ const noteOf = (path: string, error: BeneathError): Captured => {
       return { state: "absent", note: `${quoted(path)} is not a regular file, directory or symbolic link` }
     case "denied":
     case "failed":
+    case "hard_link":
       return { state: "kept", note: `${quoted(path)} could not be read` }
   }
 }

@@ -69,8 +69,10 @@ export interface WriteOptions {
   readonly mode?: number
 }
 
+/** How much of a file `read` gives at most unless it is told otherwise. */
+export const maxFileReadBytes = 10 * 1024 * 1024
+
 const maxItems = 10_000
-const defaultMaxBytes = 10 * 1024 * 1024
 const maxHashedBytes = 1024 * 1024 * 1024
 const chunkBytes = 1024 * 1024
 
@@ -88,7 +90,10 @@ export class Files extends Context.Tag("@reins/core/workspace/Files")<
       root: string,
       path?: string
     ) => Effect.Effect<{ readonly items: ReadonlyArray<FileItem>; readonly truncated: boolean }, FileError>
-    /** A regular file's content, cut at `maxBytes` (default 10 MiB). */
+    /**
+     * A regular file's content, cut at `maxBytes` (default 10 MiB). One that has a second name (a hard link) is refused, since that
+     * name may be outside the root; a write puts a new file in its place.
+     */
     readonly read: (root: string, path: string, maxBytes?: number) => Effect.Effect<FileRead, FileError>
     /**
      * Puts a regular file at the path in one step, with the directories that it needs. Durable when it succeeds.
@@ -108,7 +113,7 @@ export class Files extends Context.Tag("@reins/core/workspace/Files")<
       const conditional = yield* Effect.makeSemaphore(1)
       return Files.of({
         list: Effect.fn("Files.list")((root: string, path = "") => list(root, path)),
-        read: Effect.fn("Files.read")((root: string, path: string, maxBytes = defaultMaxBytes) =>
+        read: Effect.fn("Files.read")((root: string, path: string, maxBytes = maxFileReadBytes) =>
           read(root, path, maxBytes)
         ),
         write: Effect.fn("Files.write")((root: string, path: string, bytes: Uint8Array, options: WriteOptions = {}) => {
@@ -128,6 +133,8 @@ const fileError =
         return new FileNotFound({ path })
       case "link":
         return new PathRefused({ path, reason: "symlink" })
+      case "hard_link":
+        return new PathRefused({ path, reason: "hard_link" })
       case "not_a_file":
         return new PathRefused({ path, reason: "special_file" })
       case "not_a_directory":
@@ -233,14 +240,19 @@ const read = Effect.fnUntraced(function* (root: string, path: string, maxBytes: 
   const segments = yield* parseWorkspacePath(path)
   const name = segments[segments.length - 1] ?? ""
   return yield* inDirectory(root, segments.slice(0, -1), { create: false }, (directory) =>
-    withFile(directory, name, async (handle, { size: found, interrupted }) => {
-      const bytes = await readUpTo(handle, found, maxBytes)
-      const hash = createHash("sha256").update(bytes)
-      const end = await hashRest(handle, hash, bytes.length, interrupted)
-      const whole = end <= maxHashedBytes
-      const size = whole ? end : (await handle.stat()).size
-      return contentOf(path, bytes, size, whole ? `sha256:${hash.digest("hex")}` : null)
-    }).pipe(Effect.catchTag("BeneathError", (error) => refineNotAFile(directory, name, path, error)))
+    withFile(
+      directory,
+      name,
+      async (handle, { size: found, interrupted }) => {
+        const bytes = await readUpTo(handle, found, maxBytes)
+        const hash = createHash("sha256").update(bytes)
+        const end = await hashRest(handle, hash, bytes.length, interrupted)
+        const whole = end <= maxHashedBytes
+        const size = whole ? end : (await handle.stat()).size
+        return contentOf(path, bytes, size, whole ? `sha256:${hash.digest("hex")}` : null)
+      },
+      { singleName: true }
+    ).pipe(Effect.catchTag("BeneathError", (error) => refineNotAFile(directory, name, path, error)))
   ).pipe(Effect.catchTag("BeneathError", (error) => Effect.fail(fileError(path)(error))))
 })
 
@@ -250,11 +262,16 @@ interface Existing {
 }
 
 const existingFile = (directory: OpenDirectory, name: string, path: string, hashed: boolean) =>
-  withFile(directory, name, async (handle, { mode, interrupted }): Promise<Existing | null> => {
-    const hash = createHash("sha256")
-    if (hashed) await hashRest(handle, hash, 0, interrupted)
-    return { digest: `sha256:${hash.digest("hex")}`, mode: mode & 0o777 }
-  }).pipe(
+  withFile(
+    directory,
+    name,
+    async (handle, { mode, interrupted }): Promise<Existing | null> => {
+      const hash = createHash("sha256")
+      if (hashed) await hashRest(handle, hash, 0, interrupted)
+      return { digest: `sha256:${hash.digest("hex")}`, mode: mode & 0o777 }
+    },
+    { singleName: hashed }
+  ).pipe(
     Effect.catchTag("BeneathError", (error) =>
       error.reason === "missing" ? Effect.succeed(null) : refineNotAFile(directory, name, path, error)
     )

@@ -11,7 +11,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Queue, Redacted, Scope } from "ef
 const key = 'sk-real"key/Zq8rT2vX5nB7'
 const services = Layer.provide(
   CredentialProxy.layer,
-  Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] }))
+  Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1", "gateway.invalid"] }))
 )
 
 const portOf = (server: http.Server) => {
@@ -355,6 +355,29 @@ it.scopedLive("a gateway that cannot be reached is told as 502, with a body of a
       }
     }
   }).pipe(Effect.provide(services))
+)
+
+it.scopedLive(
+  "a gateway on a private address that the operator has not allowed is not asked, and that is no passing failure",
+  () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const base = yield* gatewayOf((_request, response) => {
+        asked++
+        response.end()
+      })
+      for (const refused of [base, base.replace("http:", "https:"), base.replace("127.0.0.1", "localhost")]) {
+        const { token, url } = yield* lentTo(refused)
+        const answer = yield* ask(`${url}/responses`, { method: "POST", headers: bearer(token), body: "{}" })
+        assert.strictEqual(answer.status, 400)
+        assert.deepInclude(errorOf(answer), { type: "gateway_refused" })
+        assert.include(errorOf(answer).message, "REINS_ALLOW_PRIVATE_HOSTS")
+      }
+      assert.strictEqual(asked, 0)
+    }).pipe(
+      Effect.provide(CredentialProxy.layer),
+      Effect.provide(Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: [] })))
+    )
 )
 
 it.scopedLive("a redirect is not followed and not passed on", () =>

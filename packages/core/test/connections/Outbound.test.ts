@@ -131,7 +131,6 @@ describe("an outbound request", () => {
           "0.0.0.0",
           "localhost",
           "LOCALHOST",
-          "localhost.",
           "[::1]",
           "[::]",
           "[0:0:0:0:0:0:0:1]",

@@ -6,6 +6,8 @@ import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { type Mail, Mailer, type MailRefused } from "@reins/core/identity/Mailer"
 import * as MailJob from "@reins/core/identity/MailJob"
+import { Members } from "@reins/core/identity/Members"
+import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
@@ -65,18 +67,28 @@ export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
 }
 
 /** The whole identity room on a database. */
-export const identity = (database: Layer.Layer<Database | Bell>) =>
-  Accounts.layer.pipe(
+export const identity = (
+  database: Layer.Layer<Database | Bell>,
+  passwords: Layer.Layer<Passwords> = Passwords.layerTest
+) => identityWith(database, passwords, Mailbox.layer)
+
+/** The same with another mailer. */
+export const identityWith = <M>(
+  database: Layer.Layer<Database | Bell>,
+  passwords: Layer.Layer<Passwords>,
+  mailer: Layer.Layer<M>
+) =>
+  Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, Jobs.layer, Placement.layerSingle)),
     Layer.provideMerge(Layer.mergeAll(Access.layer, Journal.layer, Idempotency.layer)),
-    Layer.provideMerge(Layer.mergeAll(Vault.layer, Passwords.layerTest, Mailbox.layer)),
+    Layer.provideMerge(Layer.mergeAll(Vault.layer, passwords, mailer)),
     Layer.provideMerge(KeyRing.layerMemory),
     Layer.provideMerge(database)
   )
 
 export const goodPassword = "a quiet heron at noon"
 
-const mailWorker = Worker.layer(Effect.map(MailJob.make({ publicUrl }), (kind) => [kind]))
+export const mailWorker = Worker.layer(Effect.map(MailJob.make({ publicUrl }), (kind) => [kind]))
 
 const runningJobs = Effect.gen(function* () {
   const db = yield* Database
@@ -102,7 +114,7 @@ export const newAccount = Effect.gen(function* () {
 })
 
 /** The token that a mail holds. */
-export const tokenIn = (mail: Mail): string => /#([\w-]{43})\s/.exec(mail.text)?.[1] ?? "no token"
+export const tokenIn = (mail: Mail): string => /\?([\w-]{43})\s/.exec(mail.text)?.[1] ?? "no token"
 
 /** Lets the time pass, second by second, until the effect is through. */
 export const passTimeUntil = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

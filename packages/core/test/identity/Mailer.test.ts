@@ -14,7 +14,7 @@ const directory = Effect.acquireRelease(
 const mail = {
   to: "ada@example.com",
   subject: "Prüfe die Adresse",
-  text: "Hello,\n\nopen this:\nhttps://x/verify#abc-_1\n"
+  text: "Hello,\n\nopen this:\nhttps://x/verify?abc-_1\n"
 }
 
 /** A mail server that answers a recipient with the given line and keeps what is sent to it. */
@@ -81,7 +81,7 @@ describe("Mailer", () => {
         assert.match(names[index] ?? "", /^\d{8}T\d{9}Z-\d{6}-[0-9a-f]{8}\.eml$/)
         assert.match(text, /^From: Reins <reins@localhost>\r$/m)
         assert.include(text, `\r\nTo: ${address}\r\n`)
-        assert.include(text, "\r\n\r\nHello,\r\n\r\nopen this:\r\nhttps://x/verify#abc-_1\r\n")
+        assert.include(text, "\r\n\r\nHello,\r\n\r\nopen this:\r\nhttps://x/verify?abc-_1\r\n")
       }
       assert.deepStrictEqual(new Set(names.map((name) => statSync(join(dir, name)).mode & 0o777)), new Set([0o600]))
       assert.strictEqual(statSync(dir).mode & 0o777, 0o700)
@@ -126,7 +126,7 @@ describe("Mailer", () => {
       const text = yield* server.received
       assert.include(text, "From: Reins <reins@example.com>")
       assert.include(text, "To: ada@example.com")
-      assert.include(text, "https://x/verify#abc-_1")
+      assert.include(text, "https://x/verify?abc-_1")
     }).pipe(Effect.scoped)
   )
 

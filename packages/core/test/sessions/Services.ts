@@ -11,7 +11,7 @@ import type { Database } from "@reins/core/store/Database"
 import { Effect, Layer } from "effect"
 
 /** Every service on a database, with nobody working the jobs: what is queued stays queued. */
-export const services = (database: Layer.Layer<Database | Bell>) =>
+export const services = (database: Layer.Layer<Database | Bell>, config: Partial<CoreConfig["Type"]> = {}) =>
   Layer.unwrapScoped(
     Effect.gen(function* () {
       const dataDir = yield* Effect.acquireRelease(
@@ -19,7 +19,7 @@ export const services = (database: Layer.Layer<Database | Bell>) =>
         (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
       )
       return Core.layer.pipe(
-        Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), database, Placement.layerSingle))
+        Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir, ...config }), database, Placement.layerSingle))
       )
     })
   )

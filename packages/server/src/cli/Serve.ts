@@ -1,9 +1,8 @@
+import { createServer } from "node:net"
 import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
 import { Accounts } from "@reins/core/identity/Accounts"
-import { LoginSessions } from "@reins/core/identity/LoginSessions"
-import { Idempotency } from "@reins/core/store/Idempotency"
-import { Effect, Layer, Logger, Schedule } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
 import { EventStreams, streamDefaults } from "../EventStreams.js"
 import { Authentication } from "../http/middleware/Authentication.js"
@@ -28,19 +27,6 @@ export const serverLayer = (config: Pick<Config, "host" | "port" | "publicUrl" |
     )
   )
 
-/** Deletes each hour what can no longer be used. */
-const housekeeping = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const idempotency = yield* Idempotency
-    const logins = yield* LoginSessions
-    const sweep = Effect.all([idempotency.purge, logins.purge, accounts.purge], { discard: true }).pipe(
-      Effect.catchAllCause((cause) => Effect.logWarning("old records could not be deleted", cause))
-    )
-    yield* Effect.forkScoped(Effect.schedule(sweep, Schedule.spaced("1 hour")))
-  })
-)
-
 /** Tells the program that started this one where the service is, and its operator what to do first. */
 const announce = (config: Config) =>
   Layer.effectDiscard(
@@ -59,13 +45,33 @@ const announce = (config: Config) =>
     })
   )
 
-const program = (config: Config) => {
+/**
+ * A free port in the place of 0, taken before the core starts: links in mails and the check of a request's origin name the port of
+ * the public URL.
+ */
+const withPort = (config: Config): Effect.Effect<Config> =>
+  config.port !== 0
+    ? Effect.succeed(config)
+    : Effect.async((resume) => {
+        const probe = createServer()
+        const take = (port: number) => {
+          const publicUrl = new URL(config.publicUrl)
+          if (publicUrl.port === "0") publicUrl.port = String(port)
+          resume(Effect.succeed({ ...config, port, publicUrl }))
+        }
+        // The server that listens next says why it cannot.
+        probe.once("error", () => take(0))
+        probe.listen(0, config.host, () => {
+          const address = probe.address()
+          probe.close(() => take(typeof address === "object" && address !== null ? address.port : 0))
+        })
+      })
+
+const program = (given: Config) => Effect.flatMap(withPort(given), launch)
+
+const launch = (config: Config) => {
   const core = Installation.layer(config).pipe(Layer.provide(Installation.lock(config)))
-  const service = Layer.mergeAll(
-    announce(config).pipe(Layer.provideMerge(serverLayer(config))),
-    Core.worker,
-    housekeeping
-  )
+  const service = Layer.merge(announce(config).pipe(Layer.provideMerge(serverLayer(config))), Core.worker)
   return Layer.launch(Layer.provide(service, core)).pipe(Effect.provide(Logger.minimumLogLevel(config.logLevel)))
 }
 

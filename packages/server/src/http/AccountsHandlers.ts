@@ -1,6 +1,8 @@
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { Members } from "@reins/core/identity/Members"
+import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
@@ -10,12 +12,15 @@ export const accounts = Effect.gen(function* () {
   const accounts = yield* Accounts
   const authentication = yield* Authentication
   const logins = yield* LoginSessions
+  const passwords = yield* PasswordChanges
   const handlers: Handlers<"accounts"> = {
     register: ({ body }) => accounts.register(body),
     login: ({ body, exchange }) =>
       Effect.map(logins.login(body, exchange), (loggedIn) => authentication.remember(exchange, loggedIn)),
     logout: ({ exchange, principal }) => Effect.map(logins.logout(principal), () => authentication.forget(exchange)),
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
+    changePassword: ({ body, exchange, principal }) => passwords.change(principal, body, exchange),
+    resetPassword: ({ body }) => passwords.reset(body),
     me: ({ principal }) => accounts.me(principal)
   }
   return handlers
@@ -33,9 +38,13 @@ export const apiKeys = Effect.gen(function* () {
 
 export const workspaces = Effect.gen(function* () {
   const workspaces = yield* Workspaces
+  const members = yield* Members
   const handlers: Handlers<"workspaces"> = {
     list: ({ principal, query }) => workspaces.list(principal, query),
-    get: ({ path, principal }) => workspaces.get(principal, path.workspace_id)
+    get: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
+    listMembers: ({ path, principal, query }) => members.list(principal, path.workspace_id, query),
+    addMember: ({ body, path, principal }) => members.add(principal, path.workspace_id, body),
+    removeMember: ({ path, principal }) => members.remove(principal, path.workspace_id, path.account_id)
   }
   return handlers
 })

@@ -1,4 +1,5 @@
 import { Limits } from "@reins/core/catalog/Limits"
+import { Models } from "@reins/core/catalog/Models"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Executors } from "@reins/core/executor/Executors"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -8,10 +9,12 @@ import type { Handlers } from "./Handlers.js"
 export const catalog = Effect.gen(function* () {
   const executors = yield* Executors
   const limits = yield* Limits
+  const models = yield* Models
   const providers = yield* Providers
   const handlers: Handlers<"catalog"> = {
     executorBackends: () => Effect.succeed({ items: executors.list }),
     harnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    models: ({ principal, query }) => models.list(principal, query),
     limits: () => Effect.succeed(limits)
   }
   return handlers

@@ -3,7 +3,7 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 
-export const messagesHandlers = Effect.map(
+export const messages = Effect.map(
   Messages,
   (messages): Handlers<"messages"> => ({
     list: ({ path, principal, query }) => messages.list(principal, path.session_id, query),
@@ -11,7 +11,7 @@ export const messagesHandlers = Effect.map(
   })
 )
 
-export const turnsHandlers = Effect.map(
+export const turns = Effect.map(
   Turns,
   (turns): Handlers<"turns"> => ({
     list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),

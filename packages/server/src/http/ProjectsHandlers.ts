@@ -2,7 +2,7 @@ import { Projects } from "@reins/core/projects/Projects"
 import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 
-export const projectsHandlers = Effect.map(
+export const projects = Effect.map(
   Projects,
   (projects): Handlers<"projects"> => ({
     list: ({ path, principal, query }) => projects.list(principal, path.workspace_id, query),

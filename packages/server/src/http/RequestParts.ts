@@ -1,7 +1,7 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
 import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
-import { Effect, Either, Option, ParseResult, type Schema } from "effect"
+import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
+import { Effect, Either, Option, ParseResult, Schema } from "effect"
 import type { ExchangeState } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
 import { readBody } from "./middleware/BodyLimit.js"
@@ -27,12 +27,14 @@ export type DecodeParts = (
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
 /** Prepares the decoders of an endpoint once. A request fails with everything that is wrong: path, query, header, body. */
-export const decoderOf = (endpoint: Endpoint): DecodeParts => {
+export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts => {
   const decodePath = partDecoder("path", endpoint.pathSchema)
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
-  const decodeBody = bodyDecoder(endpoint.payloadSchema)
+  const decodeBody = bodyDecoder(endpoint.payloadSchema, maxBodyBytes)
   return Effect.fnUntraced(function* (exchange, pathParams) {
+    // No id holds it, and PostgreSQL's text cannot.
+    if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()
     const path = decodePath(pathParams)
     const query = decodeQuery(lastValues(exchange.query))
     const headers = decodeHeaders(exchange.request.headers)
@@ -46,6 +48,27 @@ export const decoderOf = (endpoint: Endpoint): DecodeParts => {
 /** Of a parameter that is given more than once the last one counts. */
 const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
 
+/** Fails for a text that PostgreSQL cannot hold, on every database: what an installation takes does not depend on its store. */
+const storable = (decoded: Either.Either<unknown, ParseResult.ParseIssue>): Either.Either<unknown, ParseResult.ParseIssue> =>
+  Either.flatMap(decoded, (value) => {
+    const issue = findNul(value)
+    return issue === undefined ? Either.right(value) : Either.left(issue)
+  })
+
+const findNul = (value: unknown): ParseResult.ParseIssue | undefined => {
+  if (typeof value === "string") {
+    return value.includes("\0")
+      ? new ParseResult.Type(Schema.String.ast, value, "Text cannot hold the character U+0000")
+      : undefined
+  }
+  if (typeof value !== "object" || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const issue = findNul(inner)
+    if (issue !== undefined) return new ParseResult.Pointer(Array.isArray(value) ? Number(key) : key, value, issue)
+  }
+  return undefined
+}
+
 const valueOf = (part: Decoded): unknown => Either.getOrUndefined(part)
 
 const nothing: Decoded = Either.right(undefined)
@@ -55,7 +78,7 @@ const decodeWith = (schema: Schema.Schema<never, unknown>) => ParseResult.decode
 const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unknown>>) => {
   if (Option.isNone(schema)) return () => nothing
   const decode = decodeWith(schema.value)
-  return (input: unknown): Decoded => Either.mapLeft(decode(input), (issue) => toDetails([loc], issue, input))
+  return (input: unknown): Decoded => Either.mapLeft(storable(decode(input)), (issue) => toDetails([loc], issue, input))
 }
 
 /** A header is told of by the name that people write. */
@@ -72,12 +95,12 @@ const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => 
 
 const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
 
-const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
+const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBytes: number) => {
   if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
   return Effect.fnUntraced(function* (exchange: ExchangeState) {
-    const bytes = yield* Effect.interruptible(readBody(exchange))
+    const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
     const parsed =
       bytes.length === 0
         ? Either.right(null)
@@ -89,7 +112,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
     const decoded: Decoded =
       sent === null
         ? Either.left([missing(["body"], null)])
-        : Either.mapLeft(decode(sent), (issue) => toDetails(["body"], issue, sent))
+        : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
     return { decoded, sent }
   })
 }

@@ -17,6 +17,7 @@ import { Context, Effect, Option } from "effect"
 import { Exchange, type ExchangeState } from "./Exchange.js"
 import { type AllHandlersOf, publicEndpoints } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
+import { checkLength, maxBodyBytes } from "./middleware/BodyLimit.js"
 import type { ValidationFailed } from "./middleware/ErrorEnvelope.js"
 import { answerOf, responseOf, runOnce } from "./middleware/Mutations.js"
 import { decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
@@ -64,13 +65,15 @@ const routeOf = (
 ): Route => {
   const { annotations, method, path: pattern } = endpoint
   const mutates = HttpMethod.hasBody(method) || method === "DELETE"
-  const decode = decoderOf(endpoint)
+  const limit = maxBodyBytes(annotations)
+  const decode = decoderOf(endpoint, limit)
   const scope = requiredScope(endpoint)
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
   const replays = mutates && Option.isNone(Context.getOption(annotations, NotReplayed))
   const sealed = Option.isSome(Context.getOption(annotations, SecretAnswer))
   const answer = Effect.gen(function* () {
     const exchange = yield* Exchange
+    yield* checkLength(exchange, limit)
     const { params } = yield* HttpRouter.RouteContext
     const principal =
       scope === "public"

@@ -2,10 +2,15 @@ import { Api } from "@reins/core/api/Api"
 import { Effect } from "effect"
 import { accounts, apiKeys, workspaces } from "./AccountsHandlers.js"
 import { catalog, jobs } from "./CatalogHandlers.js"
+import { applications, changesets, deliveries, mergeRequests } from "./ChangesHandlers.js"
+import { connections } from "./ConnectionsHandlers.js"
+import { messages, turns } from "./ConversationHandlers.js"
+import { delegations } from "./DelegationsHandlers.js"
 import { documentRoutes } from "./Documents.js"
-import { changesets, connections, deliveries, projects } from "./ResourceHandlers.js"
+import { projects } from "./ProjectsHandlers.js"
+import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
-import { messages, sessions, turns } from "./SessionsHandlers.js"
+import { sessions } from "./SessionsHandlers.js"
 
 /** Everything that the service answers to. */
 export const routes = Effect.gen(function* () {
@@ -19,9 +24,12 @@ export const routes = Effect.gen(function* () {
     messages,
     turns,
     changesets,
+    applications,
     deliveries,
+    mergeRequests,
+    delegations,
     catalog,
     jobs
   })
-  return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes)]
+  return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes), ...(yield* pageRoutes)]
 })

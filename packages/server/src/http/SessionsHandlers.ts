@@ -1,7 +1,10 @@
 import { Changesets } from "@reins/core/changes/Changesets"
-import { Messages } from "@reins/core/sessions/Messages"
+import { Delegations } from "@reins/core/delegations/Delegations"
+import { HarnessSwitches } from "@reins/core/sessions/HarnessSwitches"
+import { NativeStateExport } from "@reins/core/sessions/NativeStateExport"
+import { SessionExecutors } from "@reins/core/sessions/SessionExecutors"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import type { Handlers } from "./Handlers.js"
@@ -9,7 +12,12 @@ import type { Handlers } from "./Handlers.js"
 export const sessions = Effect.gen(function* () {
   const sessions = yield* Sessions
   const changesets = yield* Changesets
+  const delegations = yield* Delegations
   const events = yield* EventStreams
+  const executors = yield* SessionExecutors
+  const files = yield* SessionFiles
+  const switches = yield* HarnessSwitches
+  const nativeStates = yield* NativeStateExport
   const handlers: Handlers<"sessions"> = {
     list: ({ path, principal, query }) => sessions.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => sessions.create(principal, path.workspace_id, body),
@@ -21,29 +29,17 @@ export const sessions = Effect.gen(function* () {
     changes: ({ path, principal }) => changesets.changes(principal, path.session_id),
     listChangesets: ({ path, principal, query }) => changesets.list(principal, path.session_id, query),
     capture: ({ body, path, principal }) => changesets.capture(principal, path.session_id, body),
+    listDelegations: ({ path, principal, query }) => delegations.list(principal, path.session_id, query),
+    delegate: ({ body, path, principal }) => delegations.spawn(principal, path.session_id, body),
     events: ({ exchange, path, principal, query }) => events.answer(exchange, principal, path.session_id, query),
-    executor: ({ path, principal }) => sessions.executor(principal, path.session_id)
-  }
-  return handlers
-})
-
-export const messages = Effect.gen(function* () {
-  const messages = yield* Messages
-  const handlers: Handlers<"messages"> = {
-    list: ({ path, principal, query }) => messages.list(principal, path.session_id, query),
-    send: ({ body, path, principal }) => messages.send(principal, path.session_id, body)
-  }
-  return handlers
-})
-
-export const turns = Effect.gen(function* () {
-  const turns = yield* Turns
-  const handlers: Handlers<"turns"> = {
-    list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),
-    get: ({ path, principal }) => turns.get(principal, path.turn_id),
-    cancel: ({ path, principal }) => turns.cancel(principal, path.turn_id),
-    retry: ({ path, principal }) => turns.retry(principal, path.turn_id),
-    acknowledge: ({ path, principal }) => turns.acknowledge(principal, path.turn_id)
+    executor: ({ path, principal }) => executors.get(principal, path.session_id),
+    activateExecutor: ({ body, path, principal }) => executors.activate(principal, path.session_id, body),
+    releaseExecutor: ({ body, path, principal }) => executors.release(principal, path.session_id, body),
+    uploadFile: ({ body, path, principal }) => files.upload(principal, path.session_id, body),
+    listFiles: ({ path, principal, query }) => files.list(principal, path.session_id, query.path),
+    readFile: ({ path, principal, query }) => files.read(principal, path.session_id, query.path),
+    switchHarness: ({ body, path, principal }) => switches.create(principal, path.session_id, body),
+    nativeState: ({ path, principal }) => nativeStates.read(principal, path.session_id)
   }
   return handlers
 })

@@ -222,7 +222,7 @@ describe("whatever happens inside", () => {
         )
         yield* Deferred.await(gate.entered)
       }).pipe(Effect.provide(odd(gate)), Effect.fork)
-      yield* Deferred.await(gate.entered)
+      yield* Effect.raceFirst(Deferred.await(gate.entered), Fiber.join(serving))
       assert.isTrue(Option.isNone(yield* Deferred.poll(reply)))
       yield* Deferred.succeed(gate.leave, undefined)
       yield* Fiber.join(serving)

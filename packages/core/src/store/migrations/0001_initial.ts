@@ -14,13 +14,13 @@ export const initial: ReadonlyArray<string> = [
   )`,
   `create table one_time_tokens (
     hash text primary key,
-    account_id text not null references accounts(id),
     purpose text not null,
+    subject_id text not null,
     created_at text not null,
     expires_at text not null,
     used_at text
   )`,
-  `create index one_time_tokens_account on one_time_tokens (account_id, purpose, created_at)`,
+  `create index one_time_tokens_subject on one_time_tokens (subject_id, purpose)`,
   `create table login_sessions (
     id text primary key,
     hash text not null unique,
@@ -51,6 +51,16 @@ export const initial: ReadonlyArray<string> = [
     primary key (workspace_id, account_id)
   )`,
   `create index workspace_members_account on workspace_members (account_id)`,
+  `create table workspace_invitations (
+    id text primary key,
+    workspace_id text not null references workspaces(id),
+    email text not null,
+    role text not null,
+    invited_by text not null references accounts(id),
+    created_at text not null,
+    expires_at text not null,
+    unique (workspace_id, email)
+  )`,
   `create table api_keys (
     id text primary key,
     account_id text not null references accounts(id),
@@ -92,6 +102,19 @@ export const initial: ReadonlyArray<string> = [
     created_at text not null,
     unique (connection_id, ordinal)
   )`,
+  `create table connection_validations (
+    id text primary key,
+    connection_id text not null references connections(id),
+    credential_id text not null references credentials(id),
+    state text not null,
+    reason text,
+    reason_message text,
+    observations text not null,
+    created_at text not null,
+    started_at text,
+    finished_at text
+  )`,
+  `create index connection_validations_connection on connection_validations (connection_id, id)`,
   `create table projects (
     id text primary key,
     workspace_id text not null references workspaces(id),

@@ -18,6 +18,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
     readonly admit: (exchange: ExchangeState, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
     /** Lets anybody in, but no page of another site that uses the visitor's browser. */
     readonly admitAnybody: (exchange: ExchangeState, mutates: boolean) => Effect.Effect<void, ReinsError>
+    /** Lets anybody in who sends a form, but not from a page of another site. */
+    readonly admitForm: (exchange: ExchangeState) => Effect.Effect<void, ReinsError>
     /** Gives the browser of the caller the cookies of a login, and the caller what else it is told. */
     readonly remember: (exchange: ExchangeState, login: LoggedIn) => Login
     /** Takes them away. */
@@ -35,12 +37,23 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
         const secure = publicUrl.protocol === "https:"
         const sessionCookie = secure ? "__Host-reins_session" : "reins_session"
 
+        const isForeignOrigin = (origin: string | undefined, host: string | undefined) =>
+          origin !== undefined && origin !== publicUrl.origin && hostOf(origin) !== host
+
         const refuseForeign = ({ request }: ExchangeState) => {
           const { host, origin } = request.headers
-          const isForeign =
-            request.headers["sec-fetch-site"] === "cross-site" ||
-            (origin !== undefined && origin !== publicUrl.origin && hostOf(origin) !== host)
+          const isForeign = request.headers["sec-fetch-site"] === "cross-site" || isForeignOrigin(origin, host)
           return isForeign ? Effect.fail(foreign) : Effect.void
+        }
+
+        // The pages send no referrer, and browsers then say `Origin: null` for their own forms too: there Sec-Fetch-Site tells. It
+        // is not sent over plain http. What is left open by that gains nothing: a form does nothing without a token or an address.
+        const isForeignForm = ({ request }: ExchangeState): boolean => {
+          const { host, origin } = request.headers
+          const site = request.headers["sec-fetch-site"]
+          return site === undefined
+            ? origin !== "null" && isForeignOrigin(origin, host)
+            : site !== "same-origin" && site !== "none"
         }
 
         const byCookie = Effect.fnUntraced(function* (exchange: ExchangeState, mutates: boolean) {
@@ -70,6 +83,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
               rateLimit.take(exchange),
               mutates && bearerOf(exchange) === undefined ? refuseForeign(exchange) : Effect.void
             ),
+          admitForm: (exchange) =>
+            Effect.zipRight(rateLimit.take(exchange), isForeignForm(exchange) ? Effect.fail(foreign) : Effect.void),
           remember: (exchange, login) => {
             const expires = new Date(login.expiresAt)
             const options = { path: "/", sameSite: "lax", secure, expires } as const

@@ -1,24 +1,47 @@
-import type { HttpApp } from "@effect/platform"
+import { HttpApi, type HttpApp } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Api } from "@reins/core/api/Api"
+import { MaxBodyBytes } from "@reins/core/api/Endpoint"
 import { ReinsError } from "@reins/core/domain/ReinsError"
-import { Effect } from "effect"
+import { Context, Effect, Option } from "effect"
 import { Exchange, type ExchangeState } from "../Exchange.js"
 
-/** The most bytes that a JSON body may have. */
-export const jsonBodyBytes = 1024 * 1024
+/** The most bytes that the body of an endpoint may have that declares no limit of its own. */
+const jsonBodyBytes = 1024 * 1024
 
-/** Refuses a body that says of itself that it is too large or compressed, before any of it is read. */
+/** The most bytes that the body of an endpoint may have, by its annotations. */
+export function maxBodyBytes(annotations: Context.Context<never>): number {
+  return Option.getOrElse(Context.getOption(annotations, MaxBodyBytes), () => jsonBodyBytes)
+}
+
+/** What the endpoint with the largest bodies takes. */
+const largestBodyBytes = (() => {
+  let largest = jsonBodyBytes
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      largest = Math.max(largest, maxBodyBytes(endpoint.annotations))
+    }
+  })
+  return largest
+})()
+
+/** Refuses a body that says of itself that no endpoint takes it, by its size or its encoding, before any of it is read. */
 export const bodyLimit = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
   Effect.flatMap(Exchange, (exchange): HttpApp.Default<E | ReinsError, R> => {
     const { headers } = exchange.request
     const encoding = headers["content-encoding"]
     if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
       return refuse(exchange, unsupported(encoding))
-    return Number(headers["content-length"] ?? 0) > jsonBodyBytes ? refuse(exchange, tooLarge) : app
+    return Effect.zipRight(checkLength(exchange, largestBodyBytes), app)
   })
 
+/** Fails for a body that says of itself that it is larger than the limit, before any of it is read. */
+export const checkLength = (exchange: ExchangeState, limit: number): Effect.Effect<void, ReinsError> =>
+  Number(exchange.request.headers["content-length"] ?? 0) > limit ? refuse(exchange, tooLarge(limit)) : Effect.void
+
 /** The body of a request. Reading stops at the limit, which a chunked body reaches without having said so. */
-export const readBody = (exchange: ExchangeState): Effect.Effect<Buffer, ReinsError> =>
+export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<Buffer, ReinsError> =>
   Effect.async<Buffer, ReinsError>((resume) => {
     const incoming = NodeHttpServerRequest.toIncomingMessage(exchange.request)
     const chunks: Array<Buffer> = []
@@ -26,9 +49,9 @@ export const readBody = (exchange: ExchangeState): Effect.Effect<Buffer, ReinsEr
     const onData = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
-      if (size > jsonBodyBytes) {
+      if (size > limit) {
         stop()
-        resume(refuse(exchange, tooLarge))
+        resume(refuse(exchange, tooLarge(limit)))
       }
     }
     const onEnd = () => {
@@ -54,11 +77,12 @@ const refuse = (exchange: ExchangeState, error: ReinsError) => {
   return Effect.fail(error)
 }
 
-const tooLarge = new ReinsError({
-  code: "payload_too_large",
-  message: `The body is larger than ${jsonBodyBytes} bytes. Send less, or in parts.`,
-  details: { limit_bytes: jsonBodyBytes }
-})
+const tooLarge = (limit: number) =>
+  new ReinsError({
+    code: "payload_too_large",
+    message: `The body is larger than ${limit} bytes. Send less, or in parts.`,
+    details: { limit_bytes: limit }
+  })
 
 const unsupported = (encoding: string) =>
   new ReinsError({

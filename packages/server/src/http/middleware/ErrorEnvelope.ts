@@ -2,7 +2,7 @@ import { type HttpApp, HttpServerError, HttpServerResponse } from "@effect/platf
 import { toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { type ErrorEnvelope, notFound, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
-import { Cause, Data, Effect } from "effect"
+import { Cause, Data, Effect, Schema } from "effect"
 import { Exchange } from "../Exchange.js"
 
 /** The request does not match the schema of its endpoint: everything that is wrong with it, in the order of its parts. */
@@ -52,10 +52,21 @@ export const errorHeaders = (
   ...(status === 401 && { "www-authenticate": "Bearer" })
 })
 
+/** `errorHeaders` of an error, with the limit that its caller came to. */
+export const headersOf = (error: ReinsError): Readonly<Record<string, string>> => ({
+  ...errorHeaders(error.status, error.retryable, error.retryAfterSeconds),
+  ...(isLimit(error.details) && {
+    "ratelimit-policy": `"${error.details.policy}";q=${error.details.limit};w=${error.details.window_seconds}`,
+    ratelimit: `"${error.details.policy}";r=0;t=${error.retryAfterSeconds ?? error.details.window_seconds}`
+  })
+})
+
+const isLimit = Schema.is(Schema.Struct({ policy: Schema.String, limit: Schema.Int, window_seconds: Schema.Int }))
+
 const errorResponse = (error: ReinsError, requestId: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.unsafeJson(envelopeOf(error, requestId), {
     status: error.status,
-    headers: errorHeaders(error.status, error.retryable, error.retryAfterSeconds)
+    headers: headersOf(error)
   })
 
 const invalid = (detail: ReadonlyArray<ValidationError>): HttpServerResponse.HttpServerResponse =>

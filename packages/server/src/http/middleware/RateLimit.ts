@@ -58,6 +58,6 @@ const rateLimited = (requestsPerMinute: number, seconds: number) =>
   new ReinsError({
     code: "rate_limited",
     message: `More than ${requestsPerMinute} requests in a minute. Wait ${seconds} s and go on more slowly.`,
-    details: { limit: requestsPerMinute, window_seconds: 60 },
+    details: { policy: "default", limit: requestsPerMinute, window_seconds: 60 },
     retryAfterSeconds: seconds
   })

@@ -1,0 +1,127 @@
+import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
+import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
+import { Connections } from "../connections/Connections.js"
+import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
+import { Outbound, type OutboundError } from "../connections/Outbound.js"
+import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import { Workspaces } from "../identity/Workspaces.js"
+import { Manifests } from "./Manifests.js"
+import { connectionRequired, Providers } from "./Providers.js"
+
+/** How long what a gateway lists is taken for true. A new credential version is asked anew. */
+const freshFor = Duration.minutes(5)
+
+/** The models that workspaces have, as the gateways of their connections list them. */
+export class Models extends Context.Tag("@reins/core/catalog/Models")<
+  Models,
+  {
+    /**
+     * What the newest active connection of the provider's kind lists, at most five minutes old; requests at the same time ask the
+     * gateway once. Fails with `provider_disabled`, with `unsupported_capability` unless the provider supports `model_discovery`,
+     * with `connection_required`, with `credential_invalid` when the gateway refuses the key, and with `upstream_error` or
+     * `upstream_timeout` when it does not answer with a list.
+     */
+    readonly list: (principal: Principal, query: ModelQuery) => Effect.Effect<ModelList, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    Models,
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const manifests = yield* Manifests
+      const outbound = yield* Outbound
+      const providers = yield* Providers
+      const workspaces = yield* Workspaces
+      const scope = yield* Effect.scope
+
+      const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, ReinsError> {
+        const manifest = manifests.list.find((each) => each.provider_id === key.providerId)
+        const connection = yield* connections.open(key.workspaceId, key.connectionId)
+        const gateway = gatewayOf(connection, manifest?.credential?.default_base_url)
+        if (gateway === undefined)
+          return yield* failed(key, "The connection has no API key to ask a gateway with.", null)
+        const { name, request, url } = listModels(gateway)
+        const answer = yield* Effect.mapError(outbound.fetch(url, request), (error) => unanswered(key, error))
+        if (answer.status === 401 || answer.status === 403) return yield* refused(key, answer.status)
+        const models = answer.status === 200 ? modelsOf(gateway, answer.body) : undefined
+        if (models === undefined) {
+          const message = `The gateway does not list its models: ${name} answered ${answer.status}. Check the connection's base_url.`
+          return yield* failed(key, message, answer.status)
+        }
+        return { models, observedAt: yield* now }
+      })
+
+      // Each is asked for by a fiber of its own: a caller that leaves takes nothing away from those who wait with it.
+      const listings: Cache.Cache<ListingKey, Fiber.RuntimeFiber<Listing, ReinsError>> = yield* Cache.make({
+        capacity: 1000,
+        timeToLive: freshFor,
+        lookup: (key: ListingKey) =>
+          discover(key).pipe(
+            Effect.onError(() => listings.invalidate(key)),
+            Effect.forkIn(scope)
+          )
+      })
+
+      return Models.of({
+        list: Effect.fn("Models.list")(function* (principal, { provider_id: providerId, workspace_id: given }) {
+          const workspaceId = given ?? (yield* workspaces.defaultFor(principal))
+          const workspace = yield* workspaces.get(principal, workspaceId)
+          yield* providers.requireCapability(providerId, "model_discovery")
+          const manifest = yield* providers.requireEnabled(providerId)
+          const connectionId = yield* providers.chooseConnection(workspace.id, manifest, [])
+          if (connectionId === null) return yield* connectionRequired(manifest)
+          const { credential } = yield* connections.get(principal, connectionId)
+          if (credential === null) return yield* connectionRequired(manifest)
+          const { models, observedAt } = yield* Effect.flatMap(
+            listings.get(
+              new ListingKey({ workspaceId: workspace.id, connectionId, credentialId: credential.id, providerId })
+            ),
+            Fiber.join
+          )
+          return {
+            items: models.map(({ contextWindow, displayName, id }) => ({
+              id,
+              provider_id: providerId,
+              connection_id: connectionId,
+              display_name: displayName,
+              context_window: contextWindow
+            })),
+            observed_at: observedAt
+          }
+        })
+      })
+    })
+  )
+}
+
+class ListingKey extends Data.Class<{
+  readonly workspaceId: WorkspaceId
+  readonly connectionId: ConnectionId
+  readonly credentialId: CredentialId
+  readonly providerId: string
+}> {}
+
+interface Listing {
+  readonly models: ReadonlyArray<ListedModel>
+  readonly observedAt: Timestamp
+}
+
+const failed = ({ connectionId }: ListingKey, message: string, status: number | null) =>
+  new ReinsError({ code: "upstream_error", message, details: { connection_id: connectionId, status } })
+
+const refused = ({ connectionId }: ListingKey, status: number) =>
+  new ReinsError({
+    code: "credential_invalid",
+    message: `The gateway refuses the key of the connection: GET /models answered ${status}. Post a new credential version.`,
+    details: { connection_id: connectionId, status }
+  })
+
+const unanswered = ({ connectionId }: ListingKey, { kind, message }: OutboundError) =>
+  new ReinsError({
+    code: kind === "timeout" ? "upstream_timeout" : "upstream_error",
+    message: `The gateway cannot be asked for its models. ${message}`,
+    details: { connection_id: connectionId, reason: kind }
+  })

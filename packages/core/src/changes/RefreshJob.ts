@@ -1,0 +1,86 @@
+import { Effect } from "effect"
+import type { Delivery } from "../domain/Delivery.js"
+import { systemActor } from "../identity/Access.js"
+import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Database } from "../store/Database.js"
+import { Git } from "../workspace/Git.js"
+import { refreshJobKind } from "./Deliveries.js"
+import { deliveryError, deliveryRemote } from "./DeliveryRemote.js"
+import { DeliveryStore } from "./DeliveryStore.js"
+import { forgeAccess } from "./MergeRequestJob.js"
+import { MergeRequestStore } from "./MergeRequestStore.js"
+
+const actor = systemActor("delivery")
+
+/** Looks at the remote branch of a delivery and at its open merge requests. It changes nothing there. */
+export const refreshJob = Effect.gen(function* () {
+  const sql = (yield* Database).sql
+  const deliveries = yield* DeliveryStore
+  const mergeRequests = yield* MergeRequestStore
+  const sessions = yield* SessionStore
+  const git = yield* Git
+  const remoteOf = yield* deliveryRemote
+  const access = yield* forgeAccess
+
+  const step = (
+    attempt: RunningAttempt,
+    delivery: Delivery,
+    outcome: "succeeded" | "failed",
+    detail: Record<string, unknown>
+  ) =>
+    deliveries.addStep(
+      delivery.id,
+      { kind: "observe", outcome, attempt: attempt.claim.attempt, detail: { branch: delivery.target_ref, ...detail } },
+      actor
+    )
+
+  const refreshMergeRequests = Effect.fnUntraced(function* (attempt: RunningAttempt, delivery: Delivery) {
+    const open = yield* mergeRequests.select(sql`delivery_id = ${delivery.id} and state = 'open' order by id`)
+    for (const request of open) {
+      const { number } = request
+      if (number === null) continue
+      const remote = yield* access(attempt, request, (forge) => forge.get(number)).pipe(
+        Effect.catchTag("ForgeError", ({ kind, message }) =>
+          Effect.fail(
+            new JobError({ code: kind, message, retryable: kind === "rate_limited" || kind === "unavailable" })
+          )
+        )
+      )
+      yield* attempt.commit(
+        Effect.flatMap(mergeRequests.find(request.id), (current) =>
+          current?.state === "open" ? mergeRequests.observed(request.id, remote, actor) : Effect.void
+        )
+      )
+    }
+  })
+
+  return {
+    kind: refreshJobKind,
+    concurrency: 4,
+    deadlineMs: 15 * 60_000,
+    run: Effect.fn("refreshJob.run")(function* (attempt) {
+      const delivery = yield* deliveries.find(attempt.claim.subject.id)
+      const session = delivery === undefined ? undefined : yield* sessions.find(delivery.session_id)
+      if (delivery === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }
+      const remote = yield* remoteOf(delivery, session)
+      const head = yield* git
+        .remoteHead(remote)
+        .pipe(
+          Effect.catchTag("GitError", (error) =>
+            Effect.zipRight(
+              attempt.commit(step(attempt, delivery, "failed", { kind: error.kind, message: error.message })),
+              Effect.fail(deliveryError(error))
+            )
+          )
+        )
+      yield* attempt.commit(
+        Effect.zipRight(deliveries.observe(delivery, head), step(attempt, delivery, "succeeded", { head }))
+      )
+      yield* refreshMergeRequests(attempt, delivery)
+      return { state: "succeeded" as const, command: Effect.void }
+    }),
+    failed: () => Effect.void,
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})

@@ -1,0 +1,122 @@
+import { Either, Redacted, Schema } from "effect"
+import type { GatewayProtocol } from "../domain/Connection.js"
+import { scrubber } from "../harness/Secrets.js"
+import type { OpenConnection } from "./Connections.js"
+import type { OutboundRequest } from "./Outbound.js"
+
+/** A gateway as the service asks it: where, in which protocol, and with which key. */
+export interface Gateway {
+  readonly baseUrl: URL
+  readonly protocol: GatewayProtocol
+  readonly key: Redacted.Redacted
+}
+
+/** What one request to a gateway is, for `Outbound.fetch`. */
+export interface GatewayRequest {
+  readonly url: string
+  /** Method and path, as evidence names it. */
+  readonly name: string
+  readonly request: OutboundRequest
+}
+
+const protocolOf = ({ kind, settings }: OpenConnection): GatewayProtocol =>
+  settings["protocol"] === "anthropic_messages" || settings["protocol"] === "openai_responses"
+    ? settings["protocol"]
+    : kind === "beta"
+      ? "openai_responses"
+      : "openai_chat"
+
+/** The gateway of a connection: undefined for one without a key, or without a base URL of its own or of its provider. */
+export const gatewayOf = (connection: OpenConnection, defaultBaseUrl: string | undefined): Gateway | undefined => {
+  const key = connection.secrets["api_key"]
+  const baseUrl = connection.settings["base_url"] ?? defaultBaseUrl
+  if (key === undefined || baseUrl === undefined || !URL.canParse(baseUrl)) return undefined
+  return { baseUrl: new URL(baseUrl), protocol: protocolOf(connection), key }
+}
+
+const below = ({ baseUrl }: Gateway, path: string): URL => {
+  const url = new URL(baseUrl)
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`
+  return url
+}
+
+const headersOf = ({ key, protocol }: Gateway): Readonly<Record<string, string>> => ({
+  accept: "application/json",
+  "user-agent": "reins",
+  ...(protocol === "anthropic_messages"
+    ? { "x-api-key": Redacted.value(key), "anthropic-version": "2023-06-01" }
+    : { authorization: `Bearer ${Redacted.value(key)}` })
+})
+
+/** Asks which models there are. */
+export const listModels = (gateway: Gateway): GatewayRequest => {
+  const url = below(gateway, "/models")
+  // Without it the protocol gives a page of 20.
+  if (gateway.protocol === "anthropic_messages") url.searchParams.set("limit", "1000")
+  return { url: url.href, name: "GET /models", request: { headers: headersOf(gateway) } }
+}
+
+const completions: Readonly<
+  Record<
+    GatewayProtocol,
+    { readonly path: string; readonly body: (model: string) => Readonly<Record<string, unknown>> }
+  >
+> = {
+  openai_chat: {
+    path: "/chat/completions",
+    body: (model) => ({ model, max_tokens: 1, messages: [{ role: "user", content: "Hello" }] })
+  },
+  // The protocol allows no fewer than 16.
+  openai_responses: { path: "/responses", body: (model) => ({ model, max_output_tokens: 16, input: "Hello" }) },
+  anthropic_messages: {
+    path: "/messages",
+    body: (model) => ({ model, max_tokens: 1, messages: [{ role: "user", content: "Hello" }] })
+  }
+}
+
+/** Has a model say as little as it can. */
+export const complete = (gateway: Gateway, model: string): GatewayRequest => {
+  const { body, path } = completions[gateway.protocol]
+  return {
+    url: below(gateway, path).href,
+    name: `POST ${path}`,
+    request: {
+      method: "POST",
+      headers: { ...headersOf(gateway), "content-type": "application/json" },
+      body: JSON.stringify(body(model))
+    }
+  }
+}
+
+/** A model as a gateway lists it. */
+export interface ListedModel {
+  readonly id: string
+  readonly displayName: string | null
+  readonly contextWindow: number | null
+}
+
+const Listing = Schema.parseJson(
+  Schema.Struct({ data: Schema.Array(Schema.Record({ key: Schema.String, value: Schema.Unknown })) })
+)
+
+/** The names under which gateways say how many tokens a model reads. */
+const windowFields = ["context_window", "context_length", "max_context_length", "max_model_len", "max_input_tokens"]
+
+const isWindow = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
+
+/** The models of an answer to `listModels`, each once and without the key; undefined for an answer that is no list. */
+export const modelsOf = ({ key }: Gateway, body: string): ReadonlyArray<ListedModel> | undefined => {
+  const listing = Schema.decodeUnknownEither(Listing)(scrubber({ key }).scrub(body))
+  if (Either.isLeft(listing)) return undefined
+  const models = new Map<string, ListedModel>()
+  for (const model of listing.right.data) {
+    const { display_name: displayName = model["name"], id } = model
+    if (typeof id !== "string" || id === "" || models.has(id)) continue
+    models.set(id, {
+      id,
+      displayName: typeof displayName === "string" && displayName !== "" ? displayName : null,
+      contextWindow: windowFields.map((field) => model[field]).find(isWindow) ?? null
+    })
+  }
+  return [...models.values()]
+}

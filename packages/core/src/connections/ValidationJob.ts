@@ -1,0 +1,87 @@
+import { Effect, Either } from "effect"
+import { Manifests } from "../catalog/Manifests.js"
+import { type ConnectionId, ValidationId } from "../domain/Ids.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import type { JobKind } from "../jobs/JobKind.js"
+import type { Claim } from "../jobs/Jobs.js"
+import { Connections, type OpenConnection } from "./Connections.js"
+import { Outbound } from "./Outbound.js"
+import { probe, type Verdict } from "./Probe.js"
+import { ValidationStore } from "./ValidationStore.js"
+import { validationJobKind } from "./Validations.js"
+
+const validationOf = (claim: Claim): ValidationId => ValidationId.make(claim.subject.id)
+
+/** Carries out a validation. It changes nothing outside, so an attempt that is lost is simply made again. */
+export const validationJob = Effect.gen(function* () {
+  const connections = yield* Connections
+  const manifests = yield* Manifests
+  const outbound = yield* Outbound
+  const store = yield* ValidationStore
+
+  const verdictOn = (connection: OpenConnection) => {
+    const manifest = manifests.list.find((each) => each.credential?.connection_kind === connection.kind)
+    return probe(outbound, connection, manifest?.credential?.default_base_url)
+  }
+  /** In the commit that ends the attempt. A version that was replaced meanwhile has ended the validation before. */
+  const settle = (id: ValidationId, connectionId: ConnectionId, verdict: Verdict) =>
+    Effect.gen(function* () {
+      // The connection first, as everything that supersedes does.
+      yield* connections.hold(connectionId)
+      const validation = yield* store.find(id)
+      const ended = yield* store.move(id, {
+        state: verdict.state,
+        observations: verdict.observations,
+        ...(verdict.reason && { reason: verdict.reason }),
+        ...(verdict.message && { reasonMessage: verdict.message })
+      })
+      if (ended && validation !== undefined) {
+        yield* connections.observe(connectionId, validation.credential.id, verdict.health)
+      }
+    })
+
+  return {
+    kind: validationJobKind,
+    concurrency: 4,
+    deadlineMs: 2 * 60_000,
+    run: Effect.fn("validationJob.run")(function* (attempt) {
+      const id = validationOf(attempt.claim)
+      const validation = yield* attempt.commit(
+        Effect.gen(function* () {
+          const found = yield* store.find(id)
+          if (found === undefined) return undefined
+          yield* connections.hold(found.connection_id)
+          const runs = found.state === "running" || (yield* store.move(id, { state: "running" }))
+          if (runs) yield* connections.observe(found.connection_id, found.credential.id, "verifying")
+          return runs ? found : undefined
+        })
+      )
+      // Superseded before it began.
+      if (validation === undefined) return { state: "cancelled" as const, command: Effect.void }
+      const opened = yield* Effect.either(connections.openVersion(validation.connection_id, validation.credential.id))
+      const verdict = Either.isLeft(opened) ? unreadable(opened.left) : yield* verdictOn(opened.right)
+      return { state: "succeeded" as const, command: settle(id, validation.connection_id, verdict) }
+    }),
+    failed: Effect.fn("validationJob.failed")(function* (claim, failure) {
+      const validation = yield* store.find(claim.subject.id)
+      if (validation === undefined) return
+      if (validation.state === "queued") yield* store.move(validation.id, { state: "running" })
+      yield* settle(validation.id, validation.connection_id, {
+        state: "inconclusive",
+        health: "unverified",
+        reason: failure.code === "timeout" ? "timeout" : "upstream_error",
+        message: `${failure.message} Validate again.`,
+        observations: []
+      })
+    }),
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})
+
+const unreadable = ({ message }: ReinsError): Verdict => ({
+  state: "failed",
+  health: "reauth_required",
+  reason: "credential_unreadable",
+  message,
+  observations: []
+})

@@ -1,0 +1,142 @@
+import { Context, Effect, Layer } from "effect"
+import {
+  type ConnectionValidation,
+  type ConnectionValidationReason,
+  type ConnectionValidationState,
+  connectionValidationStates,
+  type Observation
+} from "../domain/ConnectionValidation.js"
+import { type ConnectionId, type CredentialId, newId, ValidationId } from "../domain/Ids.js"
+import type { Page, PageRequest } from "../domain/Page.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import { Database } from "../store/Database.js"
+import * as Keyset from "../store/Keyset.js"
+
+/** Where a validation goes, and what is written with it. */
+export interface ValidationChange {
+  readonly state: Exclude<ConnectionValidationState, "queued">
+  readonly reason?: ConnectionValidationReason
+  readonly reasonMessage?: string
+  readonly observations?: ReadonlyArray<Observation>
+}
+
+/** The validations of connections as they are stored. It asks nobody and knows nothing of access. */
+export class ValidationStore extends Context.Tag("@reins/core/connections/ValidationStore")<
+  ValidationStore,
+  {
+    readonly find: (id: string) => Effect.Effect<ConnectionValidation | undefined>
+    /** Newest first. */
+    readonly list: (
+      connectionId: ConnectionId,
+      page: PageRequest
+    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError>
+    /** The one that is queued or running for a version of the credential. */
+    readonly findLive: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
+    /** The newest one of a version that has observed something. */
+    readonly findObserved: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
+    /** A queued one. Only inside a commit. */
+    readonly create: (connectionId: ConnectionId, credentialId: CredentialId) => Effect.Effect<ConnectionValidation>
+    /** Moves one that has not ended; one that has ended is left as it is. Only inside a commit. False when it had ended. */
+    readonly move: (id: ValidationId, change: ValidationChange) => Effect.Effect<boolean>
+    /** Ends all that have not ended, since their version is no longer the current one. Only inside a commit. */
+    readonly supersede: (connectionId: ConnectionId) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ValidationStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const sql = db.sql
+      const select = sql.literal(`select connection_validations.*, credentials.ordinal from connection_validations
+      join credentials on credentials.id = connection_validations.credential_id`)
+      const live = sql.literal("connection_validations.state in ('queued', 'running')")
+
+      const find = (id: string) =>
+        Effect.map(db.first(sql<ValidationRow>`${select} where connection_validations.id = ${id}`), toValidation)
+
+      const move = Effect.fn("ValidationStore.move")(function* (id: ValidationId, change: ValidationChange) {
+        const row = yield* db.first(
+          sql<ValidationRow>`select * from connection_validations where id = ${id}${db.forUpdate}`
+        )
+        if (row === undefined || connectionValidationStates.isTerminal(row.state)) return false
+        yield* Effect.orDie(connectionValidationStates.check(row.state, change.state))
+        const at = yield* now
+        yield* db.run(
+          sql`update connection_validations set ${sql.update({
+            state: change.state,
+            reason: change.reason ?? null,
+            reason_message: change.reasonMessage ?? null,
+            observations: JSON.stringify(change.observations ?? []),
+            started_at: change.state === "running" ? at : row.started_at,
+            finished_at: connectionValidationStates.isTerminal(change.state) ? at : null
+          })} where id = ${id}`
+        )
+        return true
+      })
+
+      return ValidationStore.of({
+        find,
+        list: Effect.fn("ValidationStore.list")(function* (connectionId, page) {
+          const { before, limit } = yield* Keyset.descending(page)
+          const rows = yield* db.all(sql<ValidationRow>`${select}
+          where connection_validations.connection_id = ${connectionId} and connection_validations.id < ${before}
+          order by connection_validations.id desc limit ${limit + 1}`)
+          return Keyset.page(rows.map(fromRow), limit, (validation) => validation.id)
+        }),
+        findLive: (credentialId) =>
+          Effect.map(
+            db.first(sql<ValidationRow>`${select} where credentials.id = ${credentialId} and ${live}
+            order by connection_validations.id desc limit 1`),
+            toValidation
+          ),
+        findObserved: (credentialId) =>
+          Effect.map(
+            db.first(sql<ValidationRow>`${select} where credentials.id = ${credentialId} and observations <> '[]'
+            order by connection_validations.id desc limit 1`),
+            toValidation
+          ),
+        create: Effect.fn("ValidationStore.create")(function* (connectionId, credentialId) {
+          const id = yield* newId(ValidationId)
+          yield* db.run(
+            sql`insert into connection_validations ${sql.insert({
+              id,
+              connection_id: connectionId,
+              credential_id: credentialId,
+              state: "queued",
+              observations: "[]",
+              created_at: yield* now
+            })}`
+          )
+          const validation = yield* find(id)
+          return validation ?? (yield* Effect.dieMessage(`the validation ${id} is gone`))
+        }),
+        move,
+        supersede: Effect.fn("ValidationStore.supersede")(function* (connectionId) {
+          const rows = yield* db.all(
+            sql<{
+              id: ValidationId
+            }>`select id from connection_validations where connection_id = ${connectionId} and ${live}`
+          )
+          yield* Effect.forEach(rows, ({ id }) => move(id, { state: "superseded" }), { discard: true })
+        })
+      })
+    })
+  )
+}
+
+interface ValidationRow extends Omit<ConnectionValidation, "credential" | "observations"> {
+  readonly credential_id: CredentialId
+  readonly ordinal: number
+  readonly observations: string
+  readonly started_at: Timestamp | null
+}
+
+const fromRow = ({ credential_id, observations, ordinal, ...row }: ValidationRow): ConnectionValidation => ({
+  ...row,
+  credential: { id: credential_id, ordinal },
+  observations: JSON.parse(observations)
+})
+
+const toValidation = (row: ValidationRow | undefined): ConnectionValidation | undefined =>
+  row === undefined ? undefined : fromRow(row)

@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import type { JobKind } from "../jobs/JobKind.js"
+import { Delegations, deadlineJobKind } from "./Delegations.js"
+
+/** Ends a delegation whose deadline has passed. */
+export const deadlineJob = Effect.map(
+  Delegations,
+  (delegations) =>
+    ({
+      kind: deadlineJobKind,
+      concurrency: 4,
+      deadlineMs: 60_000,
+      run: ({ claim }) =>
+        Effect.succeed({ state: "succeeded" as const, command: delegations.expire(claim.subject.id) }),
+      failed: () => Effect.void,
+      lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+    }) satisfies JobKind
+)

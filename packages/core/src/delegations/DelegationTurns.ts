@@ -1,0 +1,77 @@
+import { Effect, Layer } from "effect"
+import { Changesets } from "../changes/Changesets.js"
+import { type Delegation, type DelegationReason, delegationStates } from "../domain/Delegation.js"
+import type { Actor } from "../domain/Event.js"
+import { type Turn, turnStates } from "../domain/Turn.js"
+import { Messages } from "../sessions/Messages.js"
+import { SessionListeners } from "../sessions/SessionListeners.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { DelegationResults } from "./DelegationResults.js"
+import { DelegationStore } from "./DelegationStore.js"
+import { Delegations } from "./Delegations.js"
+
+/**
+ * Lets delegations follow the turns of their children, in the commit that moves a turn:
+ *
+ * - A delegation is active once a turn of its child runs.
+ * - The turn after which none waits decides. If it succeeded, its last text becomes the result, unless the delegation asks for a
+ *   result of a shape or nothing was said: then the delegation waits for a result that somebody submits.
+ * - If it failed or was cancelled, so has the delegation. An interrupted turn fails it at once, since it holds the queue.
+ * - A delegation that waits for its result does not fail with a later turn.
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const listeners = yield* SessionListeners
+    const sessions = yield* SessionStore
+    const messages = yield* Messages
+    const changesets = yield* Changesets
+    const store = yield* DelegationStore
+    const results = yield* DelegationResults
+    const delegations = yield* Delegations
+
+    const lastText = Effect.fnUntraced(function* (turn: Turn) {
+      const messageId = turn.outcome?.message_id ?? null
+      const message = messageId === null ? undefined : yield* messages.find(messageId)
+      return message?.content.findLast((block) => block.text.trim() !== "")?.text.trim()
+    })
+
+    const succeeded = Effect.fnUntraced(function* (delegation: Delegation, turn: Turn, actor: Actor) {
+      const summary = delegation.result_schema === null ? yield* lastText(turn) : undefined
+      if (summary === undefined) {
+        if (delegation.state === "active") yield* store.move(delegation.id, "waiting_result", actor)
+        return
+      }
+      const changeset = yield* changesets.newestSealed(turn.session_id)
+      const changed = changeset?.source_turn_id === turn.id && !changeset.empty ? changeset.id : null
+      const content = { kind: "generic" as const, verdict: null, summary, value: null, changeset_id: changed }
+      yield* results.publish(delegation, content, actor)
+    })
+
+    const turnMoved = Effect.fnUntraced(function* (turn: Turn, actor: Actor) {
+      const child = yield* sessions.find(turn.session_id)
+      if (child === undefined || child.parent_delegation_id === null) return
+      const delegation = yield* store.find(child.parent_delegation_id)
+      if (delegation === undefined || delegationStates.isTerminal(delegation.state)) return
+      if (turn.state === "running" && delegation.state === "pending") {
+        yield* store.move(delegation.id, "active", actor)
+      }
+      if (!turnStates.isTerminal(turn.state)) return
+      if (child.queued_turns > 0 && turn.state !== "interrupted") return
+      if (turn.state === "succeeded") return yield* succeeded(delegation, turn, actor)
+      if (delegation.state === "waiting_result") return
+      const { reason, to } = endOf[turn.state === "cancelled" || turn.state === "interrupted" ? turn.state : "failed"]
+      yield* store.move(delegation.id, to, actor, { reason, message: messageOf(turn) })
+    })
+
+    yield* listeners.register({ turnMoved, closing: delegations.cancelOf })
+  })
+)
+
+const endOf = {
+  failed: { to: "failed", reason: "turn_failed" },
+  interrupted: { to: "failed", reason: "turn_interrupted" },
+  cancelled: { to: "cancelled", reason: "turn_cancelled" }
+} as const satisfies Record<string, { readonly to: "failed" | "cancelled"; readonly reason: DelegationReason }>
+
+const messageOf = (turn: Turn): string =>
+  `The turn of the child session ended ${turn.state}${turn.reason_message === null ? "." : `: ${turn.reason_message}`}`

@@ -1,0 +1,73 @@
+import { Data, type Effect } from "effect"
+import type { ForgeKind, MergeMethod } from "../domain/MergeRequest.js"
+
+/** The branch that holds the change, and the one that it goes into. Both are of the same repository. */
+export interface Branches {
+  readonly head: string
+  readonly base: string
+}
+
+export interface NewMergeRequest extends Branches {
+  readonly title: string
+  readonly description: string
+  readonly draft: boolean
+}
+
+/** A merge request as the forge has it. */
+export interface RemoteMergeRequest {
+  readonly number: number
+  readonly webUrl: string
+  readonly state: "open" | "merged" | "closed"
+  readonly draft: boolean
+  readonly description: string
+  readonly headSha: string
+}
+
+/**
+ * Why a forge did not do what it was asked for.
+ *
+ * - `unauthenticated`: it does not accept the token. `forbidden`: the token is good, but not for this.
+ * - `not_found`: there is no such repository or merge request, or the token may not see it.
+ * - `exists`: it holds a conflicting one already, as an open merge request for the same branches.
+ * - `remote_head_changed`: the head is not the expected one. `not_mergeable`: it will not merge this, as it is.
+ * - `rejected`: it declines the request. `rate_limited`: it was asked too often.
+ * - `unavailable`: it cannot be reached, has failed, or answers what nobody understands. What was asked may have been done.
+ */
+export type ForgeErrorKind =
+  | "unauthenticated"
+  | "forbidden"
+  | "not_found"
+  | "exists"
+  | "remote_head_changed"
+  | "not_mergeable"
+  | "rejected"
+  | "rate_limited"
+  | "unavailable"
+
+/** `message` is for a person: what the forge said, shortened, without a secret, and what to do next. */
+export class ForgeError extends Data.TaggedError("ForgeError")<{
+  readonly kind: ForgeErrorKind
+  readonly message: string
+}> {}
+
+/** One repository on a forge, with a token. A forge asks its own host only and follows no redirect. */
+export interface Forge {
+  readonly kind: ForgeKind
+  /** The open merge request of the two branches, if there is one. */
+  readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
+  /** Fails with `exists` when the forge says that there may be one already: look again. */
+  readonly create: (request: NewMergeRequest) => Effect.Effect<RemoteMergeRequest, ForgeError>
+  readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
+  /** Merges if the head is exactly `expectedHead`; else fails with `remote_head_changed`. */
+  readonly merge: (
+    number: number,
+    request: { readonly expectedHead: string; readonly method: MergeMethod }
+  ) => Effect.Effect<void, ForgeError>
+}
+
+/** The ways of merging that each forge can be asked for; GitLab rebases by the settings of the project only. */
+export const mergeMethods: Readonly<Record<ForgeKind, ReadonlySet<MergeMethod>>> = {
+  github: new Set(["merge", "squash", "rebase"]),
+  gitlab: new Set(["merge", "squash"]),
+  gitea: new Set(["merge", "squash", "rebase"])
+}

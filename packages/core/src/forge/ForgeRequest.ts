@@ -1,0 +1,148 @@
+import { Data, Effect, Redacted, Schema } from "effect"
+import type { Outbound, OutboundAnswer, OutboundError } from "../connections/Outbound.js"
+import { ForgeError } from "./Forge.js"
+
+/** What a forge is asked: a path below the root of its API, and a body that is sent as JSON. */
+export interface ForgeCall {
+  readonly method: "GET" | "POST" | "PUT"
+  readonly path: string
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+/** An answer below 400 as JSON; undefined when it has no body. */
+export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
+
+/** An answer of 400 and above that says nothing of the credential, of a limit or of the health of the forge. */
+export class Refusal extends Data.TaggedError("Refusal")<{
+  readonly status: number
+  /** What the forge says, on one line of at most 400 characters, without the token. */
+  readonly said: string
+}> {}
+
+export interface ForgeAccess {
+  readonly outbound: Outbound["Type"]
+  /** The root of the API, without a trailing slash. */
+  readonly api: string
+  readonly token: Redacted.Redacted
+  /** How the token is sent. */
+  readonly headers: (token: string) => Readonly<Record<string, string>>
+}
+
+/** Asks one forge with one token. */
+export const ask =
+  (access: ForgeAccess): Ask =>
+  (call) => {
+    const token = Redacted.value(access.token)
+    const name = new URL(access.api).host
+    return access.outbound
+      .fetch(`${access.api}${call.path}`, {
+        method: call.method,
+        headers: {
+          "user-agent": "reins",
+          ...access.headers(token),
+          ...(call.body !== undefined && { "content-type": "application/json" })
+        },
+        ...(call.body !== undefined && { body: JSON.stringify(call.body) })
+      })
+      .pipe(
+        Effect.mapError(unreached),
+        Effect.flatMap((answer): Effect.Effect<unknown, ForgeError | Refusal> => {
+          const said = saidBy(answer, token)
+          const failure = failureOf(name, answer, said)
+          if (failure !== undefined) return Effect.fail(failure)
+          if (answer.status >= 400) return Effect.fail(new Refusal({ status: answer.status, said }))
+          return answer.body === "" ? Effect.succeed(undefined) : parse(name, answer.body)
+        })
+      )
+  }
+
+/** Decodes what a forge answered; an answer of another shape is `unavailable`. */
+export const understood =
+  <A, I>(schema: Schema.Schema<A, I>) =>
+  (answer: unknown): Effect.Effect<A, ForgeError> =>
+    Effect.mapError(
+      Schema.decodeUnknown(schema)(answer),
+      () =>
+        new ForgeError({
+          kind: "unavailable",
+          message: "The forge answers in a form that is not known: check the base URL of the connection."
+        })
+    )
+
+const unreached = (error: OutboundError): ForgeError =>
+  error.kind === "refused_address" || error.kind === "redirect"
+    ? new ForgeError({
+        kind: "rejected",
+        message: `${error.message} Check the base URL of the connection and the URL of the repository.`
+      })
+    : new ForgeError({ kind: "unavailable", message: error.message })
+
+const parse = (name: string, body: string): Effect.Effect<unknown, ForgeError> =>
+  Effect.try({
+    try: (): unknown => JSON.parse(body),
+    catch: () =>
+      new ForgeError({
+        kind: "unavailable",
+        message: `${name} answers with something that is no JSON: check the base URL of the connection.`
+      })
+  })
+
+const failureOf = (name: string, answer: OutboundAnswer, said: string): ForgeError | undefined => {
+  const words = said === "" ? "" : ` (${said})`
+  const { headers, status } = answer
+  if (status === 429 || (status === 403 && isLimit(headers))) {
+    return new ForgeError({ kind: "rate_limited", message: `${name} was asked too often: try again later.${words}` })
+  }
+  if (status === 401) {
+    return new ForgeError({
+      kind: "unauthenticated",
+      message: `${name} does not accept the token: put a valid one in the connection.${words}`
+    })
+  }
+  if (status === 403) {
+    return new ForgeError({
+      kind: "forbidden",
+      message: `${name} does not let the token do this: use one with the permission to open and merge requests.${words}`
+    })
+  }
+  return status >= 500
+    ? new ForgeError({ kind: "unavailable", message: `${name} answers with ${status}: try again later.${words}` })
+    : undefined
+}
+
+// GitHub refuses with 403 what is asked too often.
+const isLimit = (headers: OutboundAnswer["headers"]): boolean =>
+  headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0"
+
+const Message = Schema.Struct({
+  message: Schema.optional(Schema.Unknown),
+  error: Schema.optional(Schema.Unknown),
+  errors: Schema.optional(Schema.Unknown)
+})
+
+const textsIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  if (Array.isArray(value)) return value.flatMap(textsIn)
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const texts = textsIn(inner)
+    // GitLab names the field, as in {"message": {"base": ["is invalid"]}}; GitHub puts the words beside codes.
+    return name === "message" || name === "error"
+      ? texts
+      : Array.isArray(inner)
+        ? texts.map((text) => `${name} ${text}`)
+        : []
+  })
+}
+
+const saidBy = (answer: OutboundAnswer, token: string): string => {
+  if (answer.status < 400) return ""
+  const body = Schema.decodeUnknownOption(Schema.parseJson(Message))(answer.body)
+  const texts = body._tag === "Some" ? [body.value.message, body.value.error, body.value.errors].flatMap(textsIn) : []
+  return [...new Set(texts)]
+    .join("; ")
+    .replaceAll(token, "***")
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+    .slice(0, 400)
+}

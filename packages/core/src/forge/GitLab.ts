@@ -1,0 +1,98 @@
+import { Effect, Schema } from "effect"
+import { type Forge, ForgeError, type RemoteMergeRequest } from "./Forge.js"
+import { type Ask, ask, type ForgeAccess, type Refusal, understood } from "./ForgeRequest.js"
+
+const MergeRequest = Schema.Struct({
+  /** The number within the project, which people see; `id` is another one. */
+  iid: Schema.Int,
+  web_url: Schema.String,
+  state: Schema.Literal("opened", "closed", "locked", "merged"),
+  draft: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  description: Schema.NullOr(Schema.String),
+  sha: Schema.NullOr(Schema.String),
+  source_project_id: Schema.NullOr(Schema.Int),
+  target_project_id: Schema.Int
+})
+
+/** `locked`: it is being merged. */
+const states = { opened: "open", locked: "open", closed: "closed", merged: "merged" } as const
+
+const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
+  number: request.iid,
+  webUrl: request.web_url,
+  state: states[request.state],
+  draft: request.draft,
+  description: request.description ?? "",
+  headSha: request.sha ?? ""
+})
+
+/** Merge requests of a project `group/.../name` on GitLab. */
+export const make = (access: Omit<ForgeAccess, "headers">, repository: string): Forge => {
+  // Personal, project and OAuth tokens are all taken as a bearer.
+  const call: Ask = ask({ ...access, headers: (token) => ({ authorization: `Bearer ${token}` }) })
+  const requests = `/projects/${encodeURIComponent(repository)}/merge_requests`
+  return {
+    kind: "gitlab",
+    find: ({ base, head }) => {
+      const query = new URLSearchParams({ state: "opened", source_branch: head, target_branch: base })
+      return call({ method: "GET", path: `${requests}?${query}` }).pipe(
+        Effect.catchTag("Refusal", declined),
+        Effect.flatMap(understood(Schema.Array(MergeRequest))),
+        Effect.map((found) => {
+          // A fork may have a branch of the same name.
+          const own = found.find((request) => request.source_project_id === request.target_project_id)
+          return own === undefined ? undefined : toRemote(own)
+        })
+      )
+    },
+    create: ({ base, description, draft, head, title }) =>
+      call({
+        method: "POST",
+        path: requests,
+        body: { source_branch: head, target_branch: base, title: draft ? `Draft: ${title}` : title, description }
+      }).pipe(
+        Effect.catchTag("Refusal", (refusal) =>
+          refusal.status === 409
+            ? Effect.fail(new ForgeError({ kind: "exists", message: refusal.said }))
+            : declined(refusal)
+        ),
+        Effect.flatMap(understood(MergeRequest)),
+        Effect.map(toRemote)
+      ),
+    get: (number) =>
+      call({ method: "GET", path: `${requests}/${number}` }).pipe(
+        Effect.catchTag("Refusal", declined),
+        Effect.flatMap(understood(MergeRequest)),
+        Effect.map(toRemote)
+      ),
+    merge: (number, { expectedHead, method }) =>
+      call({
+        method: "PUT",
+        path: `${requests}/${number}/merge`,
+        body: { sha: expectedHead, squash: method === "squash" }
+      }).pipe(
+        Effect.catchTag("Refusal", (refusal) => Effect.fail(notMerged(refusal))),
+        Effect.asVoid
+      )
+  }
+}
+
+const notMerged = ({ said, status }: Refusal): ForgeError => {
+  if (status === 409) return new ForgeError({ kind: "remote_head_changed", message: `GitLab: ${said}` })
+  return status === 404
+    ? absent
+    : new ForgeError({
+        kind: "not_mergeable",
+        message: `GitLab does not merge it: it is a draft, has conflicts, or its checks are not through. (${said})`
+      })
+}
+
+const absent = new ForgeError({
+  kind: "not_found",
+  message: "GitLab has no such project or merge request, or the token may not see it: check both."
+})
+
+const declined = ({ said, status }: Refusal): Effect.Effect<never, ForgeError> =>
+  Effect.fail(
+    status === 404 ? absent : new ForgeError({ kind: "rejected", message: `GitLab declines the request: ${said}` })
+  )

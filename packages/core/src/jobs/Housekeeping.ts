@@ -1,0 +1,26 @@
+import { Effect, Layer, Schedule } from "effect"
+import { Accounts } from "../identity/Accounts.js"
+import { LoginSessions } from "../identity/LoginSessions.js"
+import { Members } from "../identity/Members.js"
+import { Idempotency } from "../store/Idempotency.js"
+
+/** Deletes what can no longer be used, at once and then each hour. What cannot be deleted is tried again an hour later. */
+export const layer = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const purges = {
+      accounts: (yield* Accounts).purge,
+      logins: (yield* LoginSessions).purge,
+      invitations: (yield* Members).purge,
+      answers: (yield* Idempotency).purge
+    }
+    const sweep = Effect.forEach(
+      Object.entries(purges),
+      ([records, purge]) =>
+        Effect.catchAllDefect(purge, (defect) =>
+          Effect.logError("old records could not be deleted", defect).pipe(Effect.annotateLogs({ records }))
+        ),
+      { discard: true }
+    )
+    yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced("1 hour")))
+  })
+)

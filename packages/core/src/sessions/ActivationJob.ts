@@ -1,0 +1,45 @@
+import { Effect } from "effect"
+import { SessionId } from "../domain/Ids.js"
+import { systemActor } from "../identity/Access.js"
+import { JobError, type JobKind } from "../jobs/JobKind.js"
+import { Leases } from "./Leases.js"
+import { activationJobKind } from "./SessionExecutors.js"
+import { SessionStore } from "./SessionStore.js"
+import { Workspaces } from "./Workspaces.js"
+
+const actor = systemActor("workspaces")
+
+/** Makes the executor and the workspace of a session ready, beside a turn that may run. What is ready already stays as it is. */
+export const activationJob = Effect.gen(function* () {
+  const leases = yield* Leases
+  const store = yield* SessionStore
+  const workspaces = yield* Workspaces
+  return {
+    kind: activationJobKind,
+    concurrency: 4,
+    deadlineMs: 30 * 60_000,
+    run: Effect.fn("activationJob.run")(function* ({ claim }) {
+      const id = SessionId.make(claim.subject.id)
+      const session = yield* store.find(id)
+      // The executor of a session that was closed meanwhile is not wanted any more.
+      if (session === undefined || session.lifecycle === "closed")
+        return { state: "cancelled" as const, command: Effect.void }
+      yield* workspaces.prepare(id).pipe(
+        Effect.mapError(
+          (error) =>
+            new JobError({
+              code: error.kind,
+              message: `The workspace could not be made. ${error.message}`,
+              retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
+            })
+        )
+      )
+      return { state: "succeeded" as const, command: Effect.void }
+    }),
+    failed: Effect.fn("activationJob.failed")(function* (claim, failure) {
+      const session = yield* store.lock(claim.subject.id)
+      if (session?.lease_state === "allocating") yield* leases.lose(session.id, actor, failure.code)
+    }),
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})

@@ -1,0 +1,92 @@
+import { createHash } from "node:crypto"
+import { Context, Effect, Layer } from "effect"
+import { create } from "tar"
+import type { NativeState } from "../api/SessionsApi.js"
+import { Providers } from "../catalog/Providers.js"
+import type { Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { Harness } from "../harness/Harness.js"
+import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { turnActive } from "./Sessions.js"
+import { Workspaces } from "./Workspaces.js"
+
+/** The most bytes that the files of an exported state may have in all. */
+const maxStateBytes = 25 * 1024 * 1024
+
+/** Gives out the agent's own record of a conversation, so that it can be kept or looked into elsewhere. */
+export class NativeStateExport extends Context.Tag("@reins/core/sessions/NativeStateExport")<
+  NativeStateExport,
+  {
+    /**
+     * Fails with `unsupported_capability` for a provider without `native_state_export`, with `turn_active` while the agent works, and
+     * with `not_found` before its first turn and after the session was closed.
+     */
+    readonly read: (principal: Principal, sessionId: string) => Effect.Effect<NativeState, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    NativeStateExport,
+    Effect.gen(function* () {
+      const store = yield* SessionStore
+      const providers = yield* Providers
+      const harness = yield* Harness
+      const workspaces = yield* Workspaces
+
+      return NativeStateExport.of({
+        read: Effect.fn("NativeStateExport.read")(function* (principal, sessionId) {
+          const session = yield* store.readable(principal, sessionId)
+          yield* providers.requireCapability(session.provider_id, "native_state_export")
+          if (session.active_turn_id !== null) return yield* turnActive(session)
+          const manifest = yield* providers.requireEnabled(session.provider_id)
+          const { home } = workspaces.paths(session.id)
+          const { digest, files } = yield* harness.nativeState(manifest, home)
+          if (digest === null) return yield* nothingKept(session)
+          const size = files.reduce((sum, file) => sum + file.size, 0)
+          if (size > maxStateBytes) return yield* tooLarge(size)
+          // A file may go between the listing and the archive when a turn begins: that shows in the digest too.
+          const archive = yield* Effect.option(
+            archiveOf(
+              home,
+              files.map((file) => file.path)
+            )
+          )
+          const after = yield* harness.nativeState(manifest, home)
+          if (archive._tag === "None" || after.digest !== digest) return yield* turnActive(session)
+          return {
+            format: "tar+gzip" as const,
+            encoding: "base64" as const,
+            content: archive.value.toString("base64"),
+            digest: `sha256:${createHash("sha256").update(archive.value).digest("hex")}`,
+            state_digest: digest,
+            files
+          }
+        })
+      })
+    })
+  )
+}
+
+const archiveOf = (home: string, paths: ReadonlyArray<string>) =>
+  Effect.tryPromise(async () => {
+    const chunks: Array<Buffer> = []
+    for await (const chunk of create({ cwd: home, gzip: true, portable: true, strict: true }, [...paths]))
+      chunks.push(chunk)
+    return Buffer.concat(chunks)
+  })
+
+const nothingKept = (session: SessionRow): ReinsError =>
+  new ReinsError({
+    code: "not_found",
+    message:
+      session.workspace_state === "removed"
+        ? "The session is closed and the agent's own files are removed."
+        : "The agent has kept nothing yet. It does with its first turn.",
+    details: { workspace: session.workspace_state }
+  })
+
+const tooLarge = (size: number): ReinsError =>
+  new ReinsError({
+    code: "payload_too_large",
+    message: `The agent's state has ${size} bytes; ${maxStateBytes} can be exported.`,
+    details: { limit_bytes: maxStateBytes, size }
+  })

@@ -1,0 +1,158 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { DeliveryInput } from "@reins/core/api/ChangesApi"
+import { Deliveries } from "@reins/core/changes/Deliveries"
+import type { Changeset } from "@reins/core/domain/Changeset"
+import type { Delivery } from "@reins/core/domain/Delivery"
+import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import * as Embedded from "@reins/core/Embedded"
+import { Effect } from "effect"
+import { ownerWithConnection } from "../sessions/Services.js"
+import { databases } from "../store/Databases.js"
+import { codeOf, eventOf, forgeConnection, installation, operationEnd, remote, workspace } from "./World.js"
+
+const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
+
+/** Waits for the end of what an answer began, and reads the delivery again. */
+const ended = (answer: { readonly delivery: Delivery; readonly event_watermark: number }) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    yield* eventOf(answer.delivery.session_id, answer.event_watermark, ...ends)
+    return yield* (yield* Deliveries).get(principal, answer.delivery.id)
+  })
+
+const deliver = (changeset: Changeset, input: DeliveryInput = {}) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    return yield* Effect.flatMap((yield* Deliveries).request(principal, changeset.id, input), ended)
+  })
+
+const refreshed = (delivery: Delivery) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    const deliveries = yield* Deliveries
+    const { operation } = yield* deliveries.refresh(principal, delivery.id)
+    yield* operationEnd(operation.id)
+    return yield* deliveries.get(principal, delivery.id)
+  })
+
+for (const { layer, name } of databases) {
+  describe(`deliveries on ${name}`, () => {
+    it.scopedLive("a branch is pushed and observed, and a refresh sees what becomes of it", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change } = yield* workspace(origin.url)
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        const delivery = yield* deliver(changeset)
+        assert.strictEqual(delivery.state, "succeeded", JSON.stringify(delivery))
+        assert.strictEqual(delivery.observed_head, delivery.commit)
+        assert.strictEqual(origin.headOf(delivery.target_ref), delivery.commit)
+        const moved = origin.commitOn(delivery.target_ref, "c.txt", "theirs\n")
+        const seen = yield* refreshed(delivery)
+        assert.deepInclude(seen, { state: "succeeded", observed_head: moved, commit: delivery.commit })
+        assert.deepInclude(seen.steps.at(-1), { kind: "observe", outcome: "succeeded" })
+        origin.git("update-ref", "-d", `refs/heads/${delivery.target_ref}`)
+        assert.isNull((yield* refreshed(seen)).observed_head)
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive(
+      "a branch that has moved on blocks; what was seen then, and only that, is replaced when that is asked for",
+      () =>
+        Effect.gen(function* () {
+          const origin = yield* remote()
+          const { change, principal } = yield* workspace(origin.url)
+          const theirs = origin.commitOn("feature", "c.txt", "theirs\n")
+          const deliveries = yield* Deliveries
+          const changeset = yield* change({ "a.txt": "ONE\n" })
+          const blocked = yield* deliver(changeset, { target_ref: "feature" })
+          assert.deepInclude(blocked, { state: "blocked", reason: "remote_head_changed", observed_head: theirs })
+          const again = yield* Effect.flatMap(deliveries.refresh(principal, blocked.id), ended)
+          assert.deepInclude(again, { state: "blocked", reason: "remote_head_changed" })
+          // Nobody has looked at this one yet.
+          const newer = origin.commitOn("feature", "d.txt", "newer\n")
+          const forced = { target_ref: "refs/heads/feature", update_strategy: "force_with_lease" as const }
+          const refused = yield* deliver(changeset, forced)
+          assert.deepInclude(refused, { id: blocked.id, state: "blocked", observed_head: newer })
+          assert.strictEqual(origin.headOf("feature"), newer)
+          const done = yield* Effect.flatMap(deliveries.retry(principal, blocked.id), ended)
+          assert.deepInclude(done, { state: "succeeded", reason: null })
+          assert.strictEqual(origin.headOf("feature"), done.commit)
+          // The next changeset of the session replaces what the session itself has put there.
+          const next = yield* deliver(yield* change({ "a.txt": "UNO\n" }), forced)
+          assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
+          assert.strictEqual(origin.headOf("feature"), next.commit)
+        }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("a branch that was never seen is not replaced, though force_with_lease was asked for at once", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change } = yield* workspace(origin.url)
+        const theirs = origin.commitOn("feature", "c.txt", "theirs\n")
+        const delivery = yield* deliver(yield* change({ "a.txt": "ONE\n" }), {
+          target_ref: "feature",
+          update_strategy: "force_with_lease"
+        })
+        assert.deepInclude(delivery, { state: "blocked", observed_head: theirs })
+        assert.strictEqual(origin.headOf("feature"), theirs)
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("a remote that wants a credential blocks with auth_required until a refresh finds it open", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change, principal } = yield* workspace(origin.url)
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        origin.gate.closed = true
+        const blocked = yield* deliver(changeset)
+        assert.deepInclude(blocked, { state: "blocked", reason: "auth_required" })
+        origin.gate.closed = false
+        const done = yield* Effect.flatMap((yield* Deliveries).refresh(principal, blocked.id), ended)
+        assert.strictEqual(done.state, "succeeded", JSON.stringify(done))
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("the token of a forge is not sent to a repository on another host", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change } = yield* workspace(origin.url)
+        const elsewhere = yield* forgeConnection("gitea", "https://git.example.com")
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        const before = origin.seen.length
+        const delivery = yield* deliver(changeset, { connection_id: elsewhere.id })
+        assert.deepInclude(delivery, { state: "blocked", reason: "auth_required" })
+        assert.strictEqual(origin.seen.length, before)
+        const own = yield* forgeConnection("gitea", origin.base)
+        assert.strictEqual((yield* deliver(changeset, { connection_id: own.id })).state, "succeeded")
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("an empty changeset fails, and a patch is the change itself", () =>
+      Effect.gen(function* () {
+        const { change } = yield* workspace()
+        const empty = yield* change({})
+        assert.isTrue(empty.empty)
+        assert.deepInclude(yield* deliver(empty), { state: "failed", reason: "empty_changeset" })
+        const delivery = yield* deliver(yield* change({ "new.txt": "new\n" }))
+        assert.deepInclude(delivery, { state: "succeeded", transport: "patch" })
+        assert.include(delivery.patch ?? "", "+new")
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("what cannot be a branch is a malformed request; a connection of another kind is refused", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change, principal } = yield* workspace(origin.url)
+        const deliveries = yield* Deliveries
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        for (const target_ref of ["a..b", "-x", "a b", "x.lock", "refs/heads/"]) {
+          const error = yield* Effect.flip(deliveries.request(principal, changeset.id, { target_ref }))
+          assert.instanceOf(error, RequestInvalid, target_ref)
+        }
+        const { connection } = yield* ownerWithConnection
+        const request = deliveries.request(principal, changeset.id, { connection_id: connection.id })
+        assert.strictEqual(yield* codeOf(request), "connection_required")
+      }).pipe(Effect.provide(installation(layer)))
+    )
+  })
+}

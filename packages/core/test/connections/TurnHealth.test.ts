@@ -1,0 +1,52 @@
+import { assert, it } from "@effect/vitest"
+import { Models } from "@reins/core/catalog/Models"
+import { Connections } from "@reins/core/connections/Connections"
+import { Validations } from "@reins/core/connections/Validations"
+import { connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Effect, Schedule } from "effect"
+import { canary, say, withAgent } from "../sessions/Agent.js"
+
+it.scopedLive(
+  "a turn tells the health of the connection that it ran with, and a validation by the worker agrees",
+  () =>
+    withAgent("alpha_gateway", ({ connectionId, principal, runTurn, workspaceId, gateway }) =>
+      Effect.gen(function* () {
+        const connections = yield* Connections
+        const health = Effect.map(connections.get(principal, connectionId), (connection) => connection.health)
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        assert.strictEqual(yield* health, "unverified")
+        assert.strictEqual((yield* runTurn(session.id, say("Hello."))).state, "succeeded")
+        assert.strictEqual(yield* health, "ready")
+
+        const models = yield* (yield* Models).list(principal, { provider_id: "alpha" })
+        assert.include(
+          models.items.map(({ id }) => id),
+          "scripted-1"
+        )
+
+        const credential = { base_url: gateway.url, api_key: `not-${canary}` }
+        yield* connections.replaceCredential(principal, connectionId, { credential })
+        assert.strictEqual(yield* health, "unverified")
+        const failed = yield* runTurn(session.id, say("Hello again."))
+        assert.strictEqual(failed.reason, "credential_invalid", JSON.stringify(failed))
+        assert.strictEqual(yield* health, "reauth_required")
+
+        yield* connections.replaceCredential(principal, connectionId, {
+          credential: { ...credential, api_key: canary }
+        })
+        const validations = yield* Validations
+        yield* validations.request(principal, connectionId)
+        const ended = yield* Effect.repeat(
+          Effect.map(validations.list(principal, connectionId, {}), ({ items }) => items[0]),
+          {
+            schedule: Schedule.spaced("20 millis"),
+            until: (validation) => validation !== undefined && connectionValidationStates.isTerminal(validation.state)
+          }
+        )
+        assert.isDefined(ended)
+        assert.strictEqual(yield* health, "ready")
+      })
+    ),
+  120_000
+)

@@ -1,0 +1,120 @@
+import { assert, it } from "@effect/vitest"
+import { toDetails } from "@reins/core/api/Validation"
+import { ResultSchemas } from "@reins/core/delegations/ResultSchemas"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Effect } from "effect"
+
+const detailsOf = <A>(check: Effect.Effect<A, RequestInvalid>) =>
+  Effect.map(Effect.flip(check), ({ input, issue, loc }) => toDetails(loc, issue, input))
+
+const run = <A, E>(effect: Effect.Effect<A, E, ResultSchemas>) => Effect.provide(effect, ResultSchemas.layer)
+
+const result = (value: unknown) => ({ kind: "generic" as const, summary: "Done.", value })
+
+it.live("what is no JSON Schema of the draft, or reaches outside of itself, is refused at result_schema", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      for (const schema of [
+        { type: "strin" },
+        { type: 1 },
+        { properties: [] },
+        { required: "a" },
+        { minLength: -1 },
+        { pattern: "(" },
+        { $ref: "https://schemas.example/other.json" },
+        { $ref: "#/$defs/absent" },
+        { $schema: "http://json-schema.org/draft-07/schema#" },
+        { $async: true },
+        { description: "x".repeat(70_000) }
+      ]) {
+        const [detail, ...others] = yield* detailsOf(schemas.checkSchema(schema))
+        assert.deepStrictEqual([detail?.loc, others], [["body", "result_schema"], []])
+        assert.include(detail?.msg, "JSON Schema of the draft 2020-12")
+      }
+    })
+  )
+)
+
+it.live(
+  "what the draft knows is accepted: prefixItems, dependentRequired, $defs, unknown keywords, formats as words",
+  () =>
+    run(
+      Effect.gen(function* () {
+        const schemas = yield* ResultSchemas
+        const schema = {
+          $schema: "https://json-schema.org/draft/2020-12/schema",
+          $defs: { point: { type: "array", prefixItems: [{ type: "number" }, { type: "number" }], items: false } },
+          type: "object",
+          properties: { at: { $ref: "#/$defs/point" }, when: { type: "string", format: "made-up" } },
+          dependentRequired: { when: ["at"] },
+          "x-mine": true
+        }
+        yield* schemas.checkSchema(schema)
+        yield* schemas.checkResult(schema, result({ at: [1, 2], when: "now" }))
+        const locs = yield* Effect.map(detailsOf(schemas.checkResult(schema, result({ at: [1, 2, 3] }))), (details) =>
+          details.map(({ loc }) => loc)
+        )
+        assert.deepInclude(locs, ["body", "value", "at"])
+      })
+    )
+)
+
+it.live("a value is told of everything that is wrong with it, each at its place in the body", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      const schema = {
+        type: "object",
+        required: ["score", "files"],
+        properties: {
+          score: { type: "integer" },
+          files: { type: "array", items: { type: "object", required: ["a/b"] } }
+        }
+      }
+      const details = yield* detailsOf(schemas.checkResult(schema, result({ score: "7", files: [{}, 3] })))
+      assert.sameDeepMembers(
+        details.map(({ loc, type }) => [loc, type]),
+        [
+          [["body", "value", "score"], "value_error"],
+          [["body", "value", "files", 0, "a/b"], "missing"],
+          [["body", "value", "files", 1], "value_error"]
+        ]
+      )
+      const absent = yield* detailsOf(schemas.checkResult(schema, { kind: "generic", summary: "Done." }))
+      assert.deepInclude(absent[0], { loc: ["body", "value"], type: "missing", msg: "Field required" })
+    })
+  )
+)
+
+it.live(
+  "one schema leaves nothing behind for the next: ids are not kept, and nobody can replace those of the draft",
+  () =>
+    run(
+      Effect.gen(function* () {
+        const schemas = yield* ResultSchemas
+        const draft = { $id: "https://json-schema.org/draft/2020-12/schema", type: "string" }
+        yield* Effect.ignore(schemas.checkSchema(draft))
+        yield* schemas.checkSchema({ $defs: { a: { $id: "https://schemas.example/a", type: "string" } } })
+        yield* schemas.checkSchema({ $defs: { a: { $id: "https://schemas.example/a", type: "number" } } })
+        const [outside] = yield* detailsOf(schemas.checkSchema({ $ref: "https://schemas.example/a" }))
+        assert.deepStrictEqual(outside?.loc, ["body", "result_schema"])
+        yield* schemas.checkSchema({ type: "object" })
+        assert.isNotEmpty(yield* detailsOf(schemas.checkSchema({ type: "strin" })))
+      })
+    )
+)
+
+it.live("a pattern that would take for ever holds up nobody for long", () =>
+  run(
+    Effect.gen(function* () {
+      const schemas = yield* ResultSchemas
+      const schema = { type: "string", pattern: "^(a+)+$" }
+      yield* schemas.checkSchema(schema)
+      yield* schemas.checkResult(schema, result("aaaa"))
+      const [detail] = yield* detailsOf(schemas.checkResult(schema, result(`${"a".repeat(50)}b`)))
+      assert.deepStrictEqual(detail?.loc, ["body", "value"])
+      assert.include(detail?.msg, "in time")
+    })
+  )
+)

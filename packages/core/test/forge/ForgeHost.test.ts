@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import { forgeHost, mayReceive, repositoryOn } from "@reins/core/forge/ForgeHost"
+
+describe("where a forge is", () => {
+  it("its API follows from its web address or from its API's own", () => {
+    const apiOf = (...given: Parameters<typeof forgeHost>) => forgeHost(...given).api
+    assert.strictEqual(apiOf("github", undefined), "https://api.github.com")
+    assert.strictEqual(apiOf("github", "https://github.com/"), "https://api.github.com")
+    assert.strictEqual(apiOf("github", "https://api.github.com"), "https://api.github.com")
+    assert.strictEqual(apiOf("github", "https://acme.ghe.com"), "https://api.acme.ghe.com")
+    assert.strictEqual(apiOf("github", "https://git.acme.com/"), "https://git.acme.com/api/v3")
+    assert.strictEqual(apiOf("github", "https://git.acme.com/api/v3/"), "https://git.acme.com/api/v3")
+    assert.strictEqual(apiOf("gitlab", undefined), "https://gitlab.com/api/v4")
+    assert.strictEqual(apiOf("gitlab", "https://acme.com/gitlab/api/v4"), "https://acme.com/gitlab/api/v4")
+    assert.strictEqual(apiOf("gitea", "http://127.0.0.1:3000"), "http://127.0.0.1:3000/api/v1")
+  })
+})
+
+describe("the repository of a URL", () => {
+  it("is found by https and by both forms of SSH, on its own host only", () => {
+    const github = forgeHost("github", undefined)
+    for (const url of [
+      "https://github.com/acme/shop",
+      "https://github.com/acme/shop.git",
+      "https://GitHub.com/acme/shop.git/",
+      "https://ann@github.com/acme/shop.git",
+      "git@github.com:acme/shop.git",
+      "ssh://git@github.com:22/acme/shop.git"
+    ]) {
+      assert.strictEqual(repositoryOn(github, url), "acme/shop", url)
+    }
+    for (const url of [
+      "https://github.com.evil.example/acme/shop",
+      "https://evil.example/github.com/acme/shop",
+      "https://github.com@evil.example/acme/shop",
+      "https://github.com:8443/acme/shop",
+      "http://github.com/acme/shop",
+      "git@evil.example:acme/shop.git",
+      "github.com@evil.example:acme/shop.git",
+      "https://github.com/acme",
+      "https://github.com/acme/shop/tree/main",
+      "https://github.com/acme/%2e%2e%2fshop",
+      "git@github.com:../shop.git",
+      "/srv/git/acme/shop.git",
+      "file:///srv/acme/shop.git"
+    ]) {
+      assert.isUndefined(repositoryOn(github, url), url)
+    }
+  })
+
+  it("may lie in groups on GitLab, and below a path where the forge does", () => {
+    const below = forgeHost("gitlab", "https://acme.com/gitlab")
+    assert.strictEqual(repositoryOn(below, "https://acme.com/gitlab/a/b/c.git"), "a/b/c")
+    assert.strictEqual(repositoryOn(below, "git@acme.com:a/b/c.git"), "a/b/c")
+    assert.isUndefined(repositoryOn(below, "https://acme.com/gitlabs/a/b"))
+    assert.isUndefined(repositoryOn(below, "https://acme.com/a/b"))
+    assert.isUndefined(repositoryOn(forgeHost("gitea", "https://acme.com"), "https://acme.com/a/b/c.git"))
+  })
+})
+
+describe("a token", () => {
+  it("is sent by git to the host of its connection only", () => {
+    const connection = { kind: "gitea", settings: { base_url: "https://git.acme.com" } }
+    assert.isTrue(mayReceive(connection, "https://git.acme.com/acme/shop.git"))
+    assert.isTrue(mayReceive(connection, "git@git.acme.com:acme/shop.git"))
+    assert.isFalse(mayReceive(connection, "https://evil.example/acme/shop.git"))
+    assert.isFalse(mayReceive(connection, "http://git.acme.com/acme/shop.git"))
+    assert.isFalse(mayReceive(connection, "https://git.acme.com:8443/acme/shop.git"))
+    assert.isTrue(mayReceive({ kind: "git", settings: {} }, "https://anywhere.example/shop.git"))
+  })
+})

@@ -1,0 +1,311 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Event } from "@reins/core/domain/Event"
+import { TurnId, type WorkspaceId } from "@reins/core/domain/Ids"
+import type { Principal } from "@reins/core/domain/Principal"
+import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
+import { type SessionActivity, type SessionLifecycle, sessionStates } from "@reins/core/domain/Session"
+import { Turn, TurnState, turnStates } from "@reins/core/domain/Turn"
+import { EventLog } from "@reins/core/events/EventLog"
+import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
+import { Messages } from "@reins/core/sessions/Messages"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { maxQueuedTurns, Turns, turnJobKind } from "@reins/core/sessions/Turns"
+import { Journal } from "@reins/core/store/Journal"
+import { Cause, Effect, Exit, Option, Runtime, Schema } from "effect"
+import * as fc from "fast-check"
+import { databases } from "../store/Databases.js"
+import { ownerWithConnection, services } from "./Services.js"
+
+const runner = { kind: "system", id: "runner" } as const
+const worker = { workerId: "test", bootId: "test" }
+
+/** What is done next. `pick` chooses one of the turns that there are. */
+const command = fc.oneof(
+  { weight: 6, arbitrary: fc.constant({ kind: "send" as const }) },
+  { weight: 6, arbitrary: fc.constant({ kind: "claim" as const }) },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      kind: fc.constant("move" as const),
+      pick: fc.constantFrom("active" as const, 0, 1, 2, 3),
+      to: fc.constantFrom(...TurnState.literals)
+    })
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("cancel" as const, "acknowledge" as const, "retry" as const),
+      pick: fc.nat(12)
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constantFrom("archive" as const, "unarchive" as const, "update" as const) })
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: "close" as const }) }
+)
+type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
+
+interface ModelTurn {
+  readonly id: string
+  state: TurnState
+  acknowledged: boolean
+}
+
+/** A session as it has to be. */
+class Model {
+  lifecycle: SessionLifecycle = "open"
+  version = 1
+  readonly turns: Array<ModelTurn> = []
+
+  get active(): ModelTurn | undefined {
+    return this.turns.find(({ state }) => state !== "queued" && !turnStates.isTerminal(state))
+  }
+  get queued(): ReadonlyArray<ModelTurn> {
+    return this.turns.filter(({ state }) => state === "queued")
+  }
+  get held(): boolean {
+    return this.turns.some(({ acknowledged, state }) => state === "interrupted" && !acknowledged)
+  }
+  get activity(): SessionActivity {
+    if (this.held) return "attention"
+    if (this.active !== undefined) return this.active.state === "requires_action" ? "requires_action" : "running"
+    return this.queued.length > 0 ? "queued" : "idle"
+  }
+  /** The turn that a worker may take now. */
+  get due(): ModelTurn | undefined {
+    return this.active === undefined && !this.held ? this.queued[0] : undefined
+  }
+  /** Why new work is refused, if it is. */
+  get refusal(): ErrorCode | undefined {
+    if (this.lifecycle !== "open") return "invalid_transition"
+    return this.queued.length >= maxQueuedTurns ? "quota_exhausted" : undefined
+  }
+}
+
+/** How a call has to end: with a code, or well. */
+const expected = (exit: Exit.Exit<unknown, unknown>, code: ErrorCode | undefined, what: string) => {
+  const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.failureOption(exit.cause)) : undefined
+  const got = Exit.isSuccess(exit) ? undefined : failure instanceof ReinsError ? failure.code : Cause.pretty(exit.cause)
+  assert.strictEqual(got, code, what)
+}
+
+const play = Effect.fnUntraced(function* (
+  principal: Principal,
+  workspaceId: WorkspaceId,
+  commands: ReadonlyArray<Command>
+) {
+  const sessions = yield* Sessions
+  const messages = yield* Messages
+  const turns = yield* Turns
+  const jobs = yield* Jobs
+  const journal = yield* Journal
+  const model = new Model()
+  const { id } = yield* sessions.create(principal, workspaceId, {})
+  const claims = new Map<string, Claim>()
+
+  /** A claim ends with its turn, and is given back when the turn waits again. */
+  const settle = (turn: ModelTurn) =>
+    Effect.gen(function* () {
+      const claim = claims.get(turn.id)
+      if (claim === undefined || (turn.state !== "queued" && !turnStates.isTerminal(turn.state))) return
+      claims.delete(turn.id)
+      const error = { code: "waiting_capacity", message: "later", retryable: true }
+      yield* journal.commit(
+        jobs.finish(
+          claim,
+          turn.state === "queued"
+            ? { state: "retry_wait", error, attempt: "failed", delayMs: 0 }
+            : { state: "succeeded" }
+        )
+      )
+    })
+
+  const move = Effect.fnUntraced(function* (turn: ModelTurn, to: TurnState) {
+    const exit = yield* Effect.exit(journal.commit(turns.move(TurnId.make(turn.id), to, runner)))
+    const isDrawn = turnStates.allows(turn.state, to)
+    assert.strictEqual(Exit.isSuccess(exit), isDrawn, `${turn.state} -> ${to}`)
+    if (isDrawn) turn.state = to
+    yield* settle(turn)
+  })
+
+  const step = Effect.fnUntraced(function* (next: Command) {
+    const what = JSON.stringify(next)
+    switch (next.kind) {
+      case "send": {
+        const exit = yield* Effect.exit(messages.send(principal, id, { content: "Go on" }))
+        expected(exit, model.refusal, what)
+        if (Exit.isSuccess(exit))
+          model.turns.push({ id: exit.value.turn_id ?? "", state: "queued", acknowledged: false })
+        return
+      }
+      case "claim": {
+        const found = yield* jobs.claim(turnJobKind, 1000, worker)
+        const own = found.filter((claim) => model.turns.some((turn) => turn.id === claim.subject.id))
+        const due = model.due
+        assert.deepStrictEqual(
+          own.map((claim) => claim.subject.id),
+          due === undefined ? [] : [due.id],
+          what
+        )
+        const [claim] = own
+        if (claim === undefined || due === undefined) return
+        claims.set(due.id, claim)
+        return yield* move(due, "preparing")
+      }
+      case "move": {
+        const turn = next.pick === "active" ? model.active : model.turns.at(-1 - next.pick)
+        // Only a worker that has claimed a turn prepares it.
+        if (turn === undefined || (turn.state === "queued" && next.to === "preparing")) return
+        return yield* move(turn, next.to)
+      }
+      case "cancel": {
+        const turn = model.turns[next.pick % Math.max(1, model.turns.length)]
+        if (turn === undefined) return
+        const exit = yield* Effect.exit(turns.cancel(principal, turn.id))
+        expected(exit, turnStates.isTerminal(turn.state) ? "invalid_transition" : undefined, what)
+        if (Exit.isFailure(exit)) return
+        turn.state = turn.state === "queued" ? "cancelled" : "cancelling"
+        assert.strictEqual(exit.value.state, turn.state)
+        return
+      }
+      case "acknowledge": {
+        const turn = model.turns[next.pick % Math.max(1, model.turns.length)]
+        if (turn === undefined) return
+        const exit = yield* Effect.exit(turns.acknowledge(principal, turn.id))
+        expected(exit, turn.state === "interrupted" ? undefined : "invalid_transition", what)
+        if (Exit.isSuccess(exit)) turn.acknowledged = true
+        return
+      }
+      case "retry": {
+        const turn = model.turns[next.pick % Math.max(1, model.turns.length)]
+        if (turn === undefined) return
+        const exit = yield* Effect.exit(turns.retry(principal, turn.id))
+        expected(exit, turnStates.isTerminal(turn.state) ? model.refusal : "invalid_transition", what)
+        if (Exit.isFailure(exit)) return
+        turn.acknowledged = true
+        assert.strictEqual(exit.value.retry_of_turn_id, turn.id)
+        model.turns.push({ id: exit.value.id, state: "queued", acknowledged: false })
+        return
+      }
+      case "archive": {
+        const exit = yield* Effect.exit(sessions.archive(principal, id))
+        const isBusy = model.active !== undefined || model.queued.length > 0
+        expected(exit, model.lifecycle !== "open" ? "invalid_transition" : isBusy ? "turn_active" : undefined, what)
+        if (Exit.isFailure(exit)) return
+        model.lifecycle = "archived"
+        model.version++
+        return
+      }
+      case "unarchive": {
+        const exit = yield* Effect.exit(sessions.unarchive(principal, id))
+        expected(exit, model.lifecycle === "archived" ? undefined : "invalid_transition", what)
+        if (Exit.isFailure(exit)) return
+        model.lifecycle = "open"
+        model.version++
+        return
+      }
+      case "update": {
+        const exit = yield* Effect.exit(sessions.update(principal, id, { title: "T", expected_version: model.version }))
+        expected(exit, model.lifecycle === "closed" ? "invalid_transition" : undefined, what)
+        if (Exit.isSuccess(exit)) model.version++
+        const stale = yield* Effect.exit(
+          sessions.update(principal, id, { title: "S", expected_version: model.version - 1 })
+        )
+        expected(stale, "version_conflict", what)
+        return
+      }
+      case "close": {
+        const exit = yield* Effect.exit(sessions.close(principal, id))
+        expected(exit, model.lifecycle === "closed" ? "invalid_transition" : undefined, what)
+        if (Exit.isFailure(exit)) return
+        model.lifecycle = "closed"
+        model.version++
+        for (const turn of model.turns) {
+          if (turn.state === "queued") turn.state = "cancelled"
+          else if (!turnStates.isTerminal(turn.state)) turn.state = "cancelling"
+        }
+      }
+    }
+  })
+
+  /** What the API shows is what the model holds. */
+  const compare = Effect.gen(function* () {
+    const session = yield* sessions.get(principal, id)
+    assert.deepStrictEqual(
+      [session.lifecycle, session.activity, session.active_turn_id, session.version],
+      [model.lifecycle, model.activity, model.active?.id ?? null, model.version]
+    )
+    const { items } = yield* turns.list(principal, id, { limit: 200 })
+    assert.deepStrictEqual(
+      items.map((turn) => [turn.id, turn.state, turn.finished_at !== null]),
+      model.turns.map((turn) => [turn.id, turn.state, turnStates.isTerminal(turn.state)])
+    )
+  })
+
+  for (const next of commands) {
+    yield* step(next)
+    yield* compare
+  }
+  const { items } = yield* (yield* EventLog).page(principal, id, { after: 0, limit: 1000 })
+  assertEvents(items, model)
+})
+
+const decodeTurn = Schema.decodeUnknownSync(Schema.Struct({ turn: Turn }))
+const decodeLifecycle = Schema.decodeUnknownSync(Schema.Struct({ lifecycle: Schema.String, version: Schema.Int }))
+
+/** The log tells the whole story: no gap, only drawn moves, and at its end what the state says. */
+const assertEvents = (events: ReadonlyArray<Event>, model: Model) => {
+  assert.deepStrictEqual(
+    events.map((event) => event.seq),
+    events.map((_, index) => index + 1)
+  )
+  const states = new Map<string, TurnState>()
+  const acknowledged = new Set<string>()
+  let lifecycle = "open"
+  let version = 1
+  for (const event of events) {
+    if (event.type === "turn.acknowledged") acknowledged.add(decodeTurn(event.payload).turn.id)
+    else if (event.type.startsWith("turn.")) {
+      const { turn } = decodeTurn(event.payload)
+      const before = states.get(turn.id)
+      if (before === undefined) assert.strictEqual(turn.state, "queued")
+      else assert.isTrue(turnStates.allows(before, turn.state), `${before} -> ${turn.state}`)
+      states.set(turn.id, turn.state)
+    } else if (event.type.startsWith("session.")) {
+      const told = decodeLifecycle(event.payload)
+      const from = sessionStates.states.find((state) => state === lifecycle)
+      const to = sessionStates.states.find((state) => state === told.lifecycle)
+      if (from !== undefined && to !== undefined && from !== to) assert.isTrue(sessionStates.allows(from, to))
+      lifecycle = told.lifecycle
+      version = told.version
+    }
+  }
+  assert.deepStrictEqual([lifecycle, version], [model.lifecycle, model.version])
+  assert.deepStrictEqual(
+    [...states],
+    model.turns.map((turn) => [turn.id, turn.state])
+  )
+  assert.sameMembers(
+    [...acknowledged],
+    model.turns.filter((turn) => turn.acknowledged && turn.state === "interrupted").map((turn) => turn.id)
+  )
+}
+
+for (const { layer, name } of databases) {
+  describe(`the states of sessions and turns on ${name}`, () => {
+    it.scopedLive(
+      "only drawn moves happen, all others are refused by name, and events and state always agree",
+      () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const runtime = yield* Effect.runtime<Sessions | Messages | Turns | Jobs | Journal | EventLog>()
+          const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 60 }), (commands) =>
+            Runtime.runPromise(runtime)(play(principal, workspaceId, commands))
+          )
+          yield* Effect.promise(() => fc.assert(property, { numRuns: name === "SQLite" ? 150 : 40 }))
+        }).pipe(Effect.provide(services(layer))),
+      120_000
+    )
+  })
+}

@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto"
+import { HttpServerResponse } from "@effect/platform"
+
+/** Markup that is safe to send. Only `html` makes it. */
+export class Html {
+  constructor(readonly text: string) {}
+}
+
+/** Markup from a template. What is put into it is escaped, unless it is markup itself. */
+export const html = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | Html>): Html =>
+  new Html(parts.map((part, index) => part + (index < values.length ? textOf(values[index] ?? "") : "")).join(""))
+
+const textOf = (value: string | Html): string => (value instanceof Html ? value.text : escape(value))
+
+const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+
+export interface Page {
+  readonly status: number
+  readonly title: string
+  readonly content: Html
+}
+
+/** A page as it is sent. It runs no script, loads nothing, and its forms go to this service alone. */
+export const respond = ({ content, status, title }: Page): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(documentOf(title, content), {
+    status,
+    contentType: "text/html; charset=utf-8",
+    headers: { "content-security-policy": policy }
+  })
+
+const documentOf = (title: string, content: Html): string =>
+  html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<title>${title} - Reins</title>
+${style}
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`.text
+
+const css = `
+:root { color-scheme: light dark; --back: #fff; --front: #1c1e21; --soft: #5c6370; --line: #8a919e; --main: #1f4fd8; --on-main: #fff; --bad: #b3261e }
+@media (prefers-color-scheme: dark) {
+  :root { --back: #16181c; --front: #eceef2; --soft: #a8afbb; --line: #6b7280; --main: #8fb0ff; --on-main: #10131a; --bad: #ff9b94 }
+}
+* { box-sizing: border-box }
+body { margin: 0; background: var(--back); color: var(--front); font: 1rem/1.5 system-ui, sans-serif }
+main { max-width: 26rem; margin: 12vh auto 3rem; padding: 0 1.25rem }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem }
+label { display: block; margin: 1rem 0 .25rem; font-weight: 600 }
+input, button { width: 100%; padding: .6rem .75rem; font: inherit; border-radius: .4rem }
+input { border: 1px solid var(--line); background: transparent; color: inherit }
+button { margin-top: 1.25rem; border: 0; background: var(--main); color: var(--on-main); font-weight: 600; cursor: pointer }
+:focus-visible { outline: 3px solid var(--main); outline-offset: 2px }
+.hint { color: var(--soft); margin: .25rem 0 0 }
+.alert { color: var(--bad); font-weight: 600 }
+`
+
+const style = new Html(`<style>${css}</style>`)
+
+const policy =
+  `default-src 'none'; style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'; ` +
+  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -1,0 +1,66 @@
+import { type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
+import { document, type Json, type Operation, successes } from "./Document.js"
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
+const compiled = new Map<string, ValidateFunction>()
+
+const validatorOf = (name: string, schema: Json): ValidateFunction => {
+  const known = compiled.get(name)
+  if (known !== undefined) return known
+  // The references of the document begin at its root.
+  const validate = ajv.compile({ ...schema, components: document.components })
+  compiled.set(name, validate)
+  return validate
+}
+
+export interface Answer {
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly text: string
+}
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isCode = (code: string): code is ErrorCode => code in errorKinds
+
+/** What of an answer is not as the document says for the operation; undefined when all of it is. */
+export const problemOf = (operation: Operation, answer: Answer): string | undefined => {
+  const declared = operation.responses[String(answer.status)] ?? operation.responses["default"]
+  if (declared === undefined) return "the status is not declared"
+  const isSuccess = answer.status < 400
+  if (isSuccess && !successes(operation).includes(answer.status)) return "the success is not declared"
+  if (declared.content === undefined) return answer.text === "" ? undefined : "there is a body where none is declared"
+  const type = answer.contentType?.split(";")[0] ?? ""
+  const content = declared.content[type]
+  if (content === undefined) return `the content type ${type} is not declared`
+  if (type !== "application/json") return undefined
+  const json = jsonOf(answer.text)
+  if (json === undefined) return "the body is no JSON"
+  const part = String(answer.status) in operation.responses ? answer.status : "default"
+  const validate = validatorOf(`${operation.name} ${part}`, content.schema)
+  if (!validate(json)) return ajv.errorsText(validate.errors)
+  return isSuccess || answer.status === 422 ? undefined : envelopeProblem(answer.status, json)
+}
+
+/** A code is of the closed set, and goes with its status, its category and whether it may be retried. */
+const envelopeProblem = (status: number, json: unknown): string | undefined => {
+  const error = typeof json === "object" && json !== null && "error" in json ? json.error : undefined
+  if (typeof error !== "object" || error === null || !("code" in error)) return "the envelope is empty"
+  const code = String(error.code)
+  if (!isCode(code)) return `the code ${code} is of no closed set`
+  const kind = errorKinds[code]
+  const agrees =
+    kind.status === status &&
+    "category" in error &&
+    error.category === kind.category &&
+    "retryable" in error &&
+    error.retryable === kind.retryable
+  return agrees ? undefined : `${code} does not go with its status, category or retryable`
+}

@@ -1,7 +1,12 @@
 /** The direction of the code: domain <- api <- core services <- server; the client takes domain and api only. */
 module.exports = {
   forbidden: [
-    { name: "no-cycles", severity: "error", from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } } },
+    {
+      name: "no-cycles",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } }
+    },
     {
       name: "domain-is-pure",
       comment: "domain holds data: it imports effect and itself, nothing else",
@@ -26,7 +31,10 @@ module.exports = {
       name: "only-main-picks-layers",
       comment: "which database, placement and platform run is decided in main",
       severity: "error",
-      from: { path: "^packages/(core|server)/src/", pathNot: ["^packages/server/src/(main|cli/)", "^packages/core/src/(store/|Embedded)"] },
+      from: {
+        path: "^packages/(core|server)/src/",
+        pathNot: ["^packages/server/src/(main|cli/)", "^packages/core/src/(store/|Embedded)"]
+      },
       to: { path: "^packages/core/src/store/(Sqlite|Postgres)" }
     },
     {
@@ -47,6 +55,10 @@ module.exports = {
     exclude: { path: "(^|/)(dist|test)/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.base.json" },
-    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["@reins/source", "import", "types", "default"], extensions: [".ts", ".mjs", ".js", ".json"] }
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["@reins/source", "import", "types", "default"],
+      extensions: [".ts", ".mjs", ".js", ".json"]
+    }
   }
 }

@@ -15,9 +15,20 @@ type Given<T> = [T] extends [never] ? unknown : T
 export type PathParams<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Given<
   HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>
 >
-/** Every query parameter is optional: those without a default in the type have one on the server. */
+/**
+ * The query parameters that have no default on the server, by the name of their endpoint. The type of a decoded query cannot tell
+ * them from the others, so they are named here; a test holds this against the contract.
+ */
+export const requiredQuery = { readFile: ["path"] } as const
+
+type Required<E, Query> =
+  EndpointName<E> extends keyof typeof requiredQuery
+    ? Pick<Query, Extract<(typeof requiredQuery)[EndpointName<E>][number], keyof Query>>
+    : unknown
+
+/** Every query parameter is optional, but for the few without a default. */
 export type QueryParams<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Given<
-  Partial<HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>>
+  Partial<HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> & Required<E, HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>>
 >
 export type BodyFields<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Given<
   Wire<HttpApiEndpoint.HttpApiEndpoint.Payload<E>>

@@ -12,6 +12,7 @@ import {
   type Input,
   type PathParams,
   type QueryParams,
+  requiredQuery,
   routes,
   targetOf
 } from "../src/Contract.js"
@@ -39,15 +40,14 @@ describe("Contract", () => {
     }
   })
 
-  it("no query parameter is required, as the type of the input says", () => {
-    for (const { name, urlParamsSchema } of endpoints) {
-      if (Option.isNone(urlParamsSchema)) continue
+  it("the query parameters that the type of the input requires are those that the contract requires", () => {
+    const required = endpoints.flatMap(({ name, urlParamsSchema }) => {
+      if (Option.isNone(urlParamsSchema)) return []
       const fields = SchemaAST.getPropertySignatures(SchemaAST.encodedAST(urlParamsSchema.value.ast))
-      assert.isTrue(
-        fields.every((field) => field.isOptional),
-        name
-      )
-    }
+      const names = fields.filter((field) => !field.isOptional).map((field) => String(field.name))
+      return names.length === 0 ? [] : [[name, names]]
+    })
+    assert.deepStrictEqual(Object.fromEntries(required), requiredQuery)
   })
 
   it("every endpoint is a method of the client", () => {

@@ -21,8 +21,8 @@ import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { KeyRing } from "./connections/KeyRing.js"
 import { Outbound } from "./connections/Outbound.js"
 import { validationJob } from "./connections/ValidationJob.js"
-import { Validations } from "./connections/Validations.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
+import { Validations } from "./connections/Validations.js"
 import { Vault } from "./connections/Vault.js"
 import { deadlineJob } from "./delegations/DeadlineJob.js"
 import { DelegationResults } from "./delegations/DelegationResults.js"
@@ -35,9 +35,9 @@ import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { Executors } from "./executor/Executors.js"
+import { Forges } from "./forge/Forges.js"
 import { Harness } from "./harness/Harness.js"
 import { HarnessInstall } from "./harness/Install.js"
-import { Forges } from "./forge/Forges.js"
 import { Access } from "./identity/Access.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
@@ -111,7 +111,12 @@ const delegations = DelegationTurns.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(DelegationStore.layer, ResultSchemas.layer))
 )
 
-const conversations = Layer.mergeAll(SessionFiles.layer, SessionExecutors.layer, HarnessSwitches.layer, NativeStateExport.layer)
+const conversations = Layer.mergeAll(
+  SessionFiles.layer,
+  SessionExecutors.layer,
+  HarnessSwitches.layer,
+  NativeStateExport.layer
+)
 
 const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Deliveries.layer),

@@ -40,6 +40,7 @@ const fields = {
   smtp_url: Schema.String.pipe(Schema.pattern(/^smtps?:\/\//)),
   mail_from: Schema.String.pipe(Schema.minLength(3)),
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
+  metrics: Flag,
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   allow_local_repositories: Flag,
   allow_private_hosts: HostList,
@@ -59,6 +60,7 @@ const expected: Readonly<Record<SettingName, string>> = {
   smtp_url: "an smtp:// or smtps:// URL",
   mail_from: "a sender as in Reins <reins@example.com>",
   rate_limit: "requests a minute, or off",
+  metrics: "on or off",
   log_level: "debug, info, warning, error or none",
   allow_local_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
@@ -89,6 +91,8 @@ export interface Config {
   readonly mailFrom: string | undefined
   /** Requests a minute for each caller; null for any number. */
   readonly rateLimit: number | null
+  /** Whether `GET /metrics` is there. It asks for no credentials, so it is there by default only where nobody else can reach it. */
+  readonly metrics: boolean
   readonly logLevel: LogLevel.LogLevel
   readonly allowLocalRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
@@ -123,6 +127,7 @@ export const load = Effect.fn("Config.load")(function* (
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
+    metrics: settings.metrics ?? /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host),
     logLevel: levels[settings.log_level ?? "info"],
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
@@ -200,6 +205,7 @@ export const describe = (config: Config): Readonly<Record<SettingName, string | 
   smtp_url: config.smtpUrl === undefined ? null : maskedUrl(config.smtpUrl),
   mail_from: config.mailFrom ?? null,
   rate_limit: config.rateLimit ?? "off",
+  metrics: config.metrics ? "on" : "off",
   log_level: config.logLevel.label.toLowerCase(),
   allow_local_repositories: config.allowLocalRepositories,
   allow_private_hosts: config.allowPrivateHosts.join(","),

@@ -48,6 +48,21 @@ describe("the configuration", () => {
     })
   )
 
+  it.scoped("takes a comma list of hosts that may be private, and nothing that is no host", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      const given = (hosts: string) => load({}, { REINS_ALLOW_PRIVATE_HOSTS: hosts }, here)
+      assert.deepStrictEqual((yield* given("")).allowPrivateHosts, [])
+      assert.deepStrictEqual((yield* given("127.0.0.1:11434, gitlab.lan,[::1]")).allowPrivateHosts, [
+        "127.0.0.1:11434",
+        "gitlab.lan",
+        "[::1]"
+      ])
+      assert.deepStrictEqual((yield* given("*")).allowPrivateHosts, ["*"])
+      assert.include((yield* Effect.flip(given("http://gitlab.lan"))).problem, "allow_private_hosts")
+    })
+  )
+
   it.scoped("names every setting that is wrong and says what it has to be, quoting nothing of it", () =>
     Effect.gen(function* () {
       const here = yield* directory

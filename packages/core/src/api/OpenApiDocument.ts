@@ -1,7 +1,8 @@
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, HttpMethod, OpenApi } from "@effect/platform"
 import { Context, Option, Predicate, Schema } from "effect"
 import { ErrorEnvelope } from "../domain/ReinsError.js"
-import { RequiredScope } from "./Endpoint.js"
+import { NotReplayed, RequiredScope, SecretAnswer } from "./Endpoint.js"
+import * as Texts from "./OpenApiTexts.js"
 import { HTTPValidationError } from "./Validation.js"
 
 type Json = Readonly<Record<string, unknown>>
@@ -25,6 +26,9 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
   const components = fieldsOf(spec["components"])
   return {
     ...spec,
+    info: { ...fieldsOf(spec["info"]), ...Texts.info },
+    servers: Texts.servers,
+    tags: tagsOf(spec["tags"]),
     paths: mapFields(fieldsOf(spec["paths"]), (path, methods) =>
       mapFields(fieldsOf(methods), (method, operation) => {
         const endpoint = operations.get(`${method.toUpperCase()} ${path}`)
@@ -56,15 +60,30 @@ const securitySchemes = {
   }
 }
 
+/** In the order of the alphabet, each with what it is about. */
+const tagsOf = (tags: unknown): ReadonlyArray<Json> =>
+  (Array.isArray(tags) ? tags : [])
+    .map((tag) => String(fieldsOf(tag)["name"]))
+    .sort()
+    .map((name) => ({ name, ...(name in Texts.tags && { description: Texts.tags[name] }) }))
+
 const completed = (operation: Json, endpoint: Endpoint): Json => {
   const mutates = HttpMethod.hasBody(endpoint.method) || endpoint.method === "DELETE"
-  const isPublic = Option.contains(Context.getOption(endpoint.annotations, RequiredScope), "public")
+  const scope = Option.getOrElse(Context.getOption(endpoint.annotations, RequiredScope), () => "read" as const)
+  const isPublic = scope === "public"
   const { 400: _, ...responses } = fieldsOf(operation["responses"])
   const streams = endpoint.path.endsWith("/events")
   const body = fieldsOf(operation["requestBody"])
   const parameters = Array.isArray(operation["parameters"]) ? operation["parameters"].map(fieldsOf) : []
   return {
     ...operation,
+    description: Texts.descriptionOf({
+      summary: String(operation["summary"] ?? operation["operationId"]),
+      scope,
+      mutates,
+      isReplayed: Option.isNone(Context.getOption(endpoint.annotations, NotReplayed)),
+      holdsSecret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer))
+    }),
     parameters: [
       ...parameters.map((parameter) => parameterOf(parameter, defaultsOf(endpoint))),
       ...(mutates && !isPublic ? [csrfParameter] : []),
@@ -93,9 +112,10 @@ const parameterOf = (parameter: Json, defaults: Json): Json => {
         "Names this change: sent again with the same key, it happens once and is answered the same for 72 hours."
     }
   }
-  if (parameter["in"] !== "query" || parameter["required"] === true) return parameter
+  const described = { ...parameter, ...(name in Texts.parameters && { description: Texts.parameters[name] }) }
+  if (parameter["in"] !== "query" || parameter["required"] === true) return described
   return {
-    ...parameter,
+    ...described,
     schema: name in defaults ? { ...schema, default: defaults[name] } : { anyOf: [schema, { type: "null" }] }
   }
 }
@@ -163,8 +183,8 @@ const cleaned = (value: unknown): unknown => {
 const isNoise = (name: string, value: unknown): boolean =>
   (name === "required" && Array.isArray(value) && value.length === 0) ||
   (name === "properties" && Predicate.isRecord(value) && Object.keys(value).length === 0) ||
-  typeof value === "string" &&
-  (name === "$id" ||
-    (name === "title" && /^\w+(?:\(.*\))?$/.test(value) && value !== "Reins") ||
-    (name === "description" &&
-      /^(?:an? (?:string|number|integer|positive|non)|a(?:n?) .* (?:long|pattern))/.test(value)))
+  (typeof value === "string" &&
+    (name === "$id" ||
+      (name === "title" && /^\w+(?:\(.*\))?$/.test(value) && value !== "Reins") ||
+      (name === "description" &&
+        /^(?:an? (?:string|number|integer|positive|non)|a(?:n?) .* (?:long|pattern))/.test(value))))

@@ -3,7 +3,6 @@ import { Schema } from "effect"
 import { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
 import { Delegation } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
-import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { ChangesetId, ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { MessageInput } from "../domain/Message.js"
@@ -11,6 +10,7 @@ import { Page } from "../domain/Page.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../domain/Project.js"
 import { Labels, LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
 import { Timestamp } from "../domain/Timestamp.js"
+import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { extension, idPath, MaxBodyBytes, optional, patch, post, read, withStatus } from "./Endpoint.js"
 import { integer, number, pageFields } from "./Query.js"
@@ -238,7 +238,11 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .addSuccess(SessionExecutor)
   )
   .add(
-    post("activateExecutor", "/api/sessions/:session_id/executor/activations", "Make the executor and the workspace ready")
+    post(
+      "activateExecutor",
+      "/api/sessions/:session_id/executor/activations",
+      "Make the executor and the workspace ready"
+    )
       .setPath(session)
       .setPayload(ActivationInput)
       .addSuccess(ExecutorAnswer)

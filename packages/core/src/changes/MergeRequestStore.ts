@@ -105,6 +105,11 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         yield* Effect.orDie(mergeRequestStates.check((yield* locked(id)).state, state))
         yield* tell(yield* change(id, { ...columns, state }), eventOf[state], actor)
       })
+      /** Changes an open one that stays open. */
+      const stay = Effect.fnUntraced(function* (id: MergeRequestId, columns: Partial<MergeRequestRow>) {
+        const { state } = yield* locked(id)
+        return state === "open" ? yield* change(id, columns) : yield* Effect.dieMessage(`${id} is ${state}, not open`)
+      })
       const seen = Effect.fnUntraced(function* (remote: RemoteMergeRequest) {
         return {
           draft: remote.draft ? 1 : 0,
@@ -149,15 +154,15 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
         }),
         observed: Effect.fn("MergeRequestStore.observed")(function* (id, remote, actor) {
           const columns = yield* seen(remote)
-          if (remote.state === "open") yield* change(id, columns)
+          if (remote.state === "open") yield* stay(id, columns)
           else yield* move(id, remote.state, { ...columns, reason: null, reason_message: null }, actor)
         }),
         mergeRequested: Effect.fn("MergeRequestStore.mergeRequested")(function* (id, actor) {
-          const request = yield* change(id, { reason: null, reason_message: null })
+          const request = yield* stay(id, { reason: null, reason_message: null })
           yield* tell(request, "merge_request.merge_requested", actor)
         }),
         mergeDeclined: Effect.fn("MergeRequestStore.mergeDeclined")(function* (id, { message, reason }, actor) {
-          const request = yield* change(id, { reason, reason_message: message })
+          const request = yield* stay(id, { reason, reason_message: message })
           yield* tell(request, "merge_request.merge_failed", actor)
         })
       })

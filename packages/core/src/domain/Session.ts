@@ -1,5 +1,14 @@
 import { Schema } from "effect"
-import { ConnectionId, DelegationId, LeaseId, ProjectId, ProjectVersionId, SessionId, TurnId, WorkspaceId } from "./Ids.js"
+import {
+  ConnectionId,
+  DelegationId,
+  LeaseId,
+  ProjectId,
+  ProjectVersionId,
+  SessionId,
+  TurnId,
+  WorkspaceId
+} from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 

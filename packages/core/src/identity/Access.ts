@@ -10,58 +10,71 @@ import { Database } from "../store/Database.js"
  * Decides what a principal may do in a workspace. A workspace that the principal does not belong to is answered like one that does
  * not exist; what it belongs to but may not change is `forbidden`.
  */
-export class Access extends Context.Tag("@reins/core/identity/Access")<Access, {
-  readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
-  readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
-  /** Only owners. */
-  readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, ReinsError>
-  readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError>
-}>() {
-  static readonly layer = Layer.effect(Access, Effect.gen(function*() {
-    const db = yield* Database
-    const read = Effect.fn("Access.read")(function*(principal: Principal, workspaceId: string) {
-      if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return yield* notFound()
-      const member = yield* db.first(db.sql<{ role: Role }>`select role from workspace_members
+export class Access extends Context.Tag("@reins/core/identity/Access")<
+  Access,
+  {
+    readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
+    readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
+    /** Only owners. */
+    readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, ReinsError>
+    readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Access,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const read = Effect.fn("Access.read")(function* (principal: Principal, workspaceId: string) {
+        if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return yield* notFound()
+        const member = yield* db.first(db.sql<{ role: Role }>`select role from workspace_members
         where workspace_id = ${workspaceId} and account_id = ${principal.accountId}`)
-      return member === undefined ? yield* notFound() : member.role
-    })
-    return Access.of({
-      read,
-      write: Effect.fn("Access.write")(function*(principal, workspaceId) {
-        const role = yield* read(principal, workspaceId)
-        if (role === "viewer") {
+        return member === undefined ? yield* notFound() : member.role
+      })
+      return Access.of({
+        read,
+        write: Effect.fn("Access.write")(function* (principal, workspaceId) {
+          const role = yield* read(principal, workspaceId)
+          if (role === "viewer") {
+            return yield* new ReinsError({
+              code: "forbidden",
+              message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
+              details: { role, workspace_id: workspaceId }
+            })
+          }
+          return role
+        }),
+        own: Effect.fn("Access.own")(function* (principal, workspaceId) {
+          const role = yield* read(principal, workspaceId)
+          if (role === "owner") return
           return yield* new ReinsError({
             code: "forbidden",
-            message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
+            message: `Your role in this workspace is ${role}. Only an owner may do this.`,
             details: { role, workspace_id: workspaceId }
           })
-        }
-        return role
-      }),
-      own: Effect.fn("Access.own")(function*(principal, workspaceId) {
-        const role = yield* read(principal, workspaceId)
-        if (role === "owner") return
-        return yield* new ReinsError({
-          code: "forbidden",
-          message: `Your role in this workspace is ${role}. Only an owner may do this.`,
-          details: { role, workspace_id: workspaceId }
-        })
-      }),
-      requireScope: (principal, scope) =>
-        covers(principal.scopes, scope) ? Effect.void : Effect.fail(
-          new ReinsError({
-            code: "insufficient_scope",
-            message: `These credentials lack the scope "${scope}". Use an API key that has it.`,
-            details: { required: scope, scopes: principal.scopes }
-          })
-        )
+        }),
+        requireScope: (principal, scope) =>
+          covers(principal.scopes, scope)
+            ? Effect.void
+            : Effect.fail(
+                new ReinsError({
+                  code: "insufficient_scope",
+                  message: `These credentials lack the scope "${scope}". Use an API key that has it.`,
+                  details: { required: scope, scopes: principal.scopes }
+                })
+              )
+      })
     })
-  }))
+  )
 }
 
-const includes: Record<Scope, ReadonlyArray<Scope>> = { read: ["read"], write: ["write", "read"], admin: ["admin", "write", "read"] }
+const includes: Record<Scope, ReadonlyArray<Scope>> = {
+  read: ["read"],
+  write: ["write", "read"],
+  admin: ["admin", "write", "read"]
+}
 
-const covers = (scopes: ReadonlyArray<Scope>, wanted: Scope): boolean => scopes.some((scope) => includes[scope].includes(wanted))
+const covers = (scopes: ReadonlyArray<Scope>, wanted: Scope): boolean =>
+  scopes.some((scope) => includes[scope].includes(wanted))
 
 /** The principal as the events name it. */
 export const actorOf = (principal: Principal): Actor =>
@@ -70,4 +83,3 @@ export const actorOf = (principal: Principal): Actor =>
     : { kind: "account", id: principal.accountId }
 
 export const systemActor = (id: string): Actor => ({ kind: "system", id })
-

@@ -44,7 +44,9 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
           kindsWithRoom(),
           (kind) =>
             Effect.flatMap(jobs.claim(kind.kind, free(kind), worker), (claims) =>
-              Effect.sync(() => claims.forEach((claim) => start(kind, claim)))
+              Effect.sync(() => {
+                for (const claim of claims) start(kind, claim)
+              })
             ),
           { discard: true }
         )

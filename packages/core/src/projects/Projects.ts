@@ -81,9 +81,14 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       })
 
       /** Connections that a spec names are of its workspace. */
-      const requireConnections = Effect.fnUntraced(function* (workspaceId: string, { connection_ids: ids = [] }: ProjectSpec) {
+      const requireConnections = Effect.fnUntraced(function* (
+        workspaceId: string,
+        { connection_ids: ids = [] }: ProjectSpec
+      ) {
         for (const id of ids) {
-          const found = yield* db.first(sql`select id from connections where id = ${id} and workspace_id = ${workspaceId}`)
+          const found = yield* db.first(
+            sql`select id from connections where id = ${id} and workspace_id = ${workspaceId}`
+          )
           if (found === undefined) return yield* notFound()
         }
       })

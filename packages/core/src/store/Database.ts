@@ -31,7 +31,10 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
   /** `readDirectly` spares a read that is in no transaction the way through the client, and the wait for the writer. */
   static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", readDirectly?: ReadDirectly) => {
     const withTransaction = makeTransaction(sql, dialect)
-    const all = readDirectly === undefined ? <Row extends object>(query: Query<Row>) => Effect.orDie(query) : directly(readDirectly)
+    const all =
+      readDirectly === undefined
+        ? <Row extends object>(query: Query<Row>) => Effect.orDie(query)
+        : directly(readDirectly)
     return Database.of({
       sql,
       dialect,

@@ -6,8 +6,17 @@ import { Schema } from "effect"
 
 const Json = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 const Operation = Schema.Struct({
+  summary: Schema.String,
+  description: Schema.String,
+  tags: Schema.Array(Schema.String),
   parameters: Schema.Array(
-    Schema.Struct({ name: Schema.String, in: Schema.String, required: Schema.Boolean, schema: Json })
+    Schema.Struct({
+      name: Schema.String,
+      in: Schema.String,
+      description: Schema.optional(Schema.String),
+      required: Schema.Boolean,
+      schema: Json
+    })
   ),
   security: Schema.Array(Json),
   responses: Schema.Record({ key: Schema.String, value: Json }),
@@ -16,6 +25,7 @@ const Operation = Schema.Struct({
 const Document = Schema.Struct({
   openapi: Schema.Literal("3.1.0"),
   info: Schema.Struct({ title: Schema.Literal("Reins"), version: Schema.Literal("2.0.0"), license: Json }),
+  tags: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.optional(Schema.String) })),
   paths: Schema.Record({ key: Schema.String, value: Schema.Record({ key: Schema.String, value: Operation }) }),
   components: Schema.Struct({ schemas: Schema.Record({ key: Schema.String, value: Json }), securitySchemes: Json })
 })
@@ -92,6 +102,18 @@ describe("the OpenAPI document", () => {
       ]
     )
     assert.hasAllKeys(events?.responses["200"]?.["content"], ["application/json", "text/event-stream"])
+  })
+
+  it("says in words what every operation, group and parameter is for", () => {
+    for (const { method, operation, path } of operations) {
+      assert.isAbove(operation.description.length, operation.summary.length, `${method} ${path}`)
+      for (const { description, name } of operation.parameters) assert.isString(description, `${path} ${name}`)
+    }
+    for (const { description, name } of document.tags) assert.isString(description, name)
+    assert.deepStrictEqual(
+      document.tags.map(({ name }) => name),
+      [...new Set(operations.flatMap(({ operation }) => operation.tags))].sort()
+    )
   })
 
   it("marks what the specification does not list", () => {

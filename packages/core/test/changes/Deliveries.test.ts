@@ -112,6 +112,25 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(installation(layer)))
     )
 
+    it.scopedLive("a delivery that has not pushed yet is cancelled for good", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change, principal, session } = yield* workspace(origin.url)
+        const deliveries = yield* Deliveries
+        const changeset = yield* change({ "a.txt": "ONE\n" })
+        const asked = yield* Effect.makeLatch(false)
+        origin.gate.silent = true
+        origin.gate.asked = () => void asked.unsafeOpen()
+        const { delivery, event_watermark: after, operation } = yield* deliveries.request(principal, changeset.id, {})
+        yield* asked.await
+        assert.strictEqual((yield* deliveries.cancel(principal, delivery.id)).delivery.state, "executing")
+        yield* eventOf(session.id, after, "delivery.cancelled")
+        assert.strictEqual((yield* operationEnd(operation.id)).state, "cancelled")
+        assert.strictEqual(yield* codeOf(deliveries.retry(principal, delivery.id)), "invalid_transition")
+        assert.isUndefined(origin.headOf(delivery.target_ref))
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
     it.scopedLive("the token of a forge is not sent to a repository on another host", () =>
       Effect.gen(function* () {
         const origin = yield* remote()

@@ -172,16 +172,16 @@ for (const { layer, name } of databases) {
     it.scopedLive("only a delivered branch with a connection to its own forge becomes one", () =>
       Effect.gen(function* () {
         const origin = yield* remote("gitea")
-        const { change, principal, session } = yield* workspace(origin.url)
+        const { change, principal } = yield* workspace(origin.url)
         const deliveries = yield* Deliveries
         const mergeRequests = yield* MergeRequests
         const changeset = yield* change({ "a.txt": "ONE\n" })
         const patch = yield* deliveries.request(principal, changeset.id, { transport: "patch" })
         const open = (id: string, input: MergeRequestInput = {}) => mergeRequests.open(principal, id, input)
         assert.strictEqual(yield* codeOf(open(patch.delivery.id)), "invalid_transition")
-        const { delivery, event_watermark: after } = yield* deliveries.request(principal, changeset.id, {})
+        const { delivery, operation } = yield* deliveries.request(principal, changeset.id, {})
         assert.strictEqual(yield* codeOf(open(delivery.id)), "delivery_unresolved")
-        yield* eventOf(session.id, after, "delivery.succeeded")
+        yield* operationEnd(operation.id)
         assert.strictEqual(yield* codeOf(open(delivery.id)), "connection_required")
         const bad = yield* Effect.flip(open(delivery.id, { base_branch: "a..b" }))
         assert.instanceOf(bad, RequestInvalid)

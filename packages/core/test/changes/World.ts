@@ -7,17 +7,20 @@ import { CoreConfig } from "@reins/core/CoreConfig"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
-import type { SessionId } from "@reins/core/domain/Ids"
+import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import type { ForgeKind } from "@reins/core/domain/MergeRequest"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { systemActor } from "@reins/core/identity/Access"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Placement } from "@reins/core/placement/Placement"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { ForgeServer } from "../forge/ForgeServer.js"
 import { ownerWithConnection } from "../sessions/Services.js"
@@ -78,9 +81,11 @@ export const remote = (kind: ForgeKind = "github") =>
       headOf,
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
     })
-    const gate = { closed: false }
+    const gate = { closed: false, silent: false, asked: () => {} }
     const server = yield* gitHttpServer(root, null, (request, response) => {
       if (forge.handle(request, response)) return true
+      gate.asked()
+      if (gate.silent) return true
       if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.closed
     })
@@ -156,6 +161,36 @@ export const workspace = (url?: string) =>
       })
     return { session, principal, workspaceId, workTree, change }
   })
+
+/** A sealed changeset of a new session, whose files nobody has; for services without a worker. */
+export const sealed = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const changesets = yield* Changesets
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+  const session = yield* (yield* Sessions).create(principal, workspaceId, {
+    repository: { url: "https://gitea.example.com/acme/shop.git", base_ref: "main" }
+  })
+  const id = yield* newId(ChangesetId)
+  const captured = {
+    tree: "a".repeat(40),
+    subjectDigest: "sha256:0",
+    files: [],
+    additions: 0,
+    deletions: 0,
+    diagnostics: []
+  }
+  yield* journal.commit(
+    Effect.gen(function* () {
+      yield* sessions.change(session.id, { workspace_state: "ready" })
+      yield* changesets.open(id, session.id, system, { origin: "explicit", label: null, turnId: null })
+      yield* changesets.seal(id, captured, system)
+    })
+  )
+  return { principal, workspaceId, session, changeset: yield* changesets.get(principal, id) }
+})
+
+export const system = systemActor("test")
 
 export const forgeConnection = (kind: ForgeKind, baseUrl: string, secret = token) =>
   Effect.gen(function* () {

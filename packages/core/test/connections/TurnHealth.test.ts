@@ -50,3 +50,22 @@ it.scopedLive(
     ),
   120_000
 )
+
+it.scopedLive(
+  "a turn with a private gateway that the operator has not allowed fails and says how it is allowed",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const turn = yield* runTurn(session.id, say("Hello."))
+          assert.strictEqual(turn.state, "failed")
+          assert.strictEqual(turn.reason, "upstream_error", JSON.stringify(turn))
+          assert.include(turn.reason_message, "REINS_ALLOW_PRIVATE_HOSTS=127.0.0.1")
+          assert.lengthOf(gateway.requests, 0)
+        }),
+      { allowPrivateHosts: [] }
+    ),
+  120_000
+)

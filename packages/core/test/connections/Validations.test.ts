@@ -7,7 +7,7 @@ import type { ConnectionId } from "@reins/core/domain/Ids"
 import * as Embedded from "@reins/core/Embedded"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Database } from "@reins/core/store/Database"
-import { Deferred, Effect, Fiber } from "effect"
+import { Clock, Deferred, Effect, Fiber, TestClock, TestContext } from "effect"
 import { services } from "../sessions/Services.js"
 import { databases } from "../store/Databases.js"
 import { type Asked, json, localServer } from "./LocalServer.js"
@@ -37,6 +37,12 @@ const validated = (id: ConnectionId) =>
     const job = yield* (yield* Jobs).get(principal, operation.job_id)
     return { ended, health: connection.health, items, provider_id, job }
   })
+
+/** Runs with a clock that stands still at the present until it is moved. */
+const withTestClock = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Clock.currentTimeMillis, (present) =>
+    Effect.zipRight(TestClock.setTime(present), effect).pipe(Effect.provide(TestContext.TestContext))
+  )
 
 const authorized = ({ headers }: Asked) =>
   headers.authorization === `Bearer ${canary}` || headers["x-api-key"] === canary
@@ -174,6 +180,27 @@ for (const database of databases) {
         })
       )
     }
+
+    it.scoped("a gateway that hangs is inconclusive after half a minute", () =>
+      Effect.gen(function* () {
+        const arrived = yield* Deferred.make<void>()
+        const server = yield* localServer(() => Deferred.unsafeDone(arrived, Effect.void))
+        const { connections, id, principal } = yield* connect("alpha_gateway", {
+          base_url: server.url,
+          api_key: canary
+        })
+        const validations = yield* Validations
+        const { validation } = yield* validations.request(principal, id)
+        const claim = yield* claimOf(validation.id)
+        const working = yield* Effect.fork(workOn(claim))
+        yield* Deferred.await(arrived)
+        yield* TestClock.adjust("31 seconds")
+        yield* Fiber.join(working)
+        const [only] = (yield* validations.list(principal, id, {})).items
+        assert.deepInclude(only, { state: "inconclusive", reason: "timeout" })
+        assert.strictEqual((yield* connections.get(principal, id)).health, "degraded")
+      }).pipe(withTestClock)
+    )
 
     it.effect("a private address that the operator has not allowed fails without being asked", () =>
       Effect.gen(function* () {

@@ -65,7 +65,7 @@ for (const kind of kinds) {
           state: "open",
           draft: false,
           description: request.description,
-          headSha: heads.get("work")
+          headSha: heads.get("work") ?? ""
         })
         assert.match(created.webUrl, /^https:\/\/.*\/2$/)
         assert.deepStrictEqual(yield* forge.find(branches), created)

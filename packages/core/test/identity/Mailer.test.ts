@@ -1,10 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Mailer } from "@reins/core/identity/Mailer"
-import { Deferred, Effect, Logger, Redacted, TestClock } from "effect"
+import { Effect, Logger, TestClock } from "effect"
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-outbox-"))),
@@ -17,52 +16,7 @@ const mail = {
   text: "Hello,\n\nopen this:\nhttps://x/verify?abc-_1\n"
 }
 
-/** A mail server that answers a recipient with the given line and keeps what is sent to it. */
-const mailServer = (recipientAnswer: string) =>
-  Effect.gen(function* () {
-    const received = yield* Deferred.make<string>()
-    const port = yield* Effect.acquireRelease(
-      Effect.async<{ readonly server: ReturnType<typeof createServer>; readonly port: number }>((resume) => {
-        const server = createServer((socket) => {
-          let body: string | undefined
-          socket.setEncoding("utf8")
-          socket.write("220 test\r\n")
-          socket.on("data", (chunk: string) => {
-            if (body !== undefined) {
-              body += chunk
-              if (!body.endsWith("\r\n.\r\n")) return
-              Deferred.unsafeDone(received, Effect.succeed(body))
-              body = undefined
-              socket.write("250 taken\r\n")
-              return
-            }
-            for (const line of chunk.split("\r\n").filter((text) => text !== "")) {
-              if (/^RCPT/i.test(line)) socket.write(`${recipientAnswer}\r\n`)
-              else if (/^DATA/i.test(line)) {
-                body = ""
-                socket.write("354 go on\r\n")
-              } else socket.write("250 ok\r\n")
-            }
-          })
-          socket.on("error", () => socket.destroy())
-        })
-        server.listen(0, "127.0.0.1", () => {
-          const address = server.address()
-          const port = typeof address === "object" && address !== null ? address.port : 0
-          resume(Effect.succeed({ server, port }))
-        })
-      }),
-      ({ server }) => Effect.async<void>((resume) => void server.close(() => resume(Effect.void)))
-    )
-    return { url: Redacted.make(`smtp://127.0.0.1:${port.port}`), received: Deferred.await(received) }
-  })
-
-const sendThrough = (url: Redacted.Redacted) =>
-  Effect.flatMap(Mailer, (mailer) => mailer.send(mail)).pipe(
-    Effect.provide(Mailer.layerSmtp(url, "Reins <reins@example.com>"))
-  )
-
-describe("Mailer", () => {
+describe("The outbox", () => {
   it.scoped("the outbox holds each mail as one complete file of mode 0600, in the order of sending", () =>
     Effect.gen(function* () {
       const dir = join(yield* directory, "outbox")
@@ -116,39 +70,6 @@ describe("Mailer", () => {
         assert.notMatch(head, /^Bcc:/im)
         assert.notMatch(head, /^To:.*,\s*b@example\.com/im)
       }
-    })
-  )
-
-  it.live("a mail server gets the mail as it is", () =>
-    Effect.gen(function* () {
-      const server = yield* mailServer("250 ok")
-      yield* sendThrough(server.url)
-      const text = yield* server.received
-      assert.include(text, "From: Reins <reins@example.com>")
-      assert.include(text, "To: ada@example.com")
-      assert.include(text, "https://x/verify?abc-_1")
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a refusal for good is not tried again, a refusal for now is", () =>
-    Effect.gen(function* () {
-      for (const [answer, code, retryable] of [
-        ["550 no such user ada@example.com", "smtp_550", false],
-        ["451 come back later", "smtp_451", true]
-      ] as const) {
-        const server = yield* mailServer(answer)
-        const error = yield* Effect.flip(sendThrough(server.url))
-        assert.deepStrictEqual([error.code, error.retryable], [code, retryable])
-        assert.notInclude(JSON.stringify(error), "ada@example.com")
-      }
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a mail server that is not there is tried again, and its password is not told", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(sendThrough(Redacted.make("smtp://user:hunter-canary@127.0.0.1:1")))
-      assert.strictEqual(error.retryable, true)
-      assert.notInclude(`${JSON.stringify(error)} ${String(error)}`, "hunter-canary")
     })
   )
 })

@@ -5,6 +5,7 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
 import { EventStreams, streamDefaults } from "../EventStreams.js"
+import { metered } from "../http/Metrics.js"
 import { Authentication } from "../http/middleware/Authentication.js"
 import { RateLimit } from "../http/middleware/RateLimit.js"
 import { routes } from "../http/Routes.js"
@@ -14,8 +15,13 @@ import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core that is there. */
-export const serverLayer = (config: Pick<Config, "host" | "port" | "publicUrl" | "rateLimit">) =>
-  Server.layer(routes, { host: config.host, port: config.port, publicUrl: config.publicUrl, grace: "6 seconds" }).pipe(
+export const serverLayer = (config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit">) =>
+  Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
+    host: config.host,
+    port: config.port,
+    publicUrl: config.publicUrl,
+    grace: "6 seconds"
+  }).pipe(
     Layer.provide(
       Layer.mergeAll(
         Authentication.layer(config.publicUrl),

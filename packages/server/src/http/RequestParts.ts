@@ -1,7 +1,7 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
 import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
-import { Effect, Either, Option, ParseResult, Schema } from "effect"
+import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { ExchangeState } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
 import { readBody } from "./middleware/BodyLimit.js"
@@ -49,7 +49,9 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts
 const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
 
 /** Fails for a text that PostgreSQL cannot hold, on every database: what an installation takes does not depend on its store. */
-const storable = (decoded: Either.Either<unknown, ParseResult.ParseIssue>): Either.Either<unknown, ParseResult.ParseIssue> =>
+const storable = (
+  decoded: Either.Either<unknown, ParseResult.ParseIssue>
+): Either.Either<unknown, ParseResult.ParseIssue> =>
   Either.flatMap(decoded, (value) => {
     const issue = findNul(value)
     return issue === undefined ? Either.right(value) : Either.left(issue)
@@ -99,6 +101,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
   if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
+  const isConditional = takesVersion(schema.value)
   return Effect.fnUntraced(function* (exchange: ExchangeState) {
     const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
     const parsed =
@@ -108,7 +111,10 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
           ? parseJson(bytes)
           : Either.right(bytes.toString("utf8"))
     if (Either.isLeft(parsed)) return { decoded: Either.left([parsed.left]), sent: undefined }
-    const sent = withExpectedVersion(exchange, parsed.right ?? (mayBeAbsent ? {} : null))
+    const given = parsed.right ?? (mayBeAbsent ? {} : null)
+    const conditional = isConditional ? withExpectedVersion(exchange, given) : Either.right(given)
+    if (Either.isLeft(conditional)) return { decoded: Either.left([conditional.left]), sent: undefined }
+    const sent = conditional.right
     const decoded: Decoded =
       sent === null
         ? Either.left([missing(["body"], null)])
@@ -120,10 +126,25 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
 const isJson = (exchange: ExchangeState): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")
 
-/** `If-Match: "3"` says the same as `expected_version: 3` in the body, which wins. */
-const withExpectedVersion = (exchange: ExchangeState, body: unknown): unknown => {
-  const version = /^\s*(?:W\/)?"(\d{1,15})"\s*$/.exec(exchange.request.headers["if-match"] ?? "")?.[1]
-  return version !== undefined && typeof body === "object" && body !== null && !Array.isArray(body)
-    ? { expected_version: Number(version), ...body }
-    : body
+/** `If-Match: "3"` says the same as `expected_version: 3` in the body, which wins; `*` is any version. */
+const withExpectedVersion = (exchange: ExchangeState, body: unknown): Either.Either<unknown, ValidationError> => {
+  const given = exchange.request.headers["if-match"]?.trim()
+  if (given === undefined || given === "*" || typeof body !== "object" || body === null || Array.isArray(body))
+    return Either.right(body)
+  const version = /^(?:W\/)?"(\d{1,15})"$/.exec(given)?.[1]
+  return version === undefined
+    ? Either.left(notAVersion(given))
+    : Either.right({ expected_version: Number(version), ...body })
 }
+
+/** A condition that cannot be read must not pass for none: the write would then happen whatever has changed. */
+const notAVersion = (given: string): ValidationError => ({
+  type: "value_error",
+  loc: ["header", "If-Match"],
+  msg: 'Value error, this has to be one version in double quotes, as in "3", or *',
+  input: given,
+  ctx: { error: {} }
+})
+
+const takesVersion = (schema: Schema.Schema<never, unknown>): boolean =>
+  SchemaAST.getPropertySignatures(SchemaAST.encodedAST(schema.ast)).some(({ name }) => name === "expected_version")

@@ -3,6 +3,7 @@ import { newCaller, newKey, password } from "../Service.js"
 import { fill, type Operation } from "./Document.js"
 import {
   done,
+  fileOfWorkspaces,
   furnish,
   headSha,
   newBranch,
@@ -95,7 +96,8 @@ const examples = {
   "POST /api/api-keys": only({ name: "another", scopes: ["read"] }),
   "DELETE /api/api-keys/{key_id}": ({ person }: World) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
-  "POST /api/workspaces/{workspace_id}/members": () => Effect.sync(() => ({ body: { email: address(), role: "viewer" } })),
+  "POST /api/workspaces/{workspace_id}/members": () =>
+    Effect.sync(() => ({ body: { email: address(), role: "viewer" } })),
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": (world: World) =>
     Effect.map(inWorkspace(world, "members", { email: address(), role: "viewer" }), (member) => ({
       ids: { account_id: textAt(member, "id") }
@@ -221,4 +223,4 @@ export const exampleOf = (operation: Operation, world: World): Effect.Effect<Exa
   })
 
 const requiredQuery = ({ name }: Operation): string =>
-  name === "GET /api/sessions/{session_id}/files/content" ? `?path=${encodeURIComponent("docs/read me.md")}` : ""
+  name === "GET /api/sessions/{session_id}/files/content" ? `?path=${encodeURIComponent(fileOfWorkspaces)}` : ""

@@ -147,8 +147,14 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
 
       const listed: ReadonlyArray<readonly [string, (world: World) => string]> = [
         ["POST /api/api-keys", () => "/api/api-keys"],
-        ["POST /api/workspaces/{workspace_id}/projects", ({ ids }) => `/api/workspaces/${ids["workspace_id"]}/projects`],
-        ["POST /api/workspaces/{workspace_id}/sessions", ({ ids }) => `/api/workspaces/${ids["workspace_id"]}/sessions`],
+        [
+          "POST /api/workspaces/{workspace_id}/projects",
+          ({ ids }) => `/api/workspaces/${ids["workspace_id"]}/projects`
+        ],
+        [
+          "POST /api/workspaces/{workspace_id}/sessions",
+          ({ ids }) => `/api/workspaces/${ids["workspace_id"]}/sessions`
+        ],
         ["POST /api/sessions/{session_id}/messages", ({ ids }) => `/api/sessions/${ids["session_id"]}/messages`]
       ]
       for (const [name, list] of listed) {

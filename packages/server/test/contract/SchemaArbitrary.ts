@@ -19,7 +19,20 @@ const numberAt = (schema: Json, key: string, otherwise: number): number => {
 const texts = fc.oneof(
   { weight: 6, arbitrary: fc.string({ unit: "grapheme", maxLength: 30 }) },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 20 }) },
-  { weight: 1, arbitrary: fc.constantFrom("", "\u0000", "a\u0000b", "\ud800", "../../etc/passwd", "%00", "null", "'; --", "\u202e\u{1f600}") },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      "",
+      "\u0000",
+      "a\u0000b",
+      "\ud800",
+      "../../etc/passwd",
+      "%00",
+      "null",
+      "'; --",
+      "\u202e\u{1f600}"
+    )
+  },
   { weight: 1, arbitrary: fc.integer({ min: 100, max: 20_000 }).map((length) => "x".repeat(length)) },
   { weight: 1, arbitrary: fc.constantFrom("sess", "cs", "con", "prj", "wsp", "turn").map(own) }
 )
@@ -69,7 +82,9 @@ const stringOf = (schema: Json): fc.Arbitrary<string> => {
       : fc.oneof({ weight: 5, arbitrary: fc.constant(own(prefix)) }, { weight: 1, arbitrary: matching(pattern) })
   }
   if (schema["format"] === "date-time") {
-    return fc.date({ min: new Date(0), max: new Date("2100-01-01"), noInvalidDate: true }).map((date) => date.toISOString())
+    return fc
+      .date({ min: new Date(0), max: new Date("2100-01-01"), noInvalidDate: true })
+      .map((date) => date.toISOString())
   }
   const minLength = numberAt(schema, "minLength", 0)
   const maxLength = Math.min(numberAt(schema, "maxLength", 40), minLength + 40)
@@ -90,7 +105,9 @@ const objectOf = (schema: Json, depth: number): fc.Arbitrary<unknown> => {
   const known = fc.record(Object.fromEntries(properties), { requiredKeys: required })
   const more = jsonAt(schema, "additionalProperties")
   if (properties.length > 0 || depth < 1) return known
-  return fc.dictionary(fc.string({ maxLength: 10 }), Object.keys(more).length === 0 ? wild : valid(more, depth - 1), { maxKeys: 4 })
+  return fc.dictionary(fc.string({ maxLength: 10 }), Object.keys(more).length === 0 ? wild : valid(more, depth - 1), {
+    maxKeys: 4
+  })
 }
 
 /** Values that satisfy a schema of the document, as far as the schema says. */
@@ -124,7 +141,13 @@ export const valid = (schema: Json, depth = 5): fc.Arbitrary<unknown> => {
 /** A valid value with something wrong in it: fields replaced, taken away or added. */
 export const bent = (schema: Json): fc.Arbitrary<unknown> =>
   fc
-    .tuple(valid(schema), fc.array(fc.tuple(fc.nat(30), wild, fc.constantFrom("replace", "remove", "add")), { minLength: 1, maxLength: 3 }))
+    .tuple(
+      valid(schema),
+      fc.array(fc.tuple(fc.nat(30), wild, fc.constantFrom("replace" as const, "remove" as const, "add" as const)), {
+        minLength: 1,
+        maxLength: 3
+      })
+    )
     .map(([value, bends]) => bends.reduce((current, [at, other, how]) => bend(current, at, other, how), value))
 
 const bend = (value: unknown, at: number, other: unknown, how: "replace" | "remove" | "add"): unknown => {

@@ -78,10 +78,15 @@ const parameterOf = (row: Row, name: string): ListedParameter => ({
 export const queryOf = (name: string): ReadonlyArray<ListedParameter> => parametersByOperation.get(name) ?? []
 
 const parametersByOperation = new Map<string, ReadonlyArray<ListedParameter>>([
-  ["GET /api/models", tableAfter("Query parameters of GET /api/models").map((row) => parameterOf(row, cell(row, "Name")))],
+  [
+    "GET /api/models",
+    tableAfter("Query parameters of GET /api/models").map((row) => parameterOf(row, cell(row, "Name")))
+  ],
   [
     "GET /api/sessions/{session_id}/events",
-    tableAfter("GET /api/sessions/{session_id}/events reads").map((row) => parameterOf(row, cell(row, "Query parameter")))
+    tableAfter("GET /api/sessions/{session_id}/events reads").map((row) =>
+      parameterOf(row, cell(row, "Query parameter"))
+    )
   ],
   ...tableAfter("File query parameters").map((row): [string, ReadonlyArray<ListedParameter>] => [
     cell(row, "Endpoint").replace("...", "/api/sessions/{session_id}"),
@@ -90,12 +95,14 @@ const parametersByOperation = new Map<string, ReadonlyArray<ListedParameter>>([
   // It stands in a sentence: "Query parameter of the last: `path`, optional, string or null."
   [
     "GET /api/changesets/{changeset_id}/files",
-    [...text.matchAll(/Query parameter of the last: `(\w+)`, optional, ([\w ]+)\./g)].map(([, name = "", type = ""]) => ({
-      name,
-      type,
-      required: false,
-      default: "none"
-    }))
+    [...text.matchAll(/Query parameter of the last: `(\w+)`, optional, ([\w ]+)\./g)].map(
+      ([, name = "", type = ""]) => ({
+        name,
+        type,
+        required: false,
+        default: "none"
+      })
+    )
   ]
 ])
 

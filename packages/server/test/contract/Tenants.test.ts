@@ -17,9 +17,7 @@ const randomLike = (id: string): string => typeidUnboxed(prefixOf(id))
 /** What an answer tells, but for what is new in every answer and the id that was asked for. */
 const told = (reply: Reply, id = "\n") => ({
   status: reply.status,
-  headers: Object.fromEntries(
-    [...reply.headers].filter(([name]) => name !== "date" && name !== "x-request-id")
-  ),
+  headers: Object.fromEntries([...reply.headers].filter(([name]) => name !== "date" && name !== "x-request-id")),
   text: reply.text.replace(/"request_id":"[\w.-]+"/, '"request_id":""').replaceAll(id, "")
 })
 
@@ -27,7 +25,9 @@ const ask = (operation: Operation, person: World["person"], path: string, body: 
   change(operation.method, path, { headers: person.bearer, ...(body !== undefined && { body }) })
 
 const idsIn = (value: unknown): ReadonlyArray<string> =>
-  [...(JSON.stringify(value ?? null).matchAll(/"([a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25})"/g) ?? [])].map(([, id]) => id ?? "")
+  [...(JSON.stringify(value ?? null).matchAll(/"([a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25})"/g) ?? [])].map(
+    ([, id]) => id ?? ""
+  )
 
 /** What bodies may refer to: each is a valid request of one person, with an id that another may not see. */
 const references: ReadonlyArray<{
@@ -136,11 +136,19 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
             for (const name of pathParameters(operation)) {
               const id = pathIdOf(operation, name, example.path)
               const replies = yield* Effect.forEach(
-                [id, randomLike(id), "nonsense", randomLike(id).toUpperCase(), otherKind(owner, id), `${id}0`, "%00", "%F0%9F%98%80"],
-                (given) =>
-                  ask(operation, stranger.person, example.path.replace(id, given), example.body)
+                [
+                  id,
+                  randomLike(id),
+                  "nonsense",
+                  randomLike(id).toUpperCase(),
+                  otherKind(owner, id),
+                  `${id}0`,
+                  "%00",
+                  "%F0%9F%98%80"
+                ],
+                (given) => ask(operation, stranger.person, example.path.replace(id, given), example.body)
               )
-              const [foreign, ...others] = replies.map(told)
+              const [foreign, ...others] = replies.map((reply) => told(reply))
               assert.strictEqual(foreign?.status, 404, foreign?.text)
               assert.strictEqual(replies[0] && codeOf(replies[0]), "not_found")
               for (const other of others) assert.deepStrictEqual(other, foreign)

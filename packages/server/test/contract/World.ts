@@ -7,8 +7,8 @@ import {
   ChangesetId,
   ConnectionId,
   DeliveryId,
-  MergeRequestId,
   LeaseId,
+  MergeRequestId,
   newId,
   SessionId
 } from "@reins/core/domain/Ids"
@@ -94,12 +94,14 @@ export const newSession = (world: Pick<World, "ids" | "person">, body: Json = {}
     id: SessionId.make(textAt(session, "id"))
   }))
 
+export const fileOfWorkspaces = "docs/read me.md"
+
 /** Gives a session a workspace with one file, as its first turn would. */
 export const furnish = (sessionId: SessionId) =>
   Effect.gen(function* () {
     const workspaces = yield* Workspaces
     yield* workspaces.make(sessionId)
-    const file = join(workspaces.paths(sessionId).workTree, "docs/read me.md")
+    const file = join(workspaces.paths(sessionId).workTree, fileOfWorkspaces)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, "# Read me\n\nc\u00f4t\u00e9\n")
   })
@@ -111,16 +113,18 @@ const sealedChangeset = (sessionId: SessionId) =>
     const session = yield* (yield* SessionStore).find(sessionId)
     if (session === undefined) return yield* Effect.dieMessage("no session")
     const id = yield* newId(ChangesetId)
-    yield* journal.commit(
-      changesets.open(id, sessionId, actor, { origin: "explicit", label: "test", turnId: null })
-    )
+    yield* journal.commit(changesets.open(id, sessionId, actor, { origin: "explicit", label: "test", turnId: null }))
     const captured = yield* changesets.take(session, id)
     yield* journal.commit(changesets.seal(id, captured, actor))
     return id
   })
 
 /** A branch that was delivered to a forge, with its open merge request. */
-const delivered = (world: { readonly changesetId: string; readonly sessionId: string; readonly connectionId: string }) =>
+const delivered = (world: {
+  readonly changesetId: string
+  readonly sessionId: string
+  readonly connectionId: string
+}) =>
   Effect.gen(function* () {
     const { run, sql } = yield* Database
     const at = yield* now

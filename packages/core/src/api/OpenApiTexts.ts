@@ -1,0 +1,88 @@
+/** What the OpenAPI document says in words besides what the schemas carry. */
+
+export const info = {
+  description:
+    "One API for every coding agent: accounts and API keys, projects and their published versions, coding sessions, changesets " +
+    "and their deliveries, delegations, and provider connections. Operations with `x-reins-extension` go beyond the " +
+    "specification; all others are of it. Every failure is an `ErrorEnvelope`, but for a malformed request, which is an " +
+    "`HTTPValidationError`.",
+  contact: { name: "The operator of this installation" },
+  license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" }
+}
+
+export const servers = [{ url: "/", description: "The service that gave this document" }]
+
+/** What each group of operations is about, by its tag. */
+export const tags: Readonly<Record<string, string>> = {
+  accounts: "Registering, logging in and out, and changing or resetting a password.",
+  apiKeys: "Keys that programs call with. A key is shown once, when it is created.",
+  applications: "A changeset on its way into the workspace of a session.",
+  catalog: "What this installation has: providers, models, executors and limits. Reads without side effects.",
+  changesets: "The sealed work of a session: what changed, against the commit that it started from.",
+  connections: "Credentials for gateways and forges. A secret that was stored never comes back.",
+  delegations: "Parts of the work of a session that child sessions do, and what they came to.",
+  deliveries: "A changeset on its way out: as a patch, or as a branch of the repository.",
+  jobs: "The evidence of what was done for an operation: its jobs and their attempts.",
+  mergeRequests: "Merge requests of delivered branches, on GitHub, GitLab and Gitea or Forgejo.",
+  messages: "The conversation of a session.",
+  projects: "What sessions of the same kind start from, in published versions that never change.",
+  sessions: "A conversation and a workspace, run by an executor with one provider.",
+  turns: "What an agent does with one message.",
+  workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
+}
+
+/** What a parameter means, by its name, where its schema does not say. */
+export const parameters: Readonly<Record<string, string>> = {
+  account_id: "The id of a member or of an invitation, as the list of members gives it.",
+  activity: "Only sessions that are doing this.",
+  after: "Only events after this one: the `seq` of the last that was read. Exclusive.",
+  application_id: "The id of the application.",
+  changeset_id: "The id of the changeset.",
+  connection_id: "The id of the connection.",
+  context: "Unchanged lines around each change.",
+  cursor: "Where the next page begins: the `next_cursor` of the page before.",
+  delegation_id: "The id of the delegation.",
+  delivery_id: "The id of the delivery.",
+  job_id: "The id of the job.",
+  key_id: "The id of the API key, which is not its secret.",
+  lifecycle: "Only sessions in this state.",
+  limit: "The most items of a page; of a stream, how many events are read at a time.",
+  max_seconds: "How long a stream stays open; from 0.5 to 600. A page is answered at once.",
+  merge_request_id: "The id of the merge request.",
+  operation_id: "The id of the operation, as the answer that began it gives it.",
+  parent_session_id: "Only the child sessions of this session.",
+  path: "A path from the root of the workspace, without a leading slash.",
+  project_id: "The id of the project.",
+  provider_id: "The provider, as GET /api/harnesses lists it.",
+  session_id: "The id of the session.",
+  turn_id: "The id of the turn.",
+  types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
+  workspace_id: "The id of the workspace."
+}
+
+const scopes = {
+  public: "Anybody may call it.",
+  read: "Needs credentials that may read.",
+  write: "Needs credentials that may write, and in the workspace the role of an owner or a member.",
+  admin: "Needs credentials with the scope `admin`."
+}
+
+/** What an operation does, who may call it, and what becomes of a repeated call. */
+export const descriptionOf = (operation: {
+  readonly summary: string
+  readonly scope: keyof typeof scopes
+  readonly mutates: boolean
+  readonly isReplayed: boolean
+  readonly holdsSecret: boolean
+}): string =>
+  [
+    `${operation.summary}.`,
+    scopes[operation.scope],
+    ...(operation.mutates && operation.isReplayed
+      ? [
+          "A call that is repeated with its `Idempotency-Key` is answered as the first was, with `Idempotency-Replayed: true`."
+        ]
+      : []),
+    ...(operation.mutates && !operation.isReplayed ? ["A repeated call is carried out anew."] : []),
+    ...(operation.holdsSecret ? ["The answer holds a secret that is shown this once."] : [])
+  ].join(" ")

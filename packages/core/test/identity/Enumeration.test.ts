@@ -1,0 +1,119 @@
+import { performance } from "node:perf_hooks"
+import { assert, layer } from "@effect/vitest"
+import { findByEmail } from "@reins/core/identity/AccountRow"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
+import { Passwords } from "@reins/core/identity/Passwords"
+import { Database } from "@reins/core/store/Database"
+import { Effect, Layer, Redacted } from "effect"
+import { databases } from "../store/Databases.js"
+import { goodPassword, identity, newAccount, newEmail } from "./Identity.js"
+
+/** Dear enough for the hash to outweigh all else of a login, cheap enough to be made some hundred times. */
+const dear = Layer.effect(Passwords, Passwords.make({ memoryKiB: 4 * 1024, passes: 2, concurrency: 1, maxWaiting: 1 }))
+
+const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const start = performance.now()
+    yield* Effect.either(effect)
+    return performance.now() - start
+  })
+
+const median = (values: ReadonlyArray<number>): number => {
+  const sorted = values.toSorted((one, other) => one - other)
+  const middle = sorted.length / 2
+  return ((sorted[Math.floor(middle - 0.5)] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
+}
+
+interface Pair<E, R> {
+  readonly known: Effect.Effect<unknown, E, R>
+  readonly unknown: Effect.Effect<unknown, E, R>
+}
+
+/** An attempt on the address of a new account, and one on an address that nobody has. */
+const pairOf = <E, R>(attempt: (email: string) => Effect.Effect<unknown, E, R>) =>
+  Effect.map(newAccount, ({ email }): Pair<E, R> => ({ known: attempt(email), unknown: attempt(newEmail()) }))
+
+/** How much longer the known one of a pair takes, and how long both do. */
+const measure = Effect.fnUntraced(function* <E, R>({ known, unknown }: Pair<E, R>, knownFirst: boolean) {
+  const first = yield* timed(knownFirst ? known : unknown)
+  const second = yield* timed(knownFirst ? unknown : known)
+  return { difference: knownFirst ? first - second : second - first, both: first + second }
+})
+
+/**
+ * Whether attempts on known and on unknown addresses take equally long, to a tenth. The two of a pair run one after the other, so
+ * that what else the machine does falls on both alike; a sample is two pairs in opposite order, in which the advantage of being
+ * second cancels out. Samples are taken until the range that holds the median of the differences, with 99 % confidence, lies within
+ * a tenth of what an attempt takes or apart from it: few on a quiet machine, more on a busy one.
+ */
+const takeEquallyLong = Effect.fnUntraced(function* <E, R, E2, R2>(nextPair: Effect.Effect<Pair<E, R>, E2, R2>) {
+  const differences: Array<number> = []
+  const durations: Array<number> = []
+  for (let sample = -4; sample < 400; sample++) {
+    const forth = yield* measure(yield* nextPair, true)
+    const back = yield* measure(yield* nextPair, false)
+    // The first samples warm up.
+    if (sample < 0) continue
+    differences.push((forth.difference + back.difference) / 2)
+    durations.push((forth.both + back.both) / 4)
+    if (sample < 24) continue
+    const [low, high] = medianRange(differences)
+    const tenth = median(durations) / 10
+    if (low > -tenth && high < tenth) return true
+    if (low > tenth || high < -tenth) return false
+  }
+  return false
+})
+
+/** Where the median of what the values were drawn from lies, with 99 % confidence. */
+const medianRange = (values: ReadonlyArray<number>): readonly [number, number] => {
+  const sorted = values.toSorted((one, other) => one - other)
+  const margin = (2.58 * Math.sqrt(sorted.length)) / 2
+  const at = (index: number) => sorted[Math.min(sorted.length - 1, Math.max(0, index))] ?? 0
+  return [at(Math.floor(sorted.length / 2 - margin)), at(Math.ceil(sorted.length / 2 + margin))]
+}
+
+let clients = 0
+const newClient = () => ({ clientAddress: `198.51.100.${++clients}` })
+
+const [sqlite] = databases
+if (sqlite !== undefined) {
+  layer(identity(sqlite.layer, dear), { excludeTestServices: true })("The time of an answer", (it) => {
+    it.effect("to a login tells nothing about whether the address has an account", () =>
+      Effect.gen(function* () {
+        const logins = yield* LoginSessions
+        const attempt = (email: string) => logins.login({ email, password: "not the one" }, newClient())
+        assert.isTrue(yield* takeEquallyLong(pairOf(attempt)))
+      })
+    )
+
+    it.effect("to a registration tells nothing about whether the address has an account", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const attempt = (email: string) => accounts.register({ email, password: goodPassword })
+        assert.isTrue(yield* takeEquallyLong(pairOf(attempt)))
+      })
+    )
+
+    it.effect("to a request for a reset tells nothing about whether the address has an account", () =>
+      Effect.gen(function* () {
+        const changes = yield* PasswordChanges
+        assert.isTrue(yield* takeEquallyLong(pairOf((email) => changes.reset({ email }))))
+      })
+    )
+
+    it.effect("is seen to tell it where an unknown address costs no hash", () =>
+      Effect.gen(function* () {
+        const db = yield* Database
+        const passwords = yield* Passwords
+        const careless = Effect.fnUntraced(function* (email: string) {
+          const account = yield* findByEmail(db, email)
+          if (account !== undefined) yield* passwords.verify(account.password_hash, Redacted.make("not the one"))
+        })
+        assert.isFalse(yield* takeEquallyLong(pairOf(careless)))
+      })
+    )
+  })
+}

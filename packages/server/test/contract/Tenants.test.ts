@@ -17,7 +17,7 @@ const randomLike = (id: string): string => typeidUnboxed(prefixOf(id))
 /** What an answer tells, but for what is new in every answer and the id that was asked for. */
 const told = (reply: Reply, id = "\n") => ({
   status: reply.status,
-  headers: Object.fromEntries([...reply.headers].filter(([name]) => name !== "date" && name !== "x-request-id")),
+  headers: Object.fromEntries([...reply.headers].filter(([name]) => !["date", "vary", "x-request-id"].includes(name))),
   text: reply.text.replace(/"request_id":"[\w.-]+"/, '"request_id":""').replaceAll(id, "")
 })
 

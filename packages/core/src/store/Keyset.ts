@@ -17,7 +17,7 @@ export const limitOf = (request: PageRequest): number =>
 export const decode = (cursor: string | undefined): Effect.Effect<string | undefined, ReinsError> => {
   if (cursor === undefined) return Effect.succeed(undefined)
   const text = Buffer.from(cursor, "base64url").toString("utf8")
-  return text.startsWith(format) && encode(text.slice(format.length)) === cursor
+  return wellFormed.test(text) && encode(text.slice(format.length)) === cursor
     ? Effect.succeed(text.slice(format.length))
     : Effect.fail(invalidCursor)
 }
@@ -26,7 +26,9 @@ export const decode = (cursor: string | undefined): Effect.Effect<string | undef
 export const decodeOrdinal = (cursor: string | undefined): Effect.Effect<number | undefined, ReinsError> =>
   Effect.flatMap(decode(cursor), (key) => {
     if (key === undefined) return Effect.succeed(undefined)
-    return /^\d{1,15}$/.test(key) ? Effect.succeed(Number(key)) : Effect.fail(invalidCursor)
+    return /^\d{1,10}$/.test(key) && Number(key) <= maxOrdinal
+      ? Effect.succeed(Number(key))
+      : Effect.fail(invalidCursor)
   })
 
 /** For a list of ids, newest first: the rows with an id below `before`, `limit + 1` of them. */
@@ -56,6 +58,12 @@ export const map = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({
 })
 
 const format = "1:"
+
+/** Keys are ids and numbers. Anything else was made up, and may be what a database does not take as text. */
+const wellFormed = /^1:[\w-]+$/
+
+/** What an integer column holds. */
+const maxOrdinal = 2 ** 31 - 1
 
 const encode = (key: string): string => Buffer.from(`${format}${key}`, "utf8").toString("base64url")
 

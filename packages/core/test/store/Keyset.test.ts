@@ -44,6 +44,11 @@ describe("Keyset", () => {
       assert.strictEqual(yield* Keyset.decode(good), "a")
       const error = yield* Effect.flip(Keyset.decodeOrdinal(good))
       assert.strictEqual(error.code, "invalid_cursor")
+      // Made up in the form of one, with what PostgreSQL does not take.
+      const forged = (key: string) => Buffer.from(`1:${key}`).toString("base64url")
+      assert.strictEqual((yield* Effect.flip(Keyset.decode(forged("a\u0000b")))).code, "invalid_cursor")
+      assert.strictEqual((yield* Effect.flip(Keyset.decodeOrdinal(forged("2147483648")))).code, "invalid_cursor")
+      assert.strictEqual(yield* Keyset.decodeOrdinal(forged("2147483647")), 2_147_483_647)
     })
   )
 

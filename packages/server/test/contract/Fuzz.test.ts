@@ -51,8 +51,24 @@ const pathOf = ({ path }: Operation): fc.Arbitrary<string> =>
 const sendable = (text: string) => Buffer.from(text.slice(0, 600)).toString("utf8")
 const encoded = (text: string) => encodeURIComponent(sendable(text))
 
+/** What a cursor looks like, though no list gave it out. */
+const cursor = fc
+  .oneof(
+    wildText,
+    fc.constantFrom("0", "1", "2147483647", "2147483648", "999999999999999", "-1", "a\u0000b", "sess_", "zzzz")
+  )
+  .map((key) => Buffer.from(`1:${key.slice(0, 300)}`).toString("base64url"))
+
 const parameterOf = ({ name, required, schema }: Parameter): fc.Arbitrary<ReadonlyArray<string>> => {
   const usual = valid(schema).map((given) => (given === null ? "null" : String(given)))
+  if (name === "cursor")
+    return fc.oneof(
+      fc.constant([]),
+      fc.array(
+        often(cursor, wildText.map(encoded)).map((text) => `cursor=${text}`),
+        { maxLength: 2 }
+      )
+    )
   const value = often(name === "path" ? often(fc.constant(own("file")), usual, 2) : usual, wildText, 3)
   const given = fc.array(
     value.map((text) => `${name}=${encoded(text)}`),

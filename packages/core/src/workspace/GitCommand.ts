@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { Effect } from "effect"
+import { Data, Effect } from "effect"
 import { classify, GitError, scrub } from "./GitError.js"
 
 // Owns how git is started: its environment, settings, process group and limits. Knows no operation.
@@ -183,15 +183,22 @@ const collect = (child: ChildProcess, invocation: GitInvocation): Effect.Effect<
     )
   })
 
+class InputFailed extends Data.TaggedError("InputFailed")<{ readonly cause: unknown }> {}
+
 // A process that ends before it has read its input breaks the pipe; its exit code tells why, so that is not an error here.
-const feed = (child: ChildProcess, stdin: GitInvocation["stdin"]): Effect.Effect<void, unknown> => {
+const feed = (child: ChildProcess, stdin: GitInvocation["stdin"]): Effect.Effect<void, InputFailed> => {
   const sink = child.stdin
   if (sink === null) return Effect.void
   const source = stdin === undefined ? [] : stdin instanceof Uint8Array ? [stdin] : stdin
   return Effect.tryPromise({
     try: (signal) => pipeline(Readable.from(source, { objectMode: true }), sink, { signal }),
-    catch: (cause) => cause
-  }).pipe(Effect.catchIf(isBrokenPipe, () => Effect.void))
+    catch: (cause) => new InputFailed({ cause })
+  }).pipe(
+    Effect.catchIf(
+      ({ cause }) => isBrokenPipe(cause),
+      () => Effect.void
+    )
+  )
 }
 
 const isBrokenPipe = (cause: unknown): boolean =>
@@ -209,7 +216,7 @@ export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitE
           [
             collect(child, invocation),
             feed(child, invocation.stdin).pipe(
-              Effect.mapError((cause) =>
+              Effect.mapError(({ cause }) =>
                 cause instanceof GitError
                   ? cause
                   : new GitError({ kind: "internal", message: "git could not be fed its input: try again." })

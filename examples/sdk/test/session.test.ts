@@ -16,7 +16,7 @@ let directory: string
 let server: Awaited<ReturnType<typeof startServer>>
 
 beforeEach(async () => {
-  gateway = await startGateway({ apiKey: "sdk-key" })
+  gateway = await startGateway({ apiKey: "canary-sdk-key-7Hq2" })
   directory = mkdtempSync(join(tmpdir(), "reins-sdk-"))
   server = await startServer(join(directory, "data"))
 })
@@ -42,7 +42,7 @@ it("the example works with an account and a key made on the command line of a ru
     workspace_id,
     kind: "alpha_gateway",
     label: "scripted",
-    credential: { base_url: gateway.url, api_key: "sdk-key" }
+    credential: { base_url: gateway.url, api_key: "canary-sdk-key-7Hq2" }
   })
   const remote = makeRemote(directory)
   const project = await reins.projects.create({
@@ -59,4 +59,8 @@ it("the example works with an account and a key made on the command line of a ru
   )
   assert.include(stdout, "+Written through the SDK.")
   assert.match(remote.log(), /reins\/sess_/)
+  // Neither the credential of the gateway nor the API key is in the log of the server.
+  assert.isNotEmpty(server.log())
+  assert.notInclude(server.log(), "canary-sdk-key-7Hq2")
+  assert.notInclude(server.log(), apiKey)
 }, 120_000)

@@ -42,6 +42,8 @@ it.scopedLive(
         const wrong = yield* runTurn(session.id, script("Try.", [{ error: 400, message: "no such model" }]))
         assert.deepStrictEqual([wrong.state, wrong.reason], ["failed", "upstream_error"], JSON.stringify(wrong))
         assert.include(wrong.reason_message, "no such model")
+        const broken = yield* runTurn(session.id, script("Try.", [{ say: "I begin and", drop: true }]))
+        assert.deepStrictEqual([broken.state, broken.reason], ["failed", "upstream_error"], JSON.stringify(broken))
         const fine = yield* runTurn(session.id, say("Here again."))
         assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
       })

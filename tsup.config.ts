@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { defineConfig, type Options } from "tsup"
 
@@ -45,22 +45,18 @@ export default defineConfig(() => [
       if (declared) copyDeclarations("core", coreTypes)
     }
   },
-  ...(existsSync("packages/client/src/index.ts")
-    ? [
-        {
-          ...shared,
-          name: "client",
-          entry: { index: "packages/client/src/index.ts", "effect/index": "packages/client/src/effect/index.ts" },
-          outDir: "packages/client/dist",
-          platform: "neutral",
-          external: ["effect", /^@effect\//, "eventsource-parser"],
-          noExternal: [/^@reins\/core/],
-          onSuccess: async () => {
-            if (declared) bundleDeclarations()
-          }
-        } satisfies Options
-      ]
-    : []),
+  {
+    ...shared,
+    name: "client",
+    entry: { index: "packages/client/src/index.ts", "effect/index": "packages/client/src/effect/index.ts" },
+    outDir: "packages/client/dist",
+    platform: "neutral",
+    external: ["effect", /^@effect\//],
+    noExternal: [/^@reins\/core/],
+    onSuccess: async () => {
+      if (declared) bundleDeclarations()
+    }
+  },
   {
     ...shared,
     name: "server",

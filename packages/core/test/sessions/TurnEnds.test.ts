@@ -64,7 +64,7 @@ it.scopedLive(
           const fine = yield* runTurn(session.id, say("Here again."))
           assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
         }),
-      { turnDeadlineMs: 12_000 }
+      { turnDeadlineMs: 25_000 }
     ),
   120_000
 )

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { defineConfig, type Options } from "tsup"
 
 const shared: Options = {
@@ -33,7 +33,21 @@ const native = [
   "utf-8-validate"
 ]
 
-export default defineConfig(() => [
+const server: Options = {
+  ...shared,
+  name: "server",
+  entry: { main: "packages/server/src/main.ts" },
+  outDir: "packages/server/dist",
+  splitting: true,
+  external: native,
+  noExternal: [new RegExp(`^(?!(?:${native.join("|")})(?:$|/)|node:)`)],
+  // Dependencies that are CommonJS call for what Node has built in by `require`.
+  banner: {
+    js: 'import { createRequire as reinsRequire } from "node:module"; const require = reinsRequire(import.meta.url);'
+  }
+}
+
+const packages: ReadonlyArray<Options> = [
   {
     ...shared,
     name: "core",
@@ -57,20 +71,23 @@ export default defineConfig(() => [
       if (declared) bundleDeclarations()
     }
   },
-  {
-    ...shared,
-    name: "server",
-    entry: { main: "packages/server/src/main.ts" },
-    outDir: "packages/server/dist",
-    splitting: true,
-    external: native,
-    noExternal: [new RegExp(`^(?!(?:${native.join("|")})(?:$|/)|node:)`)],
-    // Dependencies that are CommonJS call for what Node has built in by `require`.
-    banner: {
-      js: 'import { createRequire as reinsRequire } from "node:module"; const require = reinsRequire(import.meta.url);'
+  server
+]
+
+/** The server of the crash suite, which can be killed at named points. It is never published. */
+const breakableServer: Options = {
+  ...server,
+  outDir: "packages/server/dist-failpoints",
+  esbuildPlugins: [
+    {
+      name: "failpoints",
+      setup: (build) =>
+        build.onResolve({ filter: /\/Failpoint\.js$/ }, () => ({ path: resolve("packages/server/chaos/Failpoint.ts") }))
     }
-  }
-])
+  ]
+}
+
+export default defineConfig(() => (process.env["REINS_BUILD_FAILPOINTS"] === "1" ? breakableServer : [...packages]))
 
 /** Node 20 warns at each import of JSON, and a published package does not have the repository's folders around it. */
 const inlineManifests = (): void => {

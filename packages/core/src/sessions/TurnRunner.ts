@@ -9,6 +9,7 @@ import { ChangesetId, type CredentialId, MessageId, newId, TurnId } from "../dom
 import type { Message } from "../domain/Message.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, TurnReason, turnStates } from "../domain/Turn.js"
+import { failpoint } from "../Failpoint.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { systemActor } from "../identity/Access.js"
@@ -257,6 +258,7 @@ export const turnJob = Effect.gen(function* () {
     run: Effect.fn("turnJob.run")(function* (attempt) {
       const begun = yield* begin(attempt)
       if (begun === undefined) return { state: "cancelled" as const, command: Effect.void }
+      yield* failpoint("turn.begun")
       return yield* workspaces.exclusive(begun.session.id, work(begun))
     }),
     failed: Effect.fn("turnJob.failed")(function* (claim, failure) {

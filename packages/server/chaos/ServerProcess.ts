@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+
+/** The server as it is published, and the one that has failpoints. */
+const published = join(import.meta.dirname, "../dist/main.js")
+const breakable = join(import.meta.dirname, "../dist-failpoints/main.js")
+
+export interface ServerOptions {
+  readonly dataDir: string
+  /** Settings and other variables, besides those of this process. */
+  readonly env?: Readonly<Record<string, string>>
+  /** `name` or `name:n`: ends the process with SIGKILL at the n-th passage of that point. */
+  readonly failpoint?: string
+  /** What the server is started by, as in `["faketime", "-f", "+25h"]`. */
+  readonly launcher?: ReadonlyArray<string>
+  /** Arguments of `reins serve` besides the port and the data directory. */
+  readonly args?: ReadonlyArray<string>
+}
+
+export interface ServerProcess {
+  readonly url: string
+  readonly pid: number
+  /** How it ended, once it has. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** All that it has written to its standard error. */
+  readonly log: () => string
+}
+
+const running = new Set<ChildProcess>()
+
+/** Starts a server of its own process on a free port and waits until it is ready. Fails with what it said if it ends before. */
+export const startServer = async (options: ServerOptions): Promise<ServerProcess> => {
+  const main = options.failpoint === undefined ? published : breakable
+  const port = options.args?.includes("--port") === true ? [] : ["--port", "0"]
+  const words = [process.execPath, main, "serve", ...port, "--data-dir", options.dataDir, ...(options.args ?? [])]
+  const [command = process.execPath, ...args] = [...(options.launcher ?? []), ...words]
+  const child = spawn(command, args, {
+    env: {
+      ...process.env,
+      REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1",
+      REINS_LOG_LEVEL: "warning",
+      REINS_RATE_LIMIT: "off",
+      ...(options.failpoint !== undefined && { REINS_FAILPOINT: options.failpoint }),
+      ...options.env
+    },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  running.add(child)
+  let errors = ""
+  child.stderr.on("data", (chunk) => {
+    errors += String(chunk)
+  })
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) =>
+    child.once("exit", (code, signal) => {
+      running.delete(child)
+      resolve({ code, signal })
+    })
+  )
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url))
+    void ended.then(({ code, signal }) => reject(new Error(`The server ended (${code ?? signal}):\n${errors}`)))
+  })
+  return { url, pid: child.pid ?? 0, ended, kill: (signal) => void child.kill(signal), log: () => errors }
+}
+
+/** Ends what a test has left running. */
+export const killServers = (): void => {
+  for (const child of running) child.kill("SIGKILL")
+}
+
+/** Runs a command of the installation, as `reins accounts create` is one. */
+export const reins = (
+  dataDir: string,
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {}
+): { readonly status: number | null; readonly stdout: string; readonly stderr: string } =>
+  spawnSync(process.execPath, [published, ...args, "--data-dir", dataDir], {
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+    timeout: 120_000
+  })
+
+export const password = "correct horse battery staple"
+
+/** An API key with every scope, of an account that is made for it. */
+export const newKey = (
+  dataDir: string,
+  env: Readonly<Record<string, string>> = {},
+  email = "owner@example.com"
+): string => {
+  reins(dataDir, ["accounts", "create", "--email", email], { REINS_PASSWORD: password, ...env })
+  const made = reins(dataDir, ["keys", "create", "--email", email, "--name", "chaos"], env)
+  const key = /rk_[0-9A-Za-z]{49}/.exec(made.stdout)?.[0]
+  if (key === undefined) throw new Error(`There is no key:\n${made.stderr}`)
+  return key
+}
+
+/** The processes that bear the mark of a lease, or of any. */
+export const agentProcesses = (leaseId = ""): ReadonlyArray<number> =>
+  readdirSync("/proc")
+    .filter((name) => {
+      try {
+        return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
+      } catch {
+        return false
+      }
+    })
+    .map(Number)

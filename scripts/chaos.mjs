@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+// Runs the suite that breaks real servers on purpose: `npm run test:chaos [-- --minutes 30] [file ...]`.
+import { spawnSync } from "node:child_process"
+import { accessSync, constants, existsSync } from "node:fs"
+import { delimiter, dirname, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { minutes: { type: "string" } } })
+const minutes = Number(values.minutes ?? "0")
+if (!Number.isFinite(minutes) || minutes < 0) {
+  process.stderr.write("--minutes has to be a number, as in: npm run test:chaos -- --minutes 30\n")
+  process.exit(2)
+}
+
+const onPath = (name) =>
+  (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, name)))
+const isRoot = process.getuid?.() === 0
+
+/** What the suite cannot bring with it. Nothing of it is skipped where it is missing. */
+const needs = [
+  ["Linux", process.platform === "linux", "run it on Linux"],
+  ["chromium", onPath("chromium"), "apt-get install chromium"],
+  ["nginx", onPath("nginx") || existsSync("/usr/sbin/nginx"), "apt-get install nginx-light"],
+  ["faketime", onPath("faketime"), "apt-get install faketime"],
+  ["root, to mount a small tmpfs", isRoot, "run it as root, as in a container of its own"]
+]
+const missing = needs.filter(([, there]) => !there)
+if (missing.length > 0) {
+  for (const [name, , how] of missing) process.stderr.write(`The chaos suite needs ${name}: ${how}\n`)
+  process.exit(1)
+}
+
+const run = (args, env = {}) => {
+  const { status } = spawnSync(process.execPath, args, {
+    cwd: root,
+    stdio: "inherit",
+    env: { ...process.env, ...env }
+  })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+accessSync(join(root, "packages/server/dist/main.js"), constants.R_OK)
+run(["node_modules/tsup/dist/cli-default.js", "--config", "tsup.config.ts", "--silent"], {
+  REINS_BUILD_FAILPOINTS: "1"
+})
+run(["scripts/test.mjs", "--config", "vitest.chaos.config.ts", ...positionals], {
+  REINS_CHAOS_MINUTES: String(minutes)
+})

@@ -37,6 +37,11 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
         newline: "windows",
         ...closed
       })
+      // These files are read as they stand, by people and scripts: a link that is folded into two lines leads nowhere.
+      composer.use("stream", ({ message }, done) => {
+        message.getTransferEncoding = () => "8bit"
+        done()
+      })
       let written = 0
       return Mailer.of({
         send: Effect.fn("Mailer.send")(function* (mail) {

@@ -42,6 +42,18 @@ describe("The outbox", () => {
     })
   )
 
+  it.scoped("a link stands on one line of its file, however long it is", () =>
+    Effect.gen(function* () {
+      const dir = yield* directory
+      const link = `https://reins.${"long-".repeat(30)}example/verify?${"a".repeat(43)}`
+      const send = Effect.flatMap(Mailer, (mailer) => mailer.send({ ...mail, text: `Grüße,\n\nopen this:\n${link}\n` }))
+      yield* Effect.provide(send, Mailer.layerOutbox(dir))
+      const text = readFileSync(join(dir, readdirSync(dir)[0] ?? "nothing"), "utf8")
+      assert.include(text, `\r\nContent-Transfer-Encoding: 8bit\r\n`)
+      assert.include(text, `\r\n\r\nGrüße,\r\n\r\nopen this:\r\n${link}\r\n`)
+    })
+  )
+
   it.scoped("the log says where a mail lies and nothing of what it says", () =>
     Effect.gen(function* () {
       const dir = yield* directory

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { isAllowedHost } from "@reins/core/connections/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
+import { isNetwork } from "./http/ClientAddress.js"
 
 /** The name of a setting, as in `reins.json`; `REINS_<NAME>` in the environment, `--<name>` on the command line. */
 export type SettingName = keyof typeof fields
@@ -19,15 +20,17 @@ const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 )
 
-const HostList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
+const CommaList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
   strict: true,
   decode: (text) =>
     text
       .split(",")
-      .map((host) => host.trim())
-      .filter((host) => host !== ""),
-  encode: (hosts) => hosts.join(",")
-}).pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ""),
+  encode: (entries) => entries.join(",")
+})
+const HostList = CommaList.pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
+const NetworkList = CommaList.pipe(Schema.filter((networks) => networks.every(isNetwork)))
 
 const fields = {
   host: Schema.String.pipe(Schema.minLength(1)),
@@ -44,6 +47,7 @@ const fields = {
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   allow_local_repositories: Flag,
   allow_private_hosts: HostList,
+  trusted_proxies: NetworkList,
   max_running_turns: Whole(1, 1000),
   turn_minutes: Whole(1, 24 * 60)
 }
@@ -64,6 +68,7 @@ const expected: Readonly<Record<SettingName, string>> = {
   log_level: "debug, info, warning, error or none",
   allow_local_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
+  trusted_proxies: "a comma list of addresses or networks, as in 127.0.0.1 or 10.0.0.0/8",
   max_running_turns: "a number from 1 to 1000",
   turn_minutes: "a number of minutes from 1 to 1440"
 }
@@ -97,6 +102,8 @@ export interface Config {
   readonly allowLocalRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
   readonly allowPrivateHosts: ReadonlyArray<string>
+  /** Reverse proxies, by address or network: their `X-Forwarded-For` tells where a request comes from. */
+  readonly trustedProxies: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
 }
@@ -115,27 +122,31 @@ export const load = Effect.fn("Config.load")(function* (
   const settings = yield* Effect.mapError(decode(given), ({ issue }) => invalid(issue))
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
+  const publicUrl = new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
   const path = (text: string | undefined) => (text === undefined ? undefined : resolve(directory, text))
   const config: Config = {
     host,
     port,
     dataDir: resolve(directory, settings.data_dir ?? ".reins"),
     databaseUrl: settings.database_url === undefined ? undefined : Redacted.make(settings.database_url),
-    publicUrl: new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`),
+    publicUrl,
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
-    metrics: settings.metrics ?? /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host),
+    metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
     logLevel: levels[settings.log_level ?? "info"],
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
+    trustedProxies: settings.trusted_proxies ?? [],
     maxRunningTurns: settings.max_running_turns,
     turnMinutes: settings.turn_minutes
   }
   return config
 })
+
+const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
 
 const decode = Schema.decodeUnknown(Settings, { errors: "all", onExcessProperty: "error" })
 
@@ -209,6 +220,7 @@ export const describe = (config: Config): Readonly<Record<SettingName, string | 
   log_level: config.logLevel.label.toLowerCase(),
   allow_local_repositories: config.allowLocalRepositories,
   allow_private_hosts: config.allowPrivateHosts.join(","),
+  trusted_proxies: config.trustedProxies.join(","),
   max_running_turns: config.maxRunningTurns ?? null,
   turn_minutes: config.turnMinutes ?? null
 })

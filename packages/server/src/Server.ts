@@ -15,6 +15,8 @@ export interface ListenOptions {
   readonly port: number
   /** Where people reach the service. */
   readonly publicUrl: URL
+  /** The proxies, by address or network, whose word on where a request comes from is taken. */
+  readonly trustedProxies: ReadonlyArray<string>
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
 }
@@ -39,7 +41,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
           errorEnvelope,
           accessLog,
           securityHeaders(options.publicUrl),
-          requestId
+          requestId(options.trustedProxies)
         )
         const node = createServer()
         const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })

@@ -169,7 +169,9 @@ layer(service({ rateLimit: 600 }), { excludeTestServices: true })("with limits",
 const impatient = () => {
   const publicUrl = new URL("http://127.0.0.1")
   return Caller.layer.pipe(
-    Layer.provideMerge(Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, grace: "5 seconds" })),
+    Layer.provideMerge(
+      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds" })
+    ),
     Layer.provide(
       Layer.mergeAll(
         Authentication.layer(publicUrl),

@@ -15,11 +15,14 @@ import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core that is there. */
-export const serverLayer = (config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit">) =>
+export const serverLayer = (
+  config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "trustedProxies">
+) =>
   Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
     host: config.host,
     port: config.port,
     publicUrl: config.publicUrl,
+    trustedProxies: config.trustedProxies,
     grace: "6 seconds"
   }).pipe(
     Layer.provide(

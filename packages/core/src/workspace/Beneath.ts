@@ -164,13 +164,14 @@ export const withFile = <A>(
   links?: HardLinks
 ): Effect.Effect<A, BeneathError> =>
   Effect.acquireUseRelease(
-    // O_NONBLOCK: opening a FIFO without a writer would otherwise hold a thread for ever.
-    attempt(name, () =>
-      fs.open(
-        directory.entry(name),
-        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
-      )
-    ),
+    attempt(name, async () => {
+      const path = directory.entry(name)
+      // To open a device is to use it: what is known to be one is left alone. A link is refused by the open.
+      const found = await fs.lstat(path)
+      if (!found.isFile() && !found.isSymbolicLink()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
+      // O_NONBLOCK: opening a FIFO without a writer, one put there since, would hold a thread for ever.
+      return fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
+    }),
     (handle) =>
       Effect.tryPromise({
         try: async (signal) => {

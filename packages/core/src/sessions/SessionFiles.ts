@@ -144,7 +144,7 @@ const refusals: Record<PathRefused["reason"], string> = {
   too_long: "the path may have 4096 bytes",
   git_directory: "the directory of a git repository is not reachable",
   symlink: "the path leads over a symbolic link, which is not followed",
-  hard_link: "the file has a second name (a hard link), which may be outside the workspace",
+  hard_link: "it is a hard link to a file outside the workspace",
   special_file: "this is no regular file"
 }
 

@@ -237,6 +237,7 @@ const inWorld = (given: Generated, world: World): Generated => {
   const values: Readonly<Record<string, string>> = {
     ...byPrefix,
     pver: world.projectVersionId,
+    upl: world.uploadId,
     file: encoded(fileOfWorkspaces),
     ...world.ids,
     bearer: world.person.bearer.authorization

@@ -67,6 +67,7 @@ import { Sessions } from "./sessions/Sessions.js"
 import { turnJob } from "./sessions/TurnRunner.js"
 import { TurnSetup } from "./sessions/TurnSetup.js"
 import { Turns } from "./sessions/Turns.js"
+import { Uploads } from "./sessions/Uploads.js"
 import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
@@ -102,7 +103,7 @@ const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
   Layer.provideMerge(Turns.layer),
-  Layer.provideMerge(SessionListeners.layer),
+  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer)),
   Layer.provideMerge(Providers.layer)
 )
 

@@ -27,6 +27,7 @@ export type ModelQuery = typeof ModelQuery.Type
 
 export const Limits = Schema.Struct({
   message_characters: Schema.Int,
+  attachments_per_message: Schema.Int,
   json_body_bytes: Schema.Int,
   upload_bytes: Schema.Int,
   file_read_bytes: Schema.Int,

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Limits as LimitValues } from "../api/CatalogApi.js"
 import { maxUploadBytes } from "../api/SessionsApi.js"
 import { CoreConfig } from "../CoreConfig.js"
+import { maxAttachments } from "../domain/Message.js"
 import { maxQueuedTurns } from "../sessions/Turns.js"
 import { retentionMs } from "../store/Idempotency.js"
 import { maxFileReadBytes } from "../workspace/Files.js"
@@ -13,6 +14,7 @@ export class Limits extends Context.Tag("@reins/core/catalog/Limits")<Limits, Li
     Effect.map(CoreConfig, (config) =>
       Limits.of({
         message_characters: 100_000,
+        attachments_per_message: maxAttachments,
         json_body_bytes: 1024 * 1024,
         upload_bytes: maxUploadBytes,
         file_read_bytes: maxFileReadBytes,

@@ -51,12 +51,12 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     ) => Effect.Effect<DelegationAnswer, ReinsError | RequestInvalid>
     /** Cancels the turns of the child and closes it. Fails with `invalid_transition` for one that has ended. */
     readonly cancel: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, ReinsError>
-    /** Sends the child another message. Fails with `invalid_transition` once the delegation has ended. */
+    /** Sends the child another message, with uploads of the child. Fails with `invalid_transition` once the delegation has ended. */
     readonly send: (
       principal: Principal,
       delegationId: string,
       input: MessageSend
-    ) => Effect.Effect<SentMessage, ReinsError>
+    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
     /** Fails a delegation whose deadline has passed and cancels the turns of its child. Only inside a commit. */
     readonly expire: (delegationId: string) => Effect.Effect<void>
     /** Cancels what a session that is being closed has delegated, and the delegation that it works for. Only inside a commit. */
@@ -202,7 +202,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
               const { child, delegation } = yield* store.writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
               const actor = actorOf(principal)
-              const sent = yield* messages.post(child, actor, input, "delegation")
+              const sent = yield* messages.accept(principal, child, input, { kind: "delegation" })
               yield* store.tell(delegation, actor, {
                 type: "delegation.message_sent",
                 payload: { child_session_id: child.id, message_id: sent.message.id }

@@ -5,13 +5,13 @@ import { typeidUnboxed } from "typeid-js"
  * Ids are TypeIDs: a prefix that names the resource, an underscore and the 26 base32 characters of a UUIDv7. They are url-safe,
  * sort by creation time and cannot be mistaken for the id of another resource.
  */
-const typeId = <const Prefix extends string, const Brand extends string>(prefix: Prefix, brand: Brand) =>
-  Object.assign(
-    Schema.String.pipe(Schema.pattern(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)), Schema.brand(brand)),
-    {
-      prefix
-    }
-  )
+const typeId = <const Prefix extends string, const Brand extends string>(prefix: Prefix, brand: Brand) => {
+  const pattern = `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
+  return Object.assign(Schema.String.pipe(Schema.pattern(new RegExp(pattern)), Schema.brand(brand)), {
+    prefix,
+    pattern
+  })
+}
 
 export const AccountId = typeId("acct", "AccountId")
 export type AccountId = typeof AccountId.Type
@@ -59,6 +59,10 @@ export const JobId = typeId("job", "JobId")
 export type JobId = typeof JobId.Type
 export const AttemptId = typeId("att", "AttemptId")
 export type AttemptId = typeof AttemptId.Type
+export const UploadId = typeId("upl", "UploadId")
+export type UploadId = typeof UploadId.Type
+export const InteractionId = typeId("int", "InteractionId")
+export type InteractionId = typeof InteractionId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 

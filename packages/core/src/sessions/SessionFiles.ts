@@ -13,6 +13,7 @@ import type { GitError } from "../workspace/GitError.js"
 import { type PathRefused, parseWorkspacePath } from "../workspace/WorkspacePath.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { notOpen } from "./Turns.js"
+import { Uploads } from "./Uploads.js"
 import { Workspaces } from "./Workspaces.js"
 
 type Failure = ReinsError | RequestInvalid
@@ -27,7 +28,8 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
     readonly read: (principal: Principal, sessionId: string, path: string) => Effect.Effect<FileContent, Failure>
     /**
      * Puts a file into the workspace in one step, also while an agent works, and makes the workspace first where there is none. Fails
-     * with `version_conflict` when another file is there than was expected. Repeating it writes the same again.
+     * with `version_conflict` when another file is there than was expected. Repeating it writes the same again. Messages attach the
+     * file by the id of its upload.
      */
     readonly upload: (principal: Principal, sessionId: string, file: FileUpload) => Effect.Effect<UploadedFile, Failure>
   }
@@ -38,6 +40,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const access = yield* Access
       const journal = yield* Journal
       const store = yield* SessionStore
+      const uploads = yield* Uploads
       const workspaces = yield* Workspaces
       const files = yield* Files
 
@@ -100,7 +103,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
               yield* journal.append(row.id, actorOf(principal), [
                 { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
               ])
-              return { file: written }
+              return { upload_id: yield* uploads.record(row.id, written), file: written }
             })
           )
         })

@@ -21,6 +21,7 @@ import { Leases } from "./Leases.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnOutput } from "./TurnOutput.js"
+import * as TurnPrompt from "./TurnPrompt.js"
 import { type PreparedTurn, type TurnRefused, TurnSetup } from "./TurnSetup.js"
 import { Turns, turnJobKind } from "./Turns.js"
 import { Workspaces } from "./Workspaces.js"
@@ -60,6 +61,7 @@ export const turnJob = Effect.gen(function* () {
   const changesets = yield* Changesets
   const workspaces = yield* Workspaces
   const setup = yield* TurnSetup
+  const promptOf = yield* TurnPrompt.make
 
   /** The turn, now preparing; undefined when it was cancelled before it could start. */
   const begin = Effect.fnUntraced(function* (attempt: RunningAttempt) {
@@ -128,11 +130,12 @@ export const turnJob = Effect.gen(function* () {
         yield* store.change(session.id, { lease_used_at: yield* now })
       })
     )
+    const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
     let failure: HarnessFailure | undefined
     yield* harness
       .runTurn({
         ...prepared,
-        prompt: [...(handoff?.content ?? []), ...message.content].map((block) => block.text),
+        prompt,
         cancel: attempt.cancelRequested
       })
       .pipe(

@@ -10,6 +10,7 @@ import { wakeJobKind } from "@reins/core/delegations/DelegationStore"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
 import { wakeJob } from "@reins/core/delegations/WakeJob"
+import { textOf } from "@reins/core/domain/Message"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -118,7 +119,7 @@ for (const { layer, name } of databases) {
           Stream.runDrain
         )
         const [message] = yield* wakeUps(principal, parent.id)
-        assert.include(message?.content[0]?.text, "deadline")
+        assert.include(textOf(message?.content ?? []), "deadline")
         assert.isNotNull(message?.turn_id)
       }).pipe(Effect.provide(Layer.provideMerge(working, services(layer))))
     )
@@ -166,7 +167,7 @@ for (const { layer, name } of databases) {
           yield* job.run(attempt)
           const told = yield* wakeUps(principal, parent.id)
           assert.deepStrictEqual(
-            told.map(({ content, routing, turn_id }) => [content[0]?.text.includes("Tested."), routing, turn_id]),
+            told.map(({ content, routing, turn_id }) => [textOf(content).includes("Tested."), routing, turn_id]),
             [[true, "note", null]]
           )
 
@@ -228,8 +229,8 @@ for (const { database, name } of restartable) {
             yield* Effect.repeat(ended, { until: (over) => over })
             const told = yield* wakeUps(principal, parent.id)
             assert.strictEqual(told.length, 1)
-            assert.include(told[0]?.content[0]?.text, delegation.id)
-            assert.include(told[0]?.content[0]?.text, "Tested.")
+            assert.include(textOf(told[0]?.content ?? []), delegation.id)
+            assert.include(textOf(told[0]?.content ?? []), "Tested.")
             assert.isNotNull(told[0]?.turn_id)
             assert.deepStrictEqual(told[0]?.author, { kind: "system", id: "delegations" })
             const satisfied = (yield* delegationEvents(principal, parent.id)).filter(

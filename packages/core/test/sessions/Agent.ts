@@ -2,12 +2,14 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { MessageSend } from "@reins/core/api/ConversationApi"
 import type { CoreConfig } from "@reins/core/CoreConfig"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
-import type { ConnectionId, WorkspaceId } from "@reins/core/domain/Ids"
+import type { ConnectionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Turn } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
@@ -63,7 +65,11 @@ export const withAgent = <A, E, R>(
     /** The events of a session from the first one to the first that is wanted. */
     readonly eventsUntil: (sessionId: string, wanted: (event: Event) => boolean) => Effect.Effect<ReadonlyArray<Event>>
     /** Sends a message and gives back its turn once that has ended. */
-    readonly runTurn: (sessionId: string, content: string) => Effect.Effect<Turn, ReinsError>
+    readonly runTurn: (
+      sessionId: string,
+      content: MessageSend["content"],
+      attachments?: ReadonlyArray<UploadId>
+    ) => Effect.Effect<Turn, ReinsError | RequestInvalid>
   }) => Effect.Effect<A, E, R>,
   config: Partial<CoreConfig["Type"]> = {}
 ) =>
@@ -96,8 +102,12 @@ export const withAgent = <A, E, R>(
             Effect.timeout("90 seconds"),
             Effect.orDie
           )
-      const runTurn = Effect.fnUntraced(function* (sessionId: string, content: string) {
-        const { turn_id: id } = yield* messages.send(principal, sessionId, { content })
+      const runTurn = Effect.fnUntraced(function* (
+        sessionId: string,
+        content: MessageSend["content"],
+        attachments: ReadonlyArray<UploadId> = []
+      ) {
+        const { turn_id: id } = yield* messages.send(principal, sessionId, { content, attachments })
         yield* eventsUntil(sessionId, (event) => event.turn_id === id && isTurnEnd(event))
         return yield* turns.get(principal, id ?? "")
       })

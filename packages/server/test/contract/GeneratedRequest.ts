@@ -215,6 +215,7 @@ export const inWorld = (given: Generated, world: World, login: Login): Generated
   const values: Readonly<Record<string, string>> = {
     ...byPrefix,
     pver: world.projectVersionId,
+    upl: world.uploadId,
     file: encoded(fileOfWorkspaces),
     ...world.ids,
     bearer: world.person.bearer.authorization,

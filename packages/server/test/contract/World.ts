@@ -73,6 +73,7 @@ export interface World {
   /** What bodies and queries may refer to besides. */
   readonly projectVersionId: string
   readonly forgeConnectionId: string
+  readonly uploadId: string
 }
 
 /** The head of the merge request of every world. */
@@ -224,7 +225,15 @@ export const newWorld = Effect.gen(function* () {
   const { id: sessionId } = yield* newSession({ person, ids: { workspace_id: workspaceId } }, { title: "test" })
   yield* furnish(sessionId)
   const changesetId = yield* sealedChangeset(sessionId)
-  const sent = yield* done(person, "POST", `/api/sessions/${sessionId}/messages`, { content: "Do the thing." })
+  const uploaded = yield* done(person, "POST", `/api/sessions/${sessionId}/file-uploads`, {
+    path: "a.txt",
+    content: "a"
+  })
+  const uploadId = textAt(uploaded, "upload_id")
+  const sent = yield* done(person, "POST", `/api/sessions/${sessionId}/messages`, {
+    content: "Do the thing.",
+    attachments: [uploadId]
+  })
   const delivery = yield* done(person, "POST", `/api/changesets/${changesetId}/deliveries`, { transport: "patch" })
   const { id: targetId } = yield* newSession({ person, ids: { workspace_id: workspaceId } })
   yield* furnish(targetId)
@@ -239,6 +248,7 @@ export const newWorld = Effect.gen(function* () {
     person,
     projectVersionId: textAt(versions.json, "items.0.id"),
     forgeConnectionId: ConnectionId.make(textAt(forge, "id")),
+    uploadId,
     ids: {
       workspace_id: workspaceId,
       account_id: textAt(invited, "id"),

@@ -1,10 +1,11 @@
+import { pathToFileURL } from "node:url"
 import { Clock, Deferred, Duration, Effect, Fiber, Mailbox, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess, ExecutorError, StopHooks } from "../../executor/Executor.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import * as Launch from "../Launch.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
-import type { TurnInput } from "../TurnInput.js"
+import type { PromptBlock, TurnInput } from "../TurnInput.js"
 import { InitializeResult, PermissionRequest, PromptResult, SessionResult } from "./AcpSchema.js"
 import * as Failures from "./Failures.js"
 import * as JsonRpc from "./JsonRpc.js"
@@ -245,6 +246,18 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
   return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
 })
 
+/** Every agent takes text and links to resources; that it takes more would have to be asked. */
+const promptBlock = (block: PromptBlock): object =>
+  block.type === "text"
+    ? block
+    : {
+        type: "resource_link",
+        uri: pathToFileURL(block.path).href,
+        name: block.name,
+        size: block.size,
+        ...(block.mediaType !== null && { mimeType: block.mediaType })
+      }
+
 const prompt = Effect.fnUntraced(function* (
   turn: Turn,
   peer: JsonRpc.Peer,
@@ -253,7 +266,7 @@ const prompt = Effect.fnUntraced(function* (
 ) {
   const transcript = Transcript.make(sessionId, turn.runtime.acp, turn.scrubber)
   yield* Ref.set(turn.transcript, Option.some(transcript))
-  const params = { sessionId, prompt: turn.input.prompt.map((text) => ({ type: "text", text })) }
+  const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }
   const answer = yield* Effect.fork(
     ask(turn, peer, "session/prompt", params, PromptResult).pipe(
       Effect.catchTag("RpcError", failed(turn)),

@@ -214,6 +214,15 @@ export const initial: ReadonlyArray<string> = [
     finished_at text,
     unique (session_id, ordinal)
   )`,
+  `create table uploads (
+    id text primary key,
+    session_id text not null references sessions(id),
+    path text not null,
+    size integer not null,
+    digest text not null,
+    created_at text not null
+  )`,
+  `create index uploads_session on uploads (session_id)`,
   `create index turns_live on turns (session_id, state)`,
   `create table events (
     session_id text not null references sessions(id),

@@ -19,6 +19,7 @@ import { refreshJob } from "./changes/RefreshJob.js"
 import { Connections } from "./connections/Connections.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { KeyRing } from "./connections/KeyRing.js"
+import { KeyRotation, requireKeys } from "./connections/KeyRotation.js"
 import { Outbound } from "./connections/Outbound.js"
 import { validationJob } from "./connections/ValidationJob.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
@@ -94,7 +95,7 @@ const outside = Layer.mergeAll(
   Passwords.layer
 )
 
-const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer)
+const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer, requireKeys)
 
 const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))
@@ -139,9 +140,9 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
 
 /**
  * Every service of Reins. It needs a `Database` with its `Bell`, a `Placement` and a `CoreConfig`, and nothing else; it opens no
- * port and starts no work of its own.
+ * port and starts no work of its own. Fails with `KeysMissing` when stored credentials cannot be opened with the key ring.
  */
-export const layer = Layer.mergeAll(work, EventFeed.layer, identity).pipe(
+export const layer = Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
   Layer.provideMerge(EventLog.layer),
   Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
   Layer.provideMerge(store),

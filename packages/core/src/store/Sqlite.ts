@@ -1,10 +1,11 @@
-import { mkdirSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, mkdirSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer } from "effect"
 import { Database, type ReadDirectly } from "./Database.js"
+import * as DatabaseFile from "./DatabaseFile.js"
+import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
 import { migrate } from "./Migrations.js"
 
 /** Another server already works on the data directory. */
@@ -20,24 +21,30 @@ export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusab
   readonly cause: unknown
 }> {
   override get message() {
-    return `The data directory ${this.dataDir} cannot be used: ${String(this.cause)}`
+    return `The data directory ${this.dataDir} cannot be used: ${this.cause instanceof Error ? this.cause.message : String(this.cause)}`
   }
 }
 
 /** What every connection to the file is set to. FULL makes an acknowledged commit survive a loss of power. */
 const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = off", "busy_timeout = 2000"]
 
-/** The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. */
+/**
+ * The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. Fails with
+ * `DatabaseNewer` for the data of a newer release.
+ */
 export const layer = (dataDir: string) =>
   Layer.scoped(
     Database,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      for (const pragma of pragmas) yield* sql.unsafe(`pragma ${pragma}`)
+      for (const pragma of pragmas) yield* Effect.orDie(sql.unsafe(`pragma ${pragma}`))
       yield* migrate
-      return Database.make(sql, "sqlite", yield* reader(join(dataDir, "reins.db")))
+      return Database.make(sql, "sqlite", yield* reader(databaseFile(dataDir)))
     })
-  ).pipe(Layer.provide(clientLayer(dataDir)), Layer.orDie)
+  ).pipe(Layer.provide(Layer.orDie(clientLayer(dataDir))))
+
+/** The database of a data directory as it is: nothing is made, and its schema is not brought up to date. */
+export const layerAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
 
 /** A second connection that only reads: it sees every commit at once, and never waits for a transaction that is open. */
 const reader = (file: string) =>
@@ -66,7 +73,7 @@ const clientLayer = (dataDir: string) =>
   Layer.unwrapEffect(
     Effect.sync(() => {
       mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-      return SqliteClient.layer({ filename: join(dataDir, "reins.db") })
+      return SqliteClient.layer({ filename: databaseFile(dataDir) })
     })
   )
 
@@ -75,31 +82,28 @@ export const layerMemory = Layer.effect(
   Database,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* migrate
+    yield* Effect.orDie(migrate)
     return Database.make(sql, "sqlite")
   })
 ).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
 
-/**
- * Holds a data directory for this process while the layer lives. The lock is one of the kernel's (SQLite's own, on a file of its
- * own), so it ends with the process however that ends.
- */
+/** Holds a data directory for this process while the layer lives. Refused while a restore into it is not finished. */
 export const lockLayer = (dataDir: string) =>
   Layer.scopedDiscard(
-    Effect.acquireRelease(
-      Effect.try({
-        try: () => {
-          mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-          const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
-          lock.pragma("journal_mode = memory")
-          lock.exec("begin exclusive")
-          return lock
-        },
-        catch: (cause) =>
-          cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-            ? new DataDirectoryInUse({ dataDir })
-            : new DataDirectoryUnusable({ dataDir, cause })
-      }),
-      (lock) => Effect.sync(() => lock.close())
-    )
+    Effect.gen(function* () {
+      yield* Effect.try({
+        try: () => mkdirSync(dataDir, { recursive: true, mode: 0o700 }),
+        catch: (cause) => new DataDirectoryUnusable({ dataDir, cause })
+      })
+      yield* DatabaseFile.hold(serverLock(dataDir)).pipe(
+        Effect.catchTags({
+          LockHeld: () => new DataDirectoryInUse({ dataDir }),
+          DatabaseFileError: ({ cause }) => new DataDirectoryUnusable({ dataDir, cause })
+        })
+      )
+      if (existsSync(restoring(dataDir))) {
+        const cause = "a restore into it was broken off. Empty it and restore again."
+        return yield* new DataDirectoryUnusable({ dataDir, cause })
+      }
+    })
   )

@@ -193,9 +193,9 @@ const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
 const restartable = [
   {
     name: "SQLite",
-    database: (dataDir: string) => Effect.succeed(Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer))
+    database: (dataDir: string) => Effect.succeed(Layer.orDie(Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer)))
   },
-  { name: "PostgreSQL", database: () => Effect.map(postgresDatabase, (url) => Postgres.layer(url)) }
+  { name: "PostgreSQL", database: () => Effect.map(postgresDatabase, (url) => Layer.orDie(Postgres.layer(url))) }
 ]
 
 for (const { database, name } of restartable) {

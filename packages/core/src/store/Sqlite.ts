@@ -5,6 +5,7 @@ import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer } from "effect"
 import { Database, type ReadDirectly } from "./Database.js"
+import { FileLocked, lockFile } from "./FileLock.js"
 import { migrate } from "./Migrations.js"
 
 /** Another server already works on the data directory. */
@@ -80,26 +81,17 @@ export const layerMemory = Layer.effect(
   })
 ).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
 
-/**
- * Holds a data directory for this process while the layer lives. The lock is one of the kernel's (SQLite's own, on a file of its
- * own), so it ends with the process however that ends.
- */
+/** Holds a data directory for this process while the layer lives, however the process ends. */
 export const lockLayer = (dataDir: string) =>
   Layer.scopedDiscard(
     Effect.acquireRelease(
       Effect.try({
-        try: () => {
-          mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-          const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
-          lock.pragma("journal_mode = memory")
-          lock.exec("begin exclusive")
-          return lock
-        },
+        try: () => lockFile(join(dataDir, "server.lock")),
         catch: (cause) =>
-          cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
+          cause instanceof FileLocked
             ? new DataDirectoryInUse({ dataDir })
             : new DataDirectoryUnusable({ dataDir, cause })
       }),
-      (lock) => Effect.sync(() => lock.close())
+      (unlock) => Effect.sync(unlock)
     )
   )

@@ -36,6 +36,8 @@ import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { Executors } from "./executor/Executors.js"
+import { markVariables } from "./executor/Marks.js"
+import { endProcessesOf } from "./executor/Orphans.js"
 import { Forges } from "./forge/Forges.js"
 import { Harness } from "./harness/Harness.js"
 import { HarnessInstall } from "./harness/Install.js"
@@ -52,6 +54,7 @@ import { Workspaces as TenantWorkspaces } from "./identity/Workspaces.js"
 import * as Housekeeping from "./jobs/Housekeeping.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
+import { Placement } from "./placement/Placement.js"
 import { Projects } from "./projects/Projects.js"
 import { activationJob } from "./sessions/ActivationJob.js"
 import { HarnessSwitches } from "./sessions/HarnessSwitches.js"
@@ -86,7 +89,14 @@ const outside = Layer.mergeAll(
       : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
   ),
   fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
-  fromConfig((config) => Git.layerWith({ allowFile: config.allowLocalRepositories })),
+  Layer.unwrapEffect(
+    Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
+      Git.layerWith({
+        allowFile: config.allowLocalRepositories,
+        marks: markVariables([{ kind: "boot", id: bootId }])
+      })
+    )
+  ),
   Files.layer,
   Harness.layer,
   Executors.layer,
@@ -149,7 +159,10 @@ export const layer = Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(Ke
   Layer.provideMerge(outside)
 )
 
-/** Runs the durable jobs of the installation in this process, and deletes what is of no use any more. One process for a data directory does. */
+/**
+ * Runs the durable jobs of the installation in this process, and deletes what is of no use any more. On SQLite one process for a data
+ * directory does; on PostgreSQL several may, each taking over from those that are lost.
+ */
 export const worker = Layer.mergeAll(
   Worker.layer(
     Effect.gen(function* () {
@@ -169,7 +182,8 @@ export const worker = Layer.mergeAll(
         yield* wakeJob,
         yield* MailJob.make({ publicUrl: config.publicUrl })
       ]
-    })
+    }),
+    endProcessesOf
   ),
   IdleRelease.layer,
   Housekeeping.layer

@@ -24,7 +24,7 @@ export const layer = (config: Parameters<typeof CoreConfig.from>[0]) => {
       Layer.mergeAll(
         CoreConfig.layer(config),
         Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer),
-        Placement.layerSingle
+        Placement.layerOn(dataDir, { alone: true })
       )
     ),
     Layer.provide(Sqlite.lockLayer(dataDir))

@@ -4,6 +4,7 @@ import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer, type Scope } from "effect"
 import { Database } from "./Database.js"
+import { FileLocked, lockFile } from "./FileLock.js"
 
 // Owns what is done to an SQLite file besides serving from it: copies, checks and locks.
 
@@ -81,25 +82,14 @@ export const layer = (path: string): Layer.Layer<Database, DatabaseFileError> =>
 /** Another process holds the lock. */
 export class LockHeld extends Data.TaggedError("LockHeld")<{ readonly path: string }> {}
 
-/**
- * Holds a lock file for this process while the scope lives. The lock is one of the kernel's (SQLite's own, on a file of its own), so
- * it ends with the process however that ends.
- */
+/** Holds a lock file for this process while the scope lives, however the process ends. */
 export const hold = (path: string): Effect.Effect<void, LockHeld | DatabaseFileError, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.try({
-        try: () => {
-          const lock = new SqliteDatabase(path, { timeout: 0 })
-          lock.pragma("journal_mode = memory")
-          lock.exec("begin exclusive")
-          return lock
-        },
-        catch: (cause) =>
-          cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-            ? new LockHeld({ path })
-            : new DatabaseFileError({ path, cause })
+        try: () => lockFile(path),
+        catch: (cause) => (cause instanceof FileLocked ? new LockHeld({ path }) : new DatabaseFileError({ path, cause }))
       }),
-      (lock) => Effect.sync(() => lock.close())
+      (unlock) => Effect.sync(unlock)
     )
   )

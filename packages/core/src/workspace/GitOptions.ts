@@ -14,6 +14,8 @@ export interface GitOptionsShape {
   readonly maxFileBytes: number
   /** The most files that one snapshot reads anew. Default 100,000. */
   readonly maxChangedFiles: number
+  /** Variables that every git process bears, by which it is found when the service has ended before it. Default none. */
+  readonly marks: Readonly<Record<string, string>>
 }
 
 const defaults: GitOptionsShape = {
@@ -22,7 +24,8 @@ const defaults: GitOptionsShape = {
   networkTimeoutMs: 10 * 60_000,
   localTimeoutMs: 2 * 60_000,
   maxFileBytes: 50 * 1024 * 1024,
-  maxChangedFiles: 100_000
+  maxChangedFiles: 100_000,
+  marks: {}
 }
 
 /** The options of `Git`; the defaults hold where nobody provides others. */

@@ -10,6 +10,10 @@ import { Chunk, Effect, Redacted, Stream } from "effect"
 
 let leases = 0
 
+const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`))
+
+const leaseOf = (id: string) => ({ kind: "lease" as const, id })
+
 const command = Effect.gen(function* () {
   const root = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(path.join(tmpdir(), "reins-local-"))),
@@ -33,12 +37,12 @@ const command = Effect.gen(function* () {
 const output = (made: AgentCommand) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const process = yield* Local.make.spawn(made)
+      const process = yield* executor.spawn(made)
       return Chunk.toReadonlyArray(yield* Stream.runCollect(process.lines))
     })
   )
 
-const left = (made: AgentCommand) => Effect.promise(() => bearing(made.leaseId))
+const left = (made: AgentCommand) => Effect.promise(() => bearing(leaseOf(made.leaseId)))
 
 describe("the local executor", () => {
   it.scopedLive("gives a home of its own and an environment without the service's", () =>
@@ -66,7 +70,7 @@ describe("the local executor", () => {
   it.scopedLive("writes lines, tells the exit and keeps the end of stderr", () =>
     Effect.gen(function* () {
       const make = yield* command
-      const process = yield* Local.make.spawn(make("read line; echo got $line; seq 1 20000 >&2; exit 3"))
+      const process = yield* executor.spawn(make("read line; echo got $line; seq 1 20000 >&2; exit 3"))
       yield* process.write("hello")
       assert.deepStrictEqual([...(yield* Stream.runCollect(process.lines))], ["got hello"])
       assert.deepStrictEqual(yield* process.exit, { code: 3, signal: null })
@@ -80,7 +84,7 @@ describe("the local executor", () => {
   it.scopedLive("a command that cannot start is an error, not a defect", () =>
     Effect.gen(function* () {
       const make = yield* command
-      const error = yield* Effect.flip(Effect.scoped(Local.make.spawn(make("", { executable: "/does/not/exist" }))))
+      const error = yield* Effect.flip(Effect.scoped(executor.spawn(make("", { executable: "/does/not/exist" }))))
       assert.strictEqual(error.kind, "spawn_failed")
     })
   )
@@ -93,7 +97,7 @@ describe("the local executor", () => {
         const made = make("trap '' TERM; setsid sleep 1000 & sleep 1000 & echo ready; while :; do sleep 0.1; done")
         yield* Effect.scoped(
           Effect.gen(function* () {
-            const process = yield* Local.make.spawn(made)
+            const process = yield* executor.spawn(made)
             yield* Stream.runHead(process.lines)
             assert.isAtLeast((yield* left(made)).length, 3)
           })
@@ -110,7 +114,7 @@ describe("the local executor", () => {
       const made = make("cat > /dev/null; exit 7", {
         stop: { cancel_ms: 100, close_ms: 100, stdin_eof_ms: 2000, sigterm_ms: 2000 }
       })
-      const process = yield* Local.make.spawn(made)
+      const process = yield* executor.spawn(made)
       yield* process.stop({
         cancel: Effect.zipRight(note("cancel"), Effect.never),
         close: Effect.zipRight(note("close"), Effect.fail("no"))
@@ -133,17 +137,17 @@ describe("the local executor", () => {
         )
       const own = `lease-reap-${process.pid}`
       const [mine, other] = yield* Effect.all([start(own), start(`${own}-other`)])
-      const reaped = yield* Local.make.reap(own)
+      const reaped = yield* executor.reap(own)
       assert.deepStrictEqual(
         reaped.map((each) => each.pid),
         [mine.pid]
       )
-      assert.deepStrictEqual(yield* Local.make.reap(own), [])
-      assert.strictEqual((yield* Effect.promise(() => bearing(`${own}-other`)))[0]?.pid, other.pid)
+      assert.deepStrictEqual(yield* executor.reap(own), [])
+      assert.strictEqual((yield* Effect.promise(() => bearing(leaseOf(`${own}-other`))))[0]?.pid, other.pid)
     })
   )
 
   it("says that it is no security boundary", () => {
-    assert.deepInclude(Local.make.isolation, { level: "none", own_home: true, filesystem: "shared", network: "shared" })
+    assert.deepInclude(executor.isolation, { level: "none", own_home: true, filesystem: "shared", network: "shared" })
   })
 })

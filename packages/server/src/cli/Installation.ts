@@ -8,11 +8,18 @@ import { Layer } from "effect"
 import type { Config } from "../Config.js"
 
 /** The core with the database that the configuration names. It neither listens nor works jobs. */
-export const layer = (config: Config) =>
-  Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), Placement.layerSingle))
+export const layer = (config: Config, placement: Layer.Layer<Placement> = Placement.layerSingle) =>
+  Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), placement))
 
-/** Keeps other servers off the data directory while this one runs. */
-export const lock = (config: Config) => Sqlite.lockLayer(config.dataDir)
+/**
+ * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL several servers of one
+ * machine may share the database and the directory.
+ */
+export const workingLayer = (config: Config) => {
+  const alone = config.databaseUrl === undefined
+  const installation = layer(config, Placement.layerOn(config.dataDir, { alone }))
+  return alone ? Layer.provide(installation, Sqlite.lockLayer(config.dataDir)) : installation
+}
 
 const database = (config: Config) =>
   config.databaseUrl === undefined

@@ -79,9 +79,10 @@ const withPort = (config: Config): Effect.Effect<Config> =>
 const program = (given: Config) => Effect.flatMap(withPort(given), launch)
 
 const launch = (config: Config) => {
-  const core = Installation.layer(config).pipe(Layer.provide(Installation.lock(config)))
   const service = Layer.merge(announce(config).pipe(Layer.provideMerge(serverLayer(config))), Core.worker)
-  return Layer.launch(Layer.provide(service, core)).pipe(Effect.provide(Logger.minimumLogLevel(config.logLevel)))
+  return Layer.launch(Layer.provide(service, Installation.workingLayer(config))).pipe(
+    Effect.provide(Logger.minimumLogLevel(config.logLevel))
+  )
 }
 
 export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(

@@ -88,7 +88,8 @@ export const hold = (path: string): Effect.Effect<void, LockHeld | DatabaseFileE
     Effect.acquireRelease(
       Effect.try({
         try: () => lockFile(path),
-        catch: (cause) => (cause instanceof FileLocked ? new LockHeld({ path }) : new DatabaseFileError({ path, cause }))
+        catch: (cause) =>
+          cause instanceof FileLocked ? new LockHeld({ path }) : new DatabaseFileError({ path, cause })
       }),
       (unlock) => Effect.sync(unlock)
     )

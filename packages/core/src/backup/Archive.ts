@@ -128,9 +128,11 @@ export async function* readArchive(file: FileHandle): AsyncGenerator<ArchivedEnt
       const body = await read(size + paddingOf(size))
       extended = Pax.parse(body.subarray(0, size).toString("utf8"))
       block = await read(blockBytes)
-      header = new Header(block, 0, extended)
+      header = new Header(block)
     }
-    const { mode = 0, mtime = new Date(0), path = "", size = 0, type } = header
+    const { mode = 0, mtime = new Date(0), type } = header
+    const path = extended?.path ?? header.path ?? ""
+    const size = extended?.size ?? header.size ?? 0
     if (!header.cksumValid || (type !== "File" && type !== "Directory" && type !== "SymbolicLink"))
       throw new ArchiveDamaged("an entry cannot be read")
     const start = at
@@ -141,7 +143,7 @@ export async function* readArchive(file: FileHandle): AsyncGenerator<ArchivedEnt
       mode,
       size,
       mtime,
-      linkpath: type === "SymbolicLink" ? (header.linkpath ?? "") : "",
+      linkpath: type === "SymbolicLink" ? (extended?.linkpath ?? header.linkpath ?? "") : "",
       content: async function* () {
         at = start
         while (at < end) yield await read(Math.min(pieceBytes, end - at))

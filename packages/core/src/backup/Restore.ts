@@ -3,9 +3,8 @@ import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { newRing, readRing, writeRing } from "../connections/KeyRingFile.js"
-import type { Actor } from "../domain/Event.js"
 import { Executors } from "../executor/Executors.js"
-import { Access } from "../identity/Access.js"
+import { Access, systemActor } from "../identity/Access.js"
 import { isHeld, Leases } from "../sessions/Leases.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -202,7 +201,7 @@ const keysMissing = (missing: ReadonlyArray<string>, found: string | undefined) 
       "credentials up with --without-keys: all else is restored, and each connection needs its credential again."
   })
 
-const actor: Actor = { kind: "system", id: "restore" }
+const actor = systemActor("restore")
 
 /** What commands on sessions need; nothing of it starts or ends a process. */
 const commands = <E>(database: Layer.Layer<Database, E>) =>

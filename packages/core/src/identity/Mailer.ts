@@ -80,6 +80,14 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
     )
 }
 
+/** Whether a mail server takes us, without sending anything; else why not, by its code. */
+export const checkSmtp = (url: Redacted.Redacted): Effect.Effect<void, MailRefused> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => nodemailer.createTransport({ url: Redacted.value(url), ...timeouts, ...closed })),
+    (transport) => Effect.tryPromise({ try: () => transport.verify(), catch: refusal }),
+    (transport) => Effect.sync(() => transport.close())
+  ).pipe(Effect.asVoid)
+
 /** Nothing in a mail makes this program read a file or open a URL. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
 

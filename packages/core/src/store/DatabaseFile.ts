@@ -94,3 +94,9 @@ export const hold = (path: string): Effect.Effect<void, LockHeld | DatabaseFileE
       (unlock) => Effect.sync(unlock)
     )
   )
+
+/** Whether another process holds the lock file. Nothing is made. */
+export const isHeld = (path: string): Effect.Effect<boolean, DatabaseFileError> =>
+  Effect.suspend(() => (existsSync(path) ? Effect.scoped(Effect.as(hold(path), false)) : Effect.succeed(false))).pipe(
+    Effect.catchTag("LockHeld", () => Effect.succeed(true))
+  )

@@ -2,6 +2,7 @@ import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Layer } from "effect"
@@ -21,13 +22,20 @@ export const workingLayer = (config: Config) => {
   return alone ? Layer.provide(installation, Sqlite.lockLayer(config.dataDir)) : installation
 }
 
-const database = (config: Config) =>
+/** The database as it is, which nothing is done to. */
+export const databaseAsIs = (config: Config): Layer.Layer<Database, { readonly message: string }> =>
+  config.databaseUrl === undefined ? Sqlite.layerAsIs(config.dataDir) : Postgres.layerAsIs(config.databaseUrl)
+
+export const database = (config: Config) =>
   config.databaseUrl === undefined
     ? Layer.merge(Sqlite.layer(config.dataDir), Bell.layer)
     : Postgres.layer(config.databaseUrl)
 
-const coreConfig = (config: Config) =>
-  CoreConfig.layer({
+const coreConfig = (config: Config) => Layer.sync(CoreConfig, () => coreConfigOf(config))
+
+/** What the core is told, with its defaults. */
+export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
+  CoreConfig.from({
     dataDir: config.dataDir,
     publicUrl: config.publicUrl.href.replace(/\/$/, ""),
     allowLocalRepositories: config.allowLocalRepositories,

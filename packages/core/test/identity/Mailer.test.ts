@@ -42,6 +42,21 @@ describe("The outbox", () => {
     })
   )
 
+  it.scoped("a line of up to 74 characters is in the file as it was written, whatever stands before it", () =>
+    Effect.gen(function* () {
+      const dir = yield* directory
+      const line = `http://127.0.0.1:44083/reset?${"x".repeat(43)}`
+      yield* Effect.flatMap(Mailer, (mailer) =>
+        Effect.forEach(
+          Array.from({ length: 80 }, (_, length) => "y".repeat(length)),
+          (before) => mailer.send({ ...mail, text: `${before}\n\n${line}\n` })
+        )
+      ).pipe(Effect.provide(Mailer.layerOutbox(dir)))
+      for (const name of readdirSync(dir))
+        assert.include(readFileSync(join(dir, name), "utf8"), `\r\n\r\n${line}\r\n`, name)
+    })
+  )
+
   it.scoped("the log says where a mail lies and nothing of what it says", () =>
     Effect.gen(function* () {
       const dir = yield* directory

@@ -153,6 +153,8 @@ class StreamWriter {
       ...Object.fromEntries(exchange.headers),
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
+      // A client that comes back needs a server that is there: over this connection it would find one that is being stopped.
+      connection: "close",
       "x-accel-buffering": "no"
     })
     this.response.write(`retry: 2000\n: watermark ${subscription.watermark}\n\n`)
@@ -167,12 +169,12 @@ class StreamWriter {
     this.response.end(`event: stream.end\ndata: ${JSON.stringify({ reason, next_after: cursor })}\n\n`)
   }
 
-  /** Leaves the connection behind. One that takes nothing is cut, since its end would never get through. */
+  /** Leaves the connection behind. Its end may still get through; if the client goes on to take nothing, it is cut. */
   readonly close = (): void => {
     clearTimeout(this.stalled)
     if (!this.response.writableEnded) this.response.end()
     if (!this.response.writableFinished)
-      setTimeout(() => this.response.writableFinished || this.response.destroy(), 1000).unref()
+      setTimeout(() => this.response.writableFinished || this.response.destroy(), this.patienceMs).unref()
   }
 }
 

@@ -52,9 +52,9 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         Effect.gen(function* () {
           // Closed before the read, so that a ring during it is not missed.
           yield* rung.close
-          const events = yield* log.read(sessionId, room.head, readAhead)
+          const { events, isWhole } = yield* log.read(sessionId, room.head, readAhead)
           if (events.length > 0) room.publish(events)
-          if (events.length < readAhead) yield* Effect.timeoutOption(rung.await, pollMs)
+          if (isWhole) yield* Effect.timeoutOption(rung.await, pollMs)
         }).pipe(keepTrying, Effect.forever)
 
       const enter = (sessionId: string, watermark: number): Occupied => {
@@ -63,7 +63,7 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         const room: Room = new Room(watermark, (reader) => {
           run(
             keepTrying(
-              Effect.map(log.read(sessionId, reader.cursor, reader.batch), (events) => room.supply(reader, events))
+              Effect.map(log.read(sessionId, reader.cursor, reader.batch), ({ events }) => room.supply(reader, events))
             )
           )
         })

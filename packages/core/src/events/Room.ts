@@ -31,8 +31,9 @@ export interface Reader {
   state: "live" | "reading" | "paused"
 }
 
-/** How much of the end of the log a room keeps for readers that fell behind a little. */
+/** How much of the end of the log a room keeps for readers that fell behind a little: as many frames, and as many bytes of them. */
 const ringFrames = 256
+const ringBytes = 512 * 1024
 
 /**
  * The readers of one session and the end of its log. It decides who gets what next; it reads nothing itself. No reader is given an
@@ -70,7 +71,7 @@ export class Room {
   publish(events: ReadonlyArray<StoredEvent>): void {
     const frames = events.map((event) => new Frame(event))
     this.head = frames.at(-1)?.event.seq ?? this.head
-    this.ring = this.ring.concat(frames).slice(-ringFrames)
+    this.ring = newest(this.ring.concat(frames))
     for (const reader of this.readers) if (reader.state === "live") this.deliver(reader, frames)
   }
 
@@ -99,6 +100,14 @@ export class Room {
     if (!wantsMore) reader.state = "paused"
     return wantsMore
   }
+}
+
+/** The newest of the frames, but the last one in any case. */
+const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
+  let bytes = 0
+  let from = frames.length
+  while (from > 0 && frames.length - from < ringFrames && bytes < ringBytes) bytes += frames[--from]?.bytes.length ?? 0
+  return frames.slice(from)
 }
 
 const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>

@@ -98,7 +98,8 @@ const envelope = (mail: Mail, from: string) => ({
   // As an object, so that nothing in an address is read as a second one.
   to: { name: "", address: mail.to },
   subject: mail.subject,
-  text: mail.text,
+  // With the line ends of mail, else the encoder folds lines where they are short, and a link in the middle.
+  text: mail.text.replaceAll("\n", "\r\n"),
   textEncoding: "quoted-printable" as const
 })
 

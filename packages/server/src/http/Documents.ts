@@ -24,6 +24,8 @@ export const documentRoutes = Effect.gen(function* () {
     yield* db.transaction(db.run(db.sql`update sessions set version = version where id = ''`))
     return HttpServerResponse.unsafeJson({ status: "ready" })
   }).pipe(
+    // A probe does not wait for a database that is stuck.
+    Effect.disconnect,
     Effect.timeoutTo({
       duration: "2 seconds",
       onSuccess: (response) => response,

@@ -12,8 +12,8 @@ export const layer = (config: Config, placement: Layer.Layer<Placement> = Placem
   Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), placement))
 
 /**
- * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL several servers of one
- * machine may share the database and the directory.
+ * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL another server of the
+ * machine may share the database and the directory, and takes over what this one loses.
  */
 export const workingLayer = (config: Config) => {
   const alone = config.databaseUrl === undefined

@@ -161,7 +161,7 @@ export const layer = Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(Ke
 
 /**
  * Runs the durable jobs of the installation in this process, and deletes what is of no use any more. On SQLite one process for a data
- * directory does; on PostgreSQL several may, each taking over from those that are lost.
+ * directory does; on PostgreSQL others may share it, and take over what this one loses.
  */
 export const worker = Layer.mergeAll(
   Worker.layer(

@@ -42,6 +42,11 @@ export interface TurnInput {
   readonly model: string | null
   readonly nativeSessionId: string | null
   readonly prompt: ReadonlyArray<PromptBlock>
+  /**
+   * Runs once the agent is ready in its native session, before it is asked anything: until then it has done nothing. With false it is
+   * not asked any more, and the stream ends with `cancelled`.
+   */
+  readonly beforePrompt?: (nativeSessionId: string) => Effect.Effect<boolean>
   /** Completes when the turn should be cancelled; never completing is fine. The stream then ends with `cancelled`. */
   readonly cancel: Effect.Effect<unknown>
   /** The longest time for the whole turn. */

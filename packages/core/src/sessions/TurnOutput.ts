@@ -23,7 +23,6 @@ export class TurnOutput {
   private readonly changedParts = new Set<string>()
   usage: Usage = noUsage
   stopReason: "completed" | "cancelled" | "refused" | "limit" | undefined
-  nativeSessionId: string | undefined
 
   constructor(
     private readonly messageId: MessageId,
@@ -75,12 +74,10 @@ export class TurnOutput {
         return [
           { type: "diagnostic.reported", payload: { kind: event.kind, line: event.line }, subjects: this.subjects }
         ]
-      case "native_session":
-        this.nativeSessionId = event.id
-        return []
       case "ended":
         this.stopReason = event.stop_reason
         return []
+      case "native_session":
       case "ready":
         return []
     }

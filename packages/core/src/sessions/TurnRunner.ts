@@ -46,7 +46,7 @@ interface Work {
 
 /**
  * Runs a turn: prepares, has the harness work, writes down what it says as it says it, captures what it did, and moves the turn to
- * the end that can be proven. A turn that never started its agent can be attempted again; one that did is never run twice.
+ * the end that can be proven. A turn whose agent was never asked can be attempted again; one that was is never run twice.
  */
 export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
@@ -109,32 +109,35 @@ export const turnJob = Effect.gen(function* () {
     const { attempt, message, session, turn } = work
     const write = (batch: Chunk.Chunk<HarnessEvent>) =>
       Effect.suspend(() => {
-        const before = output.nativeSessionId
         const events = output.events(batch)
-        const opened = output.nativeSessionId !== before
-        if (events.length === 0 && !opened) return Effect.void
-        return attempt.commit(
-          Effect.gen(function* () {
-            if (opened) yield* store.change(session.id, { native_session_id: output.nativeSessionId ?? null })
-            if (events.length > 0) yield* journal.append(session.id, harnessActor, events)
-          })
-        )
+        return events.length === 0
+          ? Effect.void
+          : Effect.asVoid(attempt.commit(journal.append(session.id, harnessActor, events)))
       })
     // An agent that begins anew is told what an earlier one left for it, and again until it has a session of its own.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
-    yield* attempt.commit(
-      Effect.gen(function* () {
-        yield* turns.move(turn.id, "running", system)
-        if (handoff !== undefined) yield* messages.deliver(handoff, system)
-        yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-        yield* store.change(session.id, { lease_used_at: yield* now })
-      })
-    )
     const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
+    // Until the agent is asked, it has done nothing, and the turn can begin again without anybody's leave.
+    const begin = (nativeSessionId: string) =>
+      attempt
+        .commit(
+          Effect.gen(function* () {
+            yield* store.lock(session.id)
+            if ((yield* turns.find(turn.id))?.state !== "preparing") return false
+            yield* turns.move(turn.id, "running", system)
+            if (handoff !== undefined) yield* messages.deliver(handoff, system)
+            yield* messages.deliver({ ...message, turn_id: turn.id }, system)
+            yield* store.change(session.id, { native_session_id: nativeSessionId, lease_used_at: yield* now })
+            return true
+          })
+        )
+        // The commit that ends the turn finds the same.
+        .pipe(Effect.catchTag("AttemptLost", () => Effect.succeed(false)))
     let failure: HarnessFailure | undefined
     yield* harness
       .runTurn({
         ...prepared,
+        beforePrompt: begin,
         prompt,
         cancel: attempt.cancelRequested
       })
@@ -274,32 +277,39 @@ export const turnJob = Effect.gen(function* () {
         reasonMessage: failure.message
       })
     }),
-    lost: Effect.fn("turnJob.lost")(function* (claim) {
+    lost: Effect.fn("turnJob.lost")(function* (claim, loss) {
       const turn = yield* turns.find(turnOf(claim))
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
       yield* leases.reap(session)
-      if (turn.state === "queued" || turn.state === "preparing") {
-        const requeue =
-          turn.state === "queued"
-            ? Effect.void
-            : Effect.asVoid(turns.move(turn.id, "queued", system, { reason: "service_restart" }))
-        return { next: "retry" as const, command: requeue }
+      // Starting the agent may have changed its own state as well as working did.
+      const settled = store.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
+      if (turn.state === "queued") return { next: "retry" as const, command: settled }
+      if (turn.state === "preparing") {
+        const requeue = turns.move(turn.id, "queued", system, { reason: endings[loss].reason })
+        return { next: "retry" as const, command: Effect.zipRight(settled, requeue).pipe(Effect.asVoid) }
       }
-      const nativeDigest = yield* setup.nativeDigest(session)
       const command = Effect.gen(function* () {
-        yield* store.change(session.id, { native_digest: nativeDigest })
-        yield* leases.lose(session.id, system, "service_restart")
-        yield* end(turn, "interrupted", { reason: "service_restart", reasonMessage: restarted })
+        yield* settled
+        yield* leases.lose(session.id, system, endings[loss].reason)
+        yield* end(turn, "interrupted", endings[loss])
       })
       return { next: "failed" as const, command }
     })
   } satisfies JobKind
 })
 
-const restarted =
-  "The service stopped while the agent worked, so how far it came cannot be proven. Look at the changes, then " +
-  "acknowledge the turn to let the queue go on, or retry it."
+const lookAndGoOn =
+  "how far it came cannot be proven. Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
+
+/** How a turn ends whose worker was lost while the agent worked. */
+const endings = {
+  ended: { reason: "service_restart", reasonMessage: `The service stopped while the agent worked, so ${lookAndGoOn}` },
+  silent: {
+    reason: "outcome_unknown",
+    reasonMessage: `The service stood still for longer than its claim on the turn while the agent worked, so ${lookAndGoOn}`
+  }
+} as const
 
 const unknownOutcome = {
   code: "outcome_unknown",

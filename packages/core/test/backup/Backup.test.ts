@@ -159,7 +159,7 @@ for (const { name, place: makePlace } of databases) {
           yield* Effect.gen(function* () {
             const row = yield* (yield* SessionStore).find(session.id)
             assert.deepStrictEqual([row?.workspace_state, row?.lease_state], ["none", "lost"])
-            const items = yield* (yield* EventLog).read(session.id, 0, 1000)
+            const { events: items } = yield* (yield* EventLog).read(session.id, 0, 1000)
             assert.deepStrictEqual([items.at(-1)?.type, items.at(-1)?.seq], ["executor.lost", row?.event_watermark])
             yield* (yield* Workspaces).make(session.id)
           }).pipe(Effect.provide(installation(place, elsewhere)))

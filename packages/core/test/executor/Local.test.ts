@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import type { AgentCommand } from "@reins/core/executor/Executor"
 import * as Local from "@reins/core/executor/Local"
+import { endProcessesOf } from "@reins/core/executor/Orphans"
 import { bearing } from "@reins/core/executor/ProcessTable"
-import { Chunk, Effect, Redacted, Stream } from "effect"
+import { Chunk, Effect, Logger, Redacted, Stream } from "effect"
 
 let leases = 0
 
@@ -103,6 +105,45 @@ describe("the local executor", () => {
           })
         )
         assert.deepStrictEqual(yield* left(made), [])
+      })
+  )
+
+  it.scopedLive(
+    "a daemon that has left its session, its parents, its directory and its environment behind is found by its limits",
+    () =>
+      Effect.gen(function* () {
+        const make = yield* command
+        const made = make("env -i setsid sh -c 'cd / && (exec sleep 1001 &)' </dev/null >/dev/null 2>&1; echo gone")
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const process = yield* executor.spawn(made)
+            yield* Stream.runDrain(process.lines)
+            yield* process.exit
+            const [daemon] = yield* left(made)
+            assert.strictEqual(daemon?.command, "sleep")
+            assert.notInclude(readFileSync(`/proc/${daemon?.pid}/environ`, "utf8"), "REINS")
+          })
+        )
+        assert.deepStrictEqual(yield* left(made), [])
+      })
+  )
+
+  it.scopedLive(
+    "everything that a boot has started is ended by its id, whatever its lease, and nothing of another boot",
+    () =>
+      Effect.gen(function* () {
+        const make = yield* command
+        const started = Effect.fnUntraced(function* (boot: string) {
+          const made = make("env -i setsid sleep 1002 & exec sleep 1002")
+          const process = yield* (yield* Local.make(boot)).spawn(made)
+          yield* Effect.repeat(left(made), { until: (processes) => processes.length === 2 })
+          return { made, process }
+        })
+        const ended = yield* started(`boot_ended_${process.pid}`)
+        const living = yield* started(`boot_living_${process.pid}`)
+        yield* endProcessesOf(`boot_ended_${process.pid}`).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+        assert.deepStrictEqual([yield* left(ended.made), (yield* ended.process.exit).signal], [[], "SIGKILL"])
+        assert.strictEqual((yield* left(living.made)).length, 2)
       })
   )
 

@@ -38,7 +38,7 @@ export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> 
       lock(config),
       database(config),
       harnesses(config),
-      Effect.sync(() => sandbox),
+      sandbox,
       mail(config),
       Effect.sync(() => address(config))
     ]),
@@ -217,14 +217,17 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
     Effect.orDie
   )
 
-const sandbox: Finding =
-  Local.make.isolation.level === "none"
-    ? warn(
-        "sandbox",
-        "agents run as the user of the server, without a boundary",
-        "Run the server as a user of its own, in a container or virtual machine; see README, Security."
-      )
-    : ok("sandbox", Local.make.isolation.level)
+const sandbox = Effect.map(
+  Local.make("doctor"),
+  ({ isolation }): Finding =>
+    isolation.level === "none"
+      ? warn(
+          "sandbox",
+          "agents run as the user of the server, without a boundary",
+          "Run the server as a user of its own, in a container or virtual machine; see README, Security."
+        )
+      : ok("sandbox", isolation.level)
+)
 
 const mail = (config: Config): Effect.Effect<Finding> =>
   config.smtpUrl === undefined

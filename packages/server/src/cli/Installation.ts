@@ -13,14 +13,18 @@ export const layer = (config: Config, placement: Layer.Layer<Placement> = Placem
   Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), placement))
 
 /**
- * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL several servers of one
- * machine may share the database and the directory.
+ * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL another server of the
+ * machine may share the database and the directory, and takes over what this one loses.
  */
 export const workingLayer = (config: Config) => {
   const alone = config.databaseUrl === undefined
   const installation = layer(config, Placement.layerOn(config.dataDir, { alone }))
-  return alone ? Layer.provide(installation, Sqlite.lockLayer(config.dataDir)) : installation
+  return Layer.provide(installation, lock(config))
 }
+
+/** Keeps others off a data directory whose database is in it. */
+export const lock = (config: Config) =>
+  config.databaseUrl === undefined ? Sqlite.lockLayer(config.dataDir) : Layer.empty
 
 /** The database as it is, which nothing is done to. */
 export const databaseAsIs = (config: Config): Layer.Layer<Database, { readonly message: string }> =>

@@ -317,6 +317,10 @@ const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const answered = yield* Deferred.make<void>()
   yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
   yield* selectModel(turn, peer, id, session)
+  if (turn.input.beforePrompt !== undefined && !(yield* turn.input.beforePrompt(id))) {
+    yield* Deferred.succeed(answered, undefined)
+    return "cancelled" as const
+  }
   yield* Effect.forkScoped(watchSilence(turn))
   return yield* prompt(turn, peer, id, answered)
 })

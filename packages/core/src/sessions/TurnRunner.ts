@@ -131,8 +131,11 @@ export const turnJob = Effect.gen(function* () {
             return true
           })
         )
-        // The commit that ends the turn finds the same.
-        .pipe(Effect.catchTag("AttemptLost", () => Effect.succeed(false)))
+        .pipe(
+          Effect.tap(() => failpoint("turn.running")),
+          // The commit that ends the turn finds the same.
+          Effect.catchTag("AttemptLost", () => Effect.succeed(false))
+        )
     let failure: HarnessFailure | undefined
     yield* harness
       .runTurn({
@@ -147,7 +150,7 @@ export const turnJob = Effect.gen(function* () {
         Stream.runForEach((batch) => {
           const [failures, events] = Chunk.separate(batch)
           failure = Chunk.toReadonlyArray(failures)[0] ?? failure
-          return write(events)
+          return Effect.zipLeft(write(events), failpoint("turn.output_written"))
         })
       )
     return failure
@@ -234,6 +237,7 @@ export const turnJob = Effect.gen(function* () {
       Effect.flatMap((lent) => converse(work, lent, output, harnessActor)),
       Effect.scoped
     )
+    yield* failpoint("turn.agent_ended")
     return yield* conclude(work, output, messageId, harnessActor, failure, prepared.credentialId)
   })
 
@@ -254,6 +258,7 @@ export const turnJob = Effect.gen(function* () {
     }
     if (prepared.right === "cancelled")
       return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
+    yield* failpoint("turn.prepared")
     return yield* runPrepared(work, prepared.right)
   })
 

@@ -45,7 +45,8 @@ const fields = {
   allow_local_repositories: Flag,
   allow_private_hosts: HostList,
   max_running_turns: Whole(1, 1000),
-  turn_minutes: Whole(1, 24 * 60)
+  turn_minutes: Whole(1, 24 * 60),
+  interaction_minutes: Whole(1, 24 * 60)
 }
 
 /** What each setting has to be, in words that quote nothing of what was given. */
@@ -65,7 +66,8 @@ const expected: Readonly<Record<SettingName, string>> = {
   allow_local_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
   max_running_turns: "a number from 1 to 1000",
-  turn_minutes: "a number of minutes from 1 to 1440"
+  turn_minutes: "a number of minutes from 1 to 1440",
+  interaction_minutes: "a number of minutes from 1 to 1440"
 }
 
 const Settings = Schema.partialWith(Schema.Struct(fields), { exact: true })
@@ -99,6 +101,8 @@ export interface Config {
   readonly allowPrivateHosts: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
+  /** How long an agent waits for an answer of a person. */
+  readonly interactionMinutes: number | undefined
 }
 
 /** Reads the settings from the command line, the environment and `reins.json` in the working directory, in this order. */
@@ -132,7 +136,8 @@ export const load = Effect.fn("Config.load")(function* (
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
     maxRunningTurns: settings.max_running_turns,
-    turnMinutes: settings.turn_minutes
+    turnMinutes: settings.turn_minutes,
+    interactionMinutes: settings.interaction_minutes
   }
   return config
 })
@@ -210,7 +215,8 @@ export const describe = (config: Config): Readonly<Record<SettingName, string | 
   allow_local_repositories: config.allowLocalRepositories,
   allow_private_hosts: config.allowPrivateHosts.join(","),
   max_running_turns: config.maxRunningTurns ?? null,
-  turn_minutes: config.turnMinutes ?? null
+  turn_minutes: config.turnMinutes ?? null,
+  interaction_minutes: config.interactionMinutes ?? null
 })
 
 const maskedUrl = (secret: Redacted.Redacted): string => {

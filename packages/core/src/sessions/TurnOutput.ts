@@ -22,7 +22,7 @@ export class TurnOutput {
   private readonly tools = new Map<string, string>()
   private readonly changedParts = new Set<string>()
   usage: Usage = noUsage
-  stopReason: "completed" | "cancelled" | "refused" | "limit" | undefined
+  stopReason: "completed" | "cancelled" | "refused" | "denied" | "limit" | undefined
   nativeSessionId: string | undefined
 
   constructor(
@@ -82,6 +82,7 @@ export class TurnOutput {
         this.stopReason = event.stop_reason
         return []
       case "ready":
+      case "asked":
         return []
     }
   }

@@ -30,5 +30,6 @@ const coreConfig = (config: Config) =>
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),
     ...(config.maxRunningTurns !== undefined && { maxRunningTurns: config.maxRunningTurns }),
-    ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 })
+    ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
+    ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })
   })

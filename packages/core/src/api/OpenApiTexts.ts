@@ -44,6 +44,8 @@ export const parameters: Readonly<Record<string, string>> = {
   cursor: "Where the next page begins: the `next_cursor` of the page before.",
   delegation_id: "The id of the delegation.",
   delivery_id: "The id of the delivery.",
+  deltas:
+    "Streams also give words as the agent says them, before they are in the log: `event: message.delta` without an id.",
   interaction_id: "The id of the interaction.",
   job_id: "The id of the job.",
   key_id: "The id of the API key, which is not its secret.",

@@ -9,6 +9,7 @@ import { ChangesetId, type CredentialId, MessageId, newId, TurnId } from "../dom
 import type { Message } from "../domain/Message.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, TurnReason, turnStates } from "../domain/Turn.js"
+import { EventFeed } from "../events/EventFeed.js"
 import { failpoint } from "../Failpoint.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
@@ -54,6 +55,7 @@ export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
   const connections = yield* Connections
   const credentials = yield* CredentialProxy
+  const feed = yield* EventFeed
   const journal = yield* Journal
   const harness = yield* Harness
   const leases = yield* Leases
@@ -147,6 +149,11 @@ export const turnJob = Effect.gen(function* () {
         ...(isAsking && { ask: questions.answer })
       })
       .pipe(
+        Stream.tap((event) =>
+          event._tag === "text" || event._tag === "reasoning"
+            ? feed.whisper(output.delta(session.id, turn.id, event))
+            : Effect.void
+        ),
         Stream.either,
         Stream.groupedWithin(batchSize, batchWindow),
         Stream.runForEach((batch) => {

@@ -165,6 +165,32 @@ describe("EventStream", () => {
     assert.isTrue((await next).done)
   })
 
+  it("gives the words that come before their event to who asks for them, and moves on by events alone", async () => {
+    const delta = { session_id: "sess_1", part_key: "text:m", kind: "text", offset: 0, text: "Hel" }
+    await using server = await serve((response, _, ordinal) => {
+      openStream(response)
+      response.write(`event: message.delta\ndata: ${JSON.stringify(delta)}\n\n${frame(ordinal + 1)}`)
+      if (ordinal === 0) response.end()
+    })
+    const heard: Array<unknown> = []
+    const events = new Reins({ baseUrl: server.url }).sessions.stream({
+      session_id: "s",
+      onDelta: (given) => heard.push(given)
+    })
+    assert.deepStrictEqual([(await events.next()).value?.seq, (await events.next()).value?.seq], [1, 2])
+    await events.return?.()
+    assert.deepStrictEqual(heard, [delta, delta])
+    assert.deepStrictEqual(
+      server.received.map(({ url }) => url),
+      ["/api/sessions/s/events?after=0&deltas=true", "/api/sessions/s/events?after=1&deltas=true"]
+    )
+
+    const deaf = new Reins({ baseUrl: server.url }).sessions.stream({ session_id: "s" })
+    await deaf.next()
+    await deaf.return?.()
+    assert.strictEqual(server.received.at(-1)?.url, "/api/sessions/s/events?after=0")
+  })
+
   it("reads no faster than the loop does", async () => {
     let produced = 0
     const body = new ReadableStream<Uint8Array>(

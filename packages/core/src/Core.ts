@@ -59,6 +59,7 @@ import { Projects } from "./projects/Projects.js"
 import { activationJob } from "./sessions/ActivationJob.js"
 import { HarnessSwitches } from "./sessions/HarnessSwitches.js"
 import * as IdleRelease from "./sessions/IdleRelease.js"
+import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { Messages } from "./sessions/Messages.js"
 import { NativeStateExport } from "./sessions/NativeStateExport.js"
@@ -81,29 +82,30 @@ import { Git } from "./workspace/Git.js"
 const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A, E, R>) =>
   Layer.unwrapEffect(Effect.map(CoreConfig, make))
 
-const outside = Layer.mergeAll(
-  fromConfig((config) => KeyRing.layerFile(config.keyFile)),
-  fromConfig((config) =>
-    config.smtpUrl === null
-      ? Mailer.layerOutbox(join(config.dataDir, "outbox"))
-      : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
-  ),
-  fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
-  Layer.unwrapEffect(
-    Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
-      Git.layerWith({
-        allowFile: config.allowLocalRepositories,
-        marks: markVariables([{ kind: "boot", id: bootId }])
-      })
-    )
-  ),
-  Files.layer,
-  Harness.layer,
-  Executors.layer,
-  Limits.layer,
-  Outbound.layer,
-  Passwords.layer
-)
+const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
+  Layer.mergeAll(
+    fromConfig((config) => KeyRing.layerFile(config.keyFile)),
+    fromConfig((config) =>
+      config.smtpUrl === null
+        ? Mailer.layerOutbox(join(config.dataDir, "outbox"))
+        : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
+    ),
+    fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(manifests)),
+    Layer.unwrapEffect(
+      Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
+        Git.layerWith({
+          allowFile: config.allowLocalRepositories,
+          marks: markVariables([{ kind: "boot", id: bootId }])
+        })
+      )
+    ),
+    Files.layer,
+    Harness.layer,
+    Executors.layer,
+    Limits.layer,
+    Outbound.layer,
+    Passwords.layer
+  )
 
 const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer, requireKeys)
 
@@ -126,6 +128,7 @@ const delegations = DelegationTurns.layer.pipe(
 const conversations = Layer.mergeAll(
   SessionFiles.layer,
   SessionExecutors.layer,
+  Interactions.layer,
   HarnessSwitches.layer,
   NativeStateExport.layer
 )
@@ -148,16 +151,20 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(ValidationStore.layer)
 )
 
+/** `layer` with other providers than those that are part of Reins. */
+export const layerWith = <E>(manifests: Layer.Layer<Manifests, E>) =>
+  Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
+    Layer.provideMerge(EventLog.layer),
+    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
+    Layer.provideMerge(store),
+    Layer.provideMerge(outside(manifests))
+  )
+
 /**
  * Every service of Reins. It needs a `Database` with its `Bell`, a `Placement` and a `CoreConfig`, and nothing else; it opens no
  * port and starts no work of its own. Fails with `KeysMissing` when stored credentials cannot be opened with the key ring.
  */
-export const layer = Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
-  Layer.provideMerge(EventLog.layer),
-  Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
-  Layer.provideMerge(store),
-  Layer.provideMerge(outside)
-)
+export const layer = layerWith(Manifests.layer)
 
 /**
  * Runs the durable jobs of the installation in this process, and deletes what is of no use any more. On SQLite one process for a data

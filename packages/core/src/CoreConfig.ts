@@ -29,6 +29,8 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     readonly maxRunningTurns: number
     /** The longest that one turn may take, in milliseconds. */
     readonly turnDeadlineMs: number
+    /** How long an agent waits for an answer of a person, in milliseconds. */
+    readonly interactionExpiryMs: number
     /** How long an executor may go unused before it is released, in milliseconds. Its workspace stays. */
     readonly idleReleaseMs: number
   }
@@ -48,6 +50,7 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     allowPrivateHosts: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,
+    interactionExpiryMs: 10 * 60 * 1000,
     idleReleaseMs: 15 * 60 * 1000,
     ...given
   })

@@ -49,7 +49,8 @@ const fields = {
   allow_private_hosts: HostList,
   trusted_proxies: NetworkList,
   max_running_turns: Whole(1, 1000),
-  turn_minutes: Whole(1, 24 * 60)
+  turn_minutes: Whole(1, 24 * 60),
+  interaction_minutes: Whole(1, 24 * 60)
 }
 
 /** What each setting has to be, in words that quote nothing of what was given. */
@@ -70,7 +71,8 @@ const expected: Readonly<Record<SettingName, string>> = {
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
   trusted_proxies: "a comma list of addresses or networks, as in 127.0.0.1 or 10.0.0.0/8",
   max_running_turns: "a number from 1 to 1000",
-  turn_minutes: "a number of minutes from 1 to 1440"
+  turn_minutes: "a number of minutes from 1 to 1440",
+  interaction_minutes: "a number of minutes from 1 to 1440"
 }
 
 const Settings = Schema.partialWith(Schema.Struct(fields), { exact: true })
@@ -106,6 +108,8 @@ export interface Config {
   readonly trustedProxies: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
+  /** How long an agent waits for an answer of a person. */
+  readonly interactionMinutes: number | undefined
 }
 
 /** Reads the settings from the command line, the environment and `reins.json` in the working directory, in this order. */
@@ -141,7 +145,8 @@ export const load = Effect.fn("Config.load")(function* (
     allowPrivateHosts: settings.allow_private_hosts ?? [],
     trustedProxies: settings.trusted_proxies ?? [],
     maxRunningTurns: settings.max_running_turns,
-    turnMinutes: settings.turn_minutes
+    turnMinutes: settings.turn_minutes,
+    interactionMinutes: settings.interaction_minutes
   }
   return config
 })
@@ -222,7 +227,8 @@ export const describe = (config: Config): Readonly<Record<SettingName, string | 
   allow_private_hosts: config.allowPrivateHosts.join(","),
   trusted_proxies: config.trustedProxies.join(","),
   max_running_turns: config.maxRunningTurns ?? null,
-  turn_minutes: config.turnMinutes ?? null
+  turn_minutes: config.turnMinutes ?? null,
+  interaction_minutes: config.interactionMinutes ?? null
 })
 
 const maskedUrl = (secret: Redacted.Redacted): string => {

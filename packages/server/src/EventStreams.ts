@@ -82,7 +82,13 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             feed.subscribe(
               principal,
               sessionId,
-              { after, types, turnId: query.turn_id, batch: query.limit },
+              {
+                after,
+                types,
+                turnId: query.turn_id,
+                batch: query.limit,
+                deltas: query.deltas ? writer.delta : undefined
+              },
               writer.sink
             ),
             ({ close }) => Effect.sync(close)
@@ -144,6 +150,11 @@ class StreamWriter {
       this.resume()
     })
     return false
+  }
+
+  /** Left out while the client does not read: it gets the words with the log. */
+  readonly delta = (frame: Buffer): void => {
+    if (!this.response.writableNeedDrain) this.response.write(frame)
   }
 
   /** The first bytes go out at once, so that a client knows that it is connected. */

@@ -1,6 +1,8 @@
 import { connect, type Socket } from "node:net"
 import { assert, describe, layer, it as plain } from "@effect/vitest"
-import { newId, TurnId } from "@reins/core/domain/Ids"
+import { MessageId, newId, TurnId } from "@reins/core/domain/Ids"
+import type { MessageDelta } from "@reins/core/domain/Message"
+import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventStreams, type StreamOptions, streamDefaults } from "@reins/server/EventStreams"
 import { Authentication } from "@reins/server/http/middleware/Authentication"
 import { RateLimit } from "@reins/server/http/middleware/RateLimit"
@@ -41,6 +43,55 @@ layer(service(), { excludeTestServices: true })("a stream of events", (it) => {
       assert.deepStrictEqual(JSON.parse(live.at(-1)?.data ?? ""), Object(page.json).items[0])
       assert.strictEqual(live.at(-1)?.event, "diagnostic.reported")
       stream.close()
+    })
+  )
+
+  it.effect("with deltas also gives what is whispered, without an id, to those alone who asked for it", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      const delta: MessageDelta = {
+        session_id: sessionId,
+        turn_id: yield* newId(TurnId),
+        message_id: yield* newId(MessageId),
+        part_key: "text:m",
+        kind: "text",
+        offset: 3,
+        text: "Words\n\nof two paragraphs."
+      }
+      const told = (query: string) =>
+        Effect.gen(function* () {
+          const stream = yield* openStream(`${events}?after=${watermark - 1}${query}`, bearer)
+          yield* stream.until(isId(watermark))
+          return { query, stream }
+        })
+      const streams = yield* Effect.forEach(
+        [
+          "&deltas=true",
+          "",
+          "&deltas=false",
+          `&deltas=1&turn_id=${delta.turn_id}`,
+          `&deltas=1&turn_id=${yield* newId(TurnId)}`,
+          "&deltas=on&types=message.*",
+          "&deltas=on&types=turn.*"
+        ],
+        told
+      )
+      yield* (yield* EventFeed).whisper(delta)
+      yield* append(sessionId, 1)
+      const heard = yield* Effect.forEach(streams, ({ stream }) =>
+        Effect.map(stream.until(isId(watermark + 1)), (blocks) => {
+          stream.close()
+          assert.deepStrictEqual(idsOf(blocks), [watermark + 1])
+          return blocks.filter(({ event }) => event === "message.delta").map(({ data }) => JSON.parse(data ?? ""))
+        })
+      )
+      assert.deepStrictEqual(heard, [[delta], [], [], [delta], [], [delta], []])
+      const page = yield* send("GET", `${events}?deltas=true`, { headers: bearer })
+      assert.notInclude(page.text, "message.delta")
+      const wrong = yield* send("GET", `${events}?deltas=perhaps`, { headers: bearer })
+      assert.strictEqual(wrong.status, 422)
+      assert.nestedPropertyVal(wrong.json, "detail[0].type", "bool_parsing")
     })
   )
 

@@ -34,6 +34,7 @@ export const Limits = Schema.Struct({
   executor_idle_minutes: Schema.Number,
   queued_turns_per_session: Schema.Int,
   turn_minutes: Schema.Number,
+  interaction_minutes: Schema.Number,
   events_page: Schema.Int,
   stream_seconds: Schema.Number,
   idempotency_hours: Schema.Int

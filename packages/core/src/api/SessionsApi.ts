@@ -13,7 +13,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { extension, idPath, MaxBodyBytes, optional, patch, post, read, withStatus } from "./Endpoint.js"
-import { integer, number, pageFields } from "./Query.js"
+import { boolean, integer, number, pageFields } from "./Query.js"
 
 const Title = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))
 
@@ -63,7 +63,8 @@ export const EventQuery = Schema.Struct({
   limit: Schema.optionalWith(integer({ min: 1, max: 1000 }), { default: () => 500 }),
   types: Schema.optionalWith(Schema.String, { exact: true }),
   turn_id: Schema.optionalWith(Schema.String, { exact: true }),
-  max_seconds: Schema.optionalWith(number(), { default: () => 600 })
+  max_seconds: Schema.optionalWith(number(), { default: () => 600 }),
+  deltas: Schema.optionalWith(boolean, { default: () => false })
 })
 
 export const LiveChanges = Schema.Struct({

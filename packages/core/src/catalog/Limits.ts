@@ -21,6 +21,7 @@ export class Limits extends Context.Tag("@reins/core/catalog/Limits")<Limits, Li
         executor_idle_minutes: config.idleReleaseMs / 60_000,
         queued_turns_per_session: maxQueuedTurns,
         turn_minutes: config.turnDeadlineMs / 60_000,
+        interaction_minutes: config.interactionExpiryMs / 60_000,
         events_page: 1000,
         stream_seconds: 600,
         idempotency_hours: retentionMs / 3_600_000

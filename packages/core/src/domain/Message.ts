@@ -105,6 +105,21 @@ export const MessagePart = Schema.Struct({
 }).annotations({ identifier: "MessagePart" })
 export type MessagePart = typeof MessagePart.Type
 
+/**
+ * Words of a part as the agent says them, sent before they are in the log and never kept. A part that is read from the log holds them
+ * too: `offset` says how many characters of the part come before, so a reader leaves out what it has. Some may be missing.
+ */
+export const MessageDelta = Schema.Struct({
+  session_id: SessionId,
+  turn_id: TurnId,
+  message_id: MessageId,
+  part_key: Schema.String,
+  kind: Schema.Literal("text", "reasoning"),
+  offset: Schema.Int,
+  text: Schema.String
+}).annotations({ identifier: "MessageDelta" })
+export type MessageDelta = typeof MessageDelta.Type
+
 export const Message = Schema.Struct({
   id: MessageId,
   session_id: SessionId,

@@ -1,3 +1,4 @@
+import type { MessageDelta } from "../domain/Message.js"
 import type { EventFilter, StoredEvent } from "./EventLog.js"
 
 /** An event ready to be delivered, shared by everybody who reads it. */
@@ -23,6 +24,8 @@ export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
 export interface Reader {
   readonly filter: EventFilter
   readonly sink: Sink
+  /** Takes deltas, as server-sent events; undefined for a reader that wants none. */
+  readonly deltas: ((frame: Buffer) => void) | undefined
   /** Events that are read of the log at once. */
   readonly batch: number
   /** The `seq` of the last event that was delivered or left out. */
@@ -75,6 +78,16 @@ export class Room {
     for (const reader of this.readers) if (reader.state === "live") this.deliver(reader, frames)
   }
 
+  /** Tells those who are live and want deltas. Nothing is kept: whoever is not there misses it. */
+  whisper(delta: MessageDelta): void {
+    let frame: Buffer | undefined
+    for (const { deltas, filter, state } of this.readers) {
+      if (deltas === undefined || state !== "live" || !wantsDelta(delta, filter)) continue
+      frame ??= Buffer.from(`event: message.delta\ndata: ${JSON.stringify(delta)}\n\n`)
+      deltas(frame)
+    }
+  }
+
   private advance(reader: Reader): void {
     const first = this.ring[0]
     const holdsNext = first !== undefined && first.event.seq <= reader.cursor + 1
@@ -109,6 +122,9 @@ const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
   while (from > 0 && frames.length - from < ringFrames && bytes < ringBytes) bytes += frames[--from]?.bytes.length ?? 0
   return frames.slice(from)
 }
+
+const wantsDelta = (delta: MessageDelta, { turnId, types }: EventFilter): boolean =>
+  (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
 
 const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
   (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

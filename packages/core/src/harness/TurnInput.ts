@@ -49,6 +49,11 @@ export interface TurnInput {
   readonly beforePrompt?: (nativeSessionId: string) => Effect.Effect<boolean>
   /** Completes when the turn should be cancelled; never completing is fine. The stream then ends with `cancelled`. */
   readonly cancel: Effect.Effect<unknown>
+  /**
+   * The option that was chosen for the `asked` event with this id, or null when nobody chose. Waits for it. Absent where the agent
+   * may not ask: the manifest's `permission_answer` then decides at once.
+   */
+  readonly ask?: (requestId: string) => Effect.Effect<string | null>
   /** The longest time for the whole turn. */
   readonly deadline: Duration.DurationInput
   /** Instead of the manifest's `silence_timeout_ms`. */

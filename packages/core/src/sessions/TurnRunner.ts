@@ -9,6 +9,7 @@ import { ChangesetId, type CredentialId, MessageId, newId, TurnId } from "../dom
 import type { Message } from "../domain/Message.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, TurnReason, turnStates } from "../domain/Turn.js"
+import { EventFeed } from "../events/EventFeed.js"
 import { failpoint } from "../Failpoint.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
@@ -17,11 +18,13 @@ import { type AttemptLost, type Completion, JobError, type JobKind, type Running
 import type { Claim } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
 import type { GitError } from "../workspace/GitError.js"
+import { Interactions } from "./Interactions.js"
 import { Leases } from "./Leases.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
+import { TurnQuestions } from "./TurnQuestions.js"
 import { type PreparedTurn, type TurnRefused, TurnSetup } from "./TurnSetup.js"
 import { Turns, turnJobKind } from "./Turns.js"
 import { Workspaces } from "./Workspaces.js"
@@ -52,9 +55,11 @@ export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
   const connections = yield* Connections
   const credentials = yield* CredentialProxy
+  const feed = yield* EventFeed
   const journal = yield* Journal
   const harness = yield* Harness
   const leases = yield* Leases
+  const interactions = yield* Interactions
   const store = yield* SessionStore
   const turns = yield* Turns
   const messages = yield* Messages
@@ -104,16 +109,23 @@ export const turnJob = Effect.gen(function* () {
     work: Work,
     prepared: PreparedTurn,
     output: TurnOutput,
+    questions: TurnQuestions,
     harnessActor: Actor
   ) {
     const { attempt, message, session, turn } = work
-    const write = (batch: Chunk.Chunk<HarnessEvent>) =>
-      Effect.suspend(() => {
-        const events = output.events(batch)
-        return events.length === 0
-          ? Effect.void
-          : Effect.asVoid(attempt.commit(journal.append(session.id, harnessActor, events)))
-      })
+    const write = Effect.fnUntraced(function* (batch: Chunk.Chunk<HarnessEvent>) {
+      const events = output.events(batch)
+      const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
+      if (events.length === 0 && asked.length === 0) return
+      const given = yield* attempt.commit(
+        Effect.gen(function* () {
+          if (events.length > 0) yield* journal.append(session.id, harnessActor, events)
+          return yield* questions.open(harnessActor, asked)
+        })
+      )
+      yield* questions.opened(given)
+    })
+    const isAsking = prepared.manifest.capabilities.interactive_approval === "supported"
     // An agent that begins anew is told what an earlier one left for it, and again until it has a session of its own.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
     const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
@@ -142,9 +154,15 @@ export const turnJob = Effect.gen(function* () {
         ...prepared,
         beforePrompt: begin,
         prompt,
-        cancel: attempt.cancelRequested
+        cancel: attempt.cancelRequested,
+        ...(isAsking && { ask: questions.answer })
       })
       .pipe(
+        Stream.tap((event) =>
+          event._tag === "text" || event._tag === "reasoning"
+            ? feed.whisper(output.delta(session.id, turn.id, event))
+            : Effect.void
+        ),
         Stream.either,
         Stream.groupedWithin(batchSize, batchWindow),
         Stream.runForEach((batch) => {
@@ -183,6 +201,7 @@ export const turnJob = Effect.gen(function* () {
   const conclude = Effect.fnUntraced(function* (
     work: Work,
     output: TurnOutput,
+    questions: TurnQuestions,
     messageId: MessageId,
     harnessActor: Actor,
     failure: HarnessFailure | undefined,
@@ -191,7 +210,7 @@ export const turnJob = Effect.gen(function* () {
     const { session, turn } = work
     const nativeDigest = yield* setup.nativeDigest(session)
     const cancelled = (yield* turns.find(turn.id))?.state === "cancelling"
-    const problem = cancelled ? undefined : (failure ?? unprovenEnd(output))
+    const problem = cancelled ? undefined : (failure ?? unprovenEnd(output, questions))
     const capture = problem === undefined && !cancelled ? yield* captureFor(session) : undefined
     const content = output.content()
     const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
@@ -206,6 +225,7 @@ export const turnJob = Effect.gen(function* () {
       if (session.connection_id !== null && credentialId !== null && health !== undefined) {
         yield* connections.observe(session.connection_id, credentialId, health)
       }
+      yield* interactions.withdraw(turn.id, harnessActor)
       yield* end(turn, problem === undefined ? "succeeded" : "failed", {
         outcome,
         usage: output.usage,
@@ -233,12 +253,13 @@ export const turnJob = Effect.gen(function* () {
     const messageId = yield* newId(MessageId)
     const harnessActor: Actor = { kind: "harness", id: work.session.provider_id }
     const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
+    const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const failure = yield* onLoan(prepared).pipe(
-      Effect.flatMap((lent) => converse(work, lent, output, harnessActor)),
+      Effect.flatMap((lent) => converse(work, lent, output, questions, harnessActor)),
       Effect.scoped
     )
     yield* failpoint("turn.agent_ended")
-    return yield* conclude(work, output, messageId, harnessActor, failure, prepared.credentialId)
+    return yield* conclude(work, output, questions, messageId, harnessActor, failure, prepared.credentialId)
   })
 
   const work = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, AttemptLost | JobError> {
@@ -330,11 +351,21 @@ const healthAfter = (problem: { readonly reason: TurnReason } | undefined): Conn
 }
 
 /** An end that the harness reports but that is none: the agent stopped by itself although nobody asked it to. */
-const unprovenEnd = (output: TurnOutput): { readonly reason: TurnReason; readonly message: string } | undefined => {
+const unprovenEnd = (
+  output: TurnOutput,
+  questions: TurnQuestions
+): { readonly reason: TurnReason; readonly message: string } | undefined => {
   if (output.stopReason === undefined) {
     return {
       reason: "harness_crashed",
       message: "The agent ended without saying how the turn ended. Send the message again."
+    }
+  }
+  if (output.stopReason === "denied" && questions.hasExpired) {
+    return {
+      reason: "approval_expired",
+      message:
+        "Nobody answered in time what the agent asked, and it went no further. Send the message again and answer it."
     }
   }
   return output.stopReason === "cancelled"

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
-import type { Actor, EventType } from "../domain/Event.js"
+import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../domain/Ids.js"
+import type { Interaction } from "../domain/Interaction.js"
 import type { OperationRef } from "../domain/Job.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -30,6 +31,8 @@ export interface TurnEnd {
   readonly reasonMessage?: string
   readonly outcome?: Turn["outcome"]
   readonly usage?: Usage
+  /** What the turn begins to wait for, or has waited for: given with moves to `requires_action` and back to `running`, and only then. */
+  readonly interaction?: Interaction
 }
 
 /**
@@ -140,7 +143,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         )
         const turn = yield* Effect.map(findRow(turnId), (moved) => toTurn(moved ?? row))
         yield* journal.append(row.session_id, actor, [
-          { type: eventOf[to], payload: { turn }, subjects: { turn_id: turnId, job_id: row.job_id } }
+          { ...eventOf(row.state, turn, end.interaction), subjects: { turn_id: turnId, job_id: row.job_id } }
         ])
         const session = turnStates.isTerminal(to) ? yield* store.find(row.session_id) : undefined
         if (session !== undefined) {
@@ -302,17 +305,31 @@ export const notOpen = (session: SessionRow): ReinsError =>
     details: { resource: "session", from: session.lifecycle }
   })
 
-const eventOf = {
+const eventTypes = {
   queued: "turn.queued",
   preparing: "turn.preparing",
   running: "turn.started",
-  requires_action: "turn.started",
   cancelling: "turn.cancel_requested",
   succeeded: "turn.succeeded",
   failed: "turn.failed",
   cancelled: "turn.cancelled",
   interrupted: "turn.interrupted"
-} as const satisfies Record<TurnState, EventType>
+} as const satisfies Record<Exclude<TurnState, "requires_action">, EventType>
+
+const eventOf = (from: TurnState, turn: Turn, interaction: Interaction | undefined): NewEvent => {
+  const { state } = turn
+  if (state === "requires_action" || (state === "running" && from === "requires_action")) {
+    if (interaction === undefined) throw new TypeError("a turn waits for an interaction only")
+    return actionEvent(turn, interaction)
+  }
+  return { type: eventTypes[state], payload: { turn } }
+}
+
+/** What is told of a turn when something is asked or resolved. */
+export const actionEvent = (turn: Turn, interaction: Interaction): NewEvent => ({
+  type: interaction.state === "pending" ? "turn.action_required" : "turn.action_resolved",
+  payload: { turn, interaction }
+})
 
 interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
   readonly job_id: JobId

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { MessageSend } from "@reins/core/api/ConversationApi"
 import type { CoreConfig } from "@reins/core/CoreConfig"
+import { Manifests } from "@reins/core/catalog/Manifests"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
 import type { ConnectionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids"
@@ -24,17 +25,24 @@ export const temporaryDirectory = Effect.acquireRelease(
 )
 
 /** A whole installation on a data directory, working its own jobs, as an embedding program has it. */
-const installation = (dataDir: string, config: Partial<CoreConfig["Type"]>) =>
+export const installation = (
+  dataDir: string,
+  config: Partial<CoreConfig["Type"]> = {},
+  manifests: typeof Manifests.layer = Manifests.layer
+) =>
   Layer.provide(
-    Embedded.layer({
-      dataDir,
-      allowLocalRepositories: true,
-      allowPrivateHosts: ["127.0.0.1"],
-      maxRunningTurns: 2,
-      turnDeadlineMs: 120_000,
-      ...cacheDir,
-      ...config
-    }),
+    Embedded.layer(
+      {
+        dataDir,
+        allowLocalRepositories: true,
+        allowPrivateHosts: ["127.0.0.1"],
+        maxRunningTurns: 2,
+        turnDeadlineMs: 120_000,
+        ...cacheDir,
+        ...config
+      },
+      manifests
+    ),
     Logger.minimumLogLevel(LogLevel.Warning)
   )
 
@@ -71,7 +79,8 @@ export const withAgent = <A, E, R>(
       attachments?: ReadonlyArray<UploadId>
     ) => Effect.Effect<Turn, ReinsError | RequestInvalid>
   }) => Effect.Effect<A, E, R>,
-  config: Partial<CoreConfig["Type"]> = {}
+  config: Partial<CoreConfig["Type"]> = {},
+  manifests: typeof Manifests.layer = Manifests.layer
 ) =>
   Effect.gen(function* () {
     const directory = yield* temporaryDirectory
@@ -122,7 +131,7 @@ export const withAgent = <A, E, R>(
         runTurn
       })
     })
-    return yield* Effect.provide(inside, installation(dataDir, config))
+    return yield* Effect.provide(inside, installation(dataDir, config, manifests))
   })
 
 const git = (cwd: string, ...args: ReadonlyArray<string>) =>

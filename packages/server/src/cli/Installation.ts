@@ -49,5 +49,6 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),
     ...(config.maxRunningTurns !== undefined && { maxRunningTurns: config.maxRunningTurns }),
-    ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 })
+    ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
+    ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })
   })

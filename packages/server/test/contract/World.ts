@@ -10,11 +10,14 @@ import {
   LeaseId,
   MergeRequestId,
   newId,
-  SessionId
+  SessionId,
+  TurnId
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { systemActor } from "@reins/core/identity/Access"
+import { Interactions } from "@reins/core/sessions/Interactions"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -179,6 +182,33 @@ export const newMergeRequest = (world: World) =>
     return MergeRequestId.make(id)
   })
 
+/** Has the agent of a session of its own ask something, as far as the database knows. */
+export const newInteraction = (world: Pick<World, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const turns = yield* Turns
+    const journal = yield* Journal
+    const interactions = yield* Interactions
+    const { session } = yield* newSession(world, { message: "Do it." })
+    const turnId = TurnId.make(textAt(session, "turn_id"))
+    for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
+    const asked = yield* journal.commit(
+      interactions.open(turnId, actor, {
+        _tag: "asked",
+        request_id: "ask-1",
+        kind: "approval",
+        title: "Run the tests",
+        description: null,
+        tool_id: null,
+        options: [
+          { id: "yes", name: "Allow", kind: "allow_once" },
+          { id: "no", name: "Refuse", kind: "reject_once" }
+        ],
+        default: "no"
+      })
+    )
+    return asked === undefined ? yield* Effect.dieMessage("nothing was asked") : asked.id
+  })
+
 /** Gives a session an executor that is ready, as its activation would. */
 export const readyLease = (sessionId: SessionId) =>
   Effect.gen(function* () {
@@ -265,5 +295,6 @@ export const newWorld = Effect.gen(function* () {
       delegation_id: textAt(delegated, "delegation.id")
     }
   }
-  return { ...world, ids: { ...world.ids, merge_request_id: yield* newMergeRequest(world) } } satisfies World
+  const more = { merge_request_id: yield* newMergeRequest(world), interaction_id: yield* newInteraction(world) }
+  return { ...world, ids: { ...world.ids, ...more } } satisfies World
 }).pipe(Effect.orDie)

@@ -35,6 +35,7 @@ import { Waits } from "./delegations/Waits.js"
 import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
+import { EventRetention } from "./events/EventRetention.js"
 import { Executors } from "./executor/Executors.js"
 import { Forges } from "./forge/Forges.js"
 import { Harness } from "./harness/Harness.js"
@@ -86,7 +87,14 @@ const outside = Layer.mergeAll(
       : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
   ),
   fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
-  fromConfig((config) => Git.layerWith({ allowFile: config.allowLocalRepositories })),
+  fromConfig((config) =>
+    Git.layerWith({
+      allowFile: config.allowLocalRepositories,
+      maxDiffBytes: config.limits.diffBytes,
+      maxDiffFileBytes: config.limits.diffFileBytes,
+      maxDiffFiles: config.limits.diffFiles
+    })
+  ),
   Files.layer,
   Harness.layer,
   Executors.layer,
@@ -143,7 +151,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
  * port and starts no work of its own. Fails with `KeysMissing` when stored credentials cannot be opened with the key ring.
  */
 export const layer = Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
-  Layer.provideMerge(EventLog.layer),
+  Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
   Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
   Layer.provideMerge(store),
   Layer.provideMerge(outside)

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { CoreConfig } from "../CoreConfig.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../domain/Ids.js"
 import type { OperationRef } from "../domain/Job.js"
@@ -18,9 +19,6 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 
 /** The kind of the job that runs a turn; its payload is `{turn_id}`. */
 export const turnJobKind = "turn.run"
-
-/** Turns that may wait in one session. */
-export const maxQueuedTurns = 20
 
 export interface TurnEnd {
   readonly reason?: TurnReason
@@ -66,6 +64,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const jobs = yield* Jobs
       const store = yield* SessionStore
       const listeners = yield* SessionListeners
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
@@ -151,11 +150,11 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         messageId: MessageId,
         retryOf?: TurnId
       ) {
-        if (session.queued_turns >= maxQueuedTurns) {
+        if (session.queued_turns >= limits.queuedTurns) {
           return yield* new ReinsError({
             code: "quota_exhausted",
-            message: `${maxQueuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
-            details: { queued_turns: session.queued_turns, limit: maxQueuedTurns },
+            message: `${limits.queuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
+            details: { queued_turns: session.queued_turns, limit: limits.queuedTurns },
             retryAfterSeconds: 10
           })
         }

@@ -30,5 +30,11 @@ const coreConfig = (config: Config) =>
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),
     ...(config.maxRunningTurns !== undefined && { maxRunningTurns: config.maxRunningTurns }),
+    limits: {
+      ...config.limits,
+      requestsPerMinute: config.rateLimit,
+      ...(config.rateLimit === null && { streamsPerSession: null })
+    },
+    ...(config.idleMinutes !== undefined && { idleReleaseMs: config.idleMinutes * 60_000 }),
     ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 })
   })

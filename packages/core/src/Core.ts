@@ -35,6 +35,7 @@ import { Waits } from "./delegations/Waits.js"
 import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
+import { EventRetention } from "./events/EventRetention.js"
 import { Executors } from "./executor/Executors.js"
 import { markVariables } from "./executor/Marks.js"
 import { endProcessesOf } from "./executor/Orphans.js"
@@ -95,6 +96,9 @@ const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
       Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
         Git.layerWith({
           allowFile: config.allowLocalRepositories,
+          maxDiffBytes: config.limits.diffBytes,
+          maxDiffFileBytes: config.limits.diffFileBytes,
+          maxDiffFiles: config.limits.diffFiles,
           marks: markVariables([{ kind: "boot", id: bootId }])
         })
       )
@@ -154,7 +158,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
 /** `layer` with other providers than those that are part of Reins. */
 export const layerWith = <E>(manifests: Layer.Layer<Manifests, E>) =>
   Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
-    Layer.provideMerge(EventLog.layer),
+    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
     Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(manifests))

@@ -1,5 +1,6 @@
 import { createServer, type Server as NodeServer } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
+import { CoreConfig } from "@reins/core/CoreConfig"
 import { Context, type Duration, Effect, Layer } from "effect"
 import { accessLog } from "./http/middleware/AccessLog.js"
 import { bodyLimit } from "./http/middleware/BodyLimit.js"
@@ -35,8 +36,9 @@ export class Server extends Context.Tag("@reins/server/Server")<
       Server,
       Effect.gen(function* () {
         const shutdown = yield* Shutdown
+        const { limits } = yield* CoreConfig
         const app = (yield* toApp(yield* routes)).pipe(
-          bodyLimit,
+          bodyLimit(limits),
           shutdown.guard,
           errorEnvelope,
           accessLog,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { maxUploadBytes } from "@reins/core/api/SessionsApi"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import { Effect, Layer, Schema } from "effect"
 import { Target } from "./FilesTarget.js"
 import { Caller, change, codeOf, send, service } from "./Service.js"
@@ -66,19 +66,19 @@ layer(withTarget, { excludeTestServices: true, timeout: "60 seconds" })("files o
     Effect.gen(function* () {
       const { bearer: headers } = yield* Caller
       const target = yield* Target
-      const content = Buffer.alloc(maxUploadBytes, 7).toString("base64")
+      const content = Buffer.alloc(defaultLimits.uploadBytes, 7).toString("base64")
       const put = yield* change("POST", target.upload, {
         headers,
         body: { path: "large", content, encoding: "base64" }
       })
       assert.strictEqual(put.status, 200, put.text.slice(0, 300))
-      assert.strictEqual(fs.statSync(join(target.root, "large")).size, maxUploadBytes)
+      assert.strictEqual(fs.statSync(join(target.root, "large")).size, defaultLimits.uploadBytes)
       const read = yield* send("GET", `${target.content}?path=large`, { headers })
       const decoded = yield* Schema.decodeUnknown(Schema.Struct({ truncated: Schema.Boolean, size: Schema.Int }))(
         read.json
       )
-      assert.deepStrictEqual(decoded, { truncated: true, size: maxUploadBytes })
-      const more = Buffer.alloc(maxUploadBytes + 1, 7).toString("base64")
+      assert.deepStrictEqual(decoded, { truncated: true, size: defaultLimits.uploadBytes })
+      const more = Buffer.alloc(defaultLimits.uploadBytes + 1, 7).toString("base64")
       const body = { path: "larger", content: more, encoding: "base64" }
       const refused = yield* change("POST", target.upload, { headers, body })
       assert.deepStrictEqual([refused.status, codeOf(refused)], [413, "payload_too_large"])

@@ -17,6 +17,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { notOpen } from "../sessions/Turns.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { Changesets, noWorkspace } from "./Changesets.js"
 import { unsealed } from "./Deliveries.js"
@@ -68,10 +69,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
         Effect.map(db.first(sql<ApplicationRow>`select * from applications where id = ${id}`), (row) =>
           row === undefined ? undefined : toApplication(row)
         )
-      const existing = (id: string) =>
-        Effect.flatMap(find(id), (application) =>
-          application ? Effect.succeed(application) : Effect.dieMessage(`no application ${id}`)
-        )
+      const existing = existingOf("application", find)
       const tell = (application: Application, type: EventType & `workspace.appl${string}`, actor: Actor) =>
         journal.append(application.target_session_id, actor, [
           {

@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import type { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
@@ -15,6 +16,7 @@ import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { Workspaces } from "../sessions/Workspaces.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { Git } from "../workspace/Git.js"
@@ -22,8 +24,6 @@ import type { GitError } from "../workspace/GitError.js"
 
 /** The kind of the job that captures on request; its payload is `{changeset_id}`. */
 export const captureJobKind = "changeset.capture"
-
-const maxFileBytes = 10 * 1024 * 1024
 
 /** What a capture found. It is sealed by the git objects that it names, which are pinned before it is written. */
 export interface Captured {
@@ -90,6 +90,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       const store = yield* SessionStore
       const workspaces = yield* Workspaces
       const git = yield* Git
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const find = (id: string) =>
@@ -103,10 +104,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           ),
           (row) => (row === undefined ? undefined : toChangeset(row))
         )
-      const existing = (id: string) =>
-        Effect.flatMap(find(id), (changeset) =>
-          changeset ? Effect.succeed(changeset) : Effect.dieMessage(`no changeset ${id}`)
-        )
+      const existing = existingOf("changeset", find)
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const changeset = yield* find(id)
         if (changeset === undefined) return yield* notFound()
@@ -230,7 +228,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           const { changeset, gitDir, tree } = yield* sealed(principal, changesetId)
           if (path === undefined) return { items: changeset.files }
           const blob = yield* git
-            .readBlob({ gitDir, tree, path, maxBytes: maxFileBytes })
+            .readBlob({ gitDir, tree, path, maxBytes: limits.fileReadBytes })
             .pipe(Effect.mapError(unreadable))
           return { path, ...encoded(blob.bytes), size: blob.size, digest: blob.digest, truncated: blob.truncated }
         }),

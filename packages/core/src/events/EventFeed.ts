@@ -69,7 +69,10 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         const room: Room = new Room(watermark, (reader) => {
           run(
             keepTrying(
-              Effect.map(log.read(sessionId, reader.cursor, reader.batch), ({ events }) => room.supply(reader, events))
+              Effect.map(log.read(sessionId, reader.cursor, reader.batch), ({ events }) => {
+                // Deleted since the reader came: it gets no more, rather than a gap, and is told so when it comes back.
+                if (events.length > 0) room.supply(reader, events)
+              })
             )
           )
         })

@@ -43,7 +43,8 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
   {
     /**
      * The events after a cursor. `next_after` is where to read on, also beyond events that the filter left out. Fails with
-     * `invalid_cursor` for a cursor that is negative or beyond the newest event.
+     * `invalid_cursor` for a cursor that is negative or beyond the newest event, and with `history_reset_required` for one below what
+     * is kept.
      */
     readonly page: (
       principal: Principal,
@@ -78,13 +79,14 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
         )
 
       const open = Effect.fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {
-        const session = yield* db.first(sql<{ workspace_id: string; event_watermark: number }>`
-        select workspace_id, event_watermark from sessions where id = ${sessionId}`)
+        const session = yield* db.first(sql<{ workspace_id: string; event_watermark: number; first_event_seq: number }>`
+        select workspace_id, event_watermark, first_event_seq from sessions where id = ${sessionId}`)
         if (session === undefined) return yield* notFound()
         yield* access.read(principal, session.workspace_id)
         if (!Number.isSafeInteger(after) || after < 0 || after > session.event_watermark) {
           return yield* invalidCursor(after, session.event_watermark)
         }
+        if (after < session.first_event_seq - 1) return yield* historyReset(after, session.first_event_seq)
         return session.event_watermark
       })
 
@@ -121,6 +123,15 @@ const maxSliceBytes = 512 * 1024
 const maxPageBytes = 8 * 1024 * 1024
 
 const parseEvent = Schema.decodeUnknown(Schema.parseJson(Event))
+
+const historyReset = (after: number, first: number) =>
+  new ReinsError({
+    code: "history_reset_required",
+    message:
+      `The events of this session before ${first} are no longer kept. Read its present state from the resources themselves, ` +
+      `and go on with after=${first - 1}.`,
+    details: { after, first_event_seq: first, next_after: first - 1 }
+  })
 
 const invalidCursor = (after: number, watermark: number) =>
   new ReinsError({

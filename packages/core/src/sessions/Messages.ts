@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
@@ -77,6 +78,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const turns = yield* Turns
       const providers = yield* Providers
       const uploads = yield* Uploads
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
@@ -103,6 +105,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       ) {
         const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
         if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
+        if (actor.kind !== "system") yield* checkLength(content, limits.messageCharacters)
         if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
@@ -204,6 +207,23 @@ const contextLost = (session: SessionRow): ReinsError =>
       "Create a new session with a summary as its first message.",
     details: { session_id: session.id, provider_id: session.provider_id }
   })
+
+/** The schema knows the most that any installation takes; this one may take less. */
+const checkLength = (content: Posting["content"], limit: number): Effect.Effect<void, ReinsError> => {
+  const length =
+    typeof content === "string"
+      ? content.length
+      : content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0)
+  return length <= limit
+    ? Effect.void
+    : Effect.fail(
+        new ReinsError({
+          code: "payload_too_large",
+          message: `A message may have ${limit} characters of text here; this one has ${length}. Send less, or a file.`,
+          details: { limit_characters: limit, characters: length }
+        })
+      )
+}
 
 interface MessageRow extends Omit<Message, "author" | "content"> {
   readonly author: string

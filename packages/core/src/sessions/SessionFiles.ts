@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { Context, DateTime, Effect, Layer, ParseResult, Schema } from "effect"
-import { type FileUpload, maxUploadBytes } from "../api/SessionsApi.js"
+import type { FileUpload } from "../api/SessionsApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
@@ -25,7 +26,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
   {
     /** One directory; the empty path is the root. Fails with `executor_unavailable` while there is no workspace. */
     readonly list: (principal: Principal, sessionId: string, path: string) => Effect.Effect<FileList, Failure>
-    /** A regular file, cut at 10 MiB. Fails with `executor_unavailable` while there is no workspace. */
+    /** A regular file, cut at the limit for reads. Fails with `executor_unavailable` while there is no workspace. */
     readonly read: (principal: Principal, sessionId: string, path: string) => Effect.Effect<FileContent, Failure>
     /**
      * Puts a file into the workspace in one step, also while an agent works, and makes the workspace first where there is none. Fails
@@ -44,6 +45,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const uploads = yield* Uploads
       const workspaces = yield* Workspaces
       const files = yield* Files
+      const { limits } = yield* CoreConfig
 
       /** The root of the files of a session that the principal may read. */
       const rootOf = Effect.fnUntraced(function* (principal: Principal, sessionId: string) {
@@ -86,14 +88,16 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
         }),
         read: Effect.fn("SessionFiles.read")(function* (principal, sessionId, path) {
           const root = yield* rootOf(principal, sessionId)
-          return yield* Effect.mapError(files.read(root, path), (error) => failureOf("query", error))
+          return yield* Effect.mapError(files.read(root, path, limits.fileReadBytes), (error) =>
+            failureOf("query", error)
+          )
         }),
         upload: Effect.fn("SessionFiles.upload")(function* (principal, sessionId, upload) {
           const session = yield* store.readable(principal, sessionId)
           yield* access.write(principal, session.workspace_id)
           if (session.lifecycle !== "open") return yield* notOpen(session)
           yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
-          const bytes = yield* bytesOf(upload)
+          const bytes = yield* bytesOf(upload, limits.uploadBytes)
           yield* Effect.mapError(workspaces.make(session.id), notMade)
           const written = yield* put(session, upload, bytes)
           yield* failpoint("upload.written")
@@ -114,13 +118,13 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
   )
 }
 
-const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload) {
+const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
   const bytes = Buffer.from(content, encoding === "base64" ? "base64" : "utf8")
-  if (bytes.length > maxUploadBytes) {
+  if (bytes.length > maxBytes) {
     return yield* new ReinsError({
       code: "payload_too_large",
-      message: `A file may have ${maxUploadBytes} bytes; this one has ${bytes.length}.`,
-      details: { limit_bytes: maxUploadBytes, size: bytes.length }
+      message: `A file may have ${maxBytes} bytes; this one has ${bytes.length}.`,
+      details: { limit_bytes: maxBytes, size: bytes.length }
     })
   }
   // Buffer reads what it can and drops the rest: only what comes out as it went in was meant.

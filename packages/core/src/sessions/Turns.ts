@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { CoreConfig } from "../CoreConfig.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../domain/Ids.js"
 import type { Interaction } from "../domain/Interaction.js"
@@ -22,9 +23,6 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 export const turnJobKind = "turn.run"
 
 const system = systemActor("turns")
-
-/** Turns that may wait in one session. */
-export const maxQueuedTurns = 20
 
 export interface TurnEnd {
   readonly reason?: TurnReason
@@ -74,6 +72,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const store = yield* SessionStore
       const listeners = yield* SessionListeners
       const projects = yield* Projects
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
@@ -168,11 +167,11 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         messageId: MessageId,
         retryOf?: TurnId
       ) {
-        if (session.queued_turns >= maxQueuedTurns) {
+        if (session.queued_turns >= limits.queuedTurns) {
           return yield* new ReinsError({
             code: "quota_exhausted",
-            message: `${maxQueuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
-            details: { queued_turns: session.queued_turns, limit: maxQueuedTurns },
+            message: `${limits.queuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
+            details: { queued_turns: session.queued_turns, limit: limits.queuedTurns },
             retryAfterSeconds: 10
           })
         }

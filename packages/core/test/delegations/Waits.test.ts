@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import { deadlineJob } from "@reins/core/delegations/DeadlineJob"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { wakeJobKind } from "@reins/core/delegations/DelegationStore"
@@ -18,7 +19,7 @@ import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { maxQueuedTurns, Turns } from "@reins/core/sessions/Turns"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -149,7 +150,7 @@ for (const { layer, name } of databases) {
           const jobs = yield* Jobs
           const job = yield* wakeJob
           yield* waits.wait(principal, delegation.id, { timeout_seconds: 0, wake: "message" })
-          yield* Effect.forEach(Array.from({ length: maxQueuedTurns }), () =>
+          yield* Effect.forEach(Array.from({ length: defaultLimits.queuedTurns }), () =>
             messages.send(principal, parent.id, { content: "More" })
           )
           yield* begin(principal, delegation.child_session_id)

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import type { Event } from "@reins/core/domain/Event"
 import { TurnId, type WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -10,7 +11,7 @@ import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { maxQueuedTurns, Turns, turnJobKind } from "@reins/core/sessions/Turns"
+import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { Cause, Effect, Exit, Option, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
@@ -81,7 +82,7 @@ class Model {
   /** Why new work is refused, if it is. */
   get refusal(): ErrorCode | undefined {
     if (this.lifecycle !== "open") return "invalid_transition"
-    return this.queued.length >= maxQueuedTurns ? "quota_exhausted" : undefined
+    return this.queued.length >= defaultLimits.queuedTurns ? "quota_exhausted" : undefined
   }
 }
 

@@ -49,6 +49,12 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),
     ...(config.maxRunningTurns !== undefined && { maxRunningTurns: config.maxRunningTurns }),
+    limits: {
+      ...config.limits,
+      requestsPerMinute: config.rateLimit,
+      ...(config.rateLimit === null && { streamsPerSession: null })
+    },
+    ...(config.idleMinutes !== undefined && { idleReleaseMs: config.idleMinutes * 60_000 }),
     ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
     ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })
   })

@@ -1,6 +1,7 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
+import { CoreConfig } from "@reins/core/CoreConfig"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
@@ -28,7 +29,11 @@ export const serverLayer = (
     Layer.provide(
       Layer.mergeAll(
         Authentication.layer(config.publicUrl),
-        EventStreams.layer(config.rateLimit === null ? { ...streamDefaults, perSession: null } : streamDefaults)
+        Layer.unwrapEffect(
+          Effect.map(CoreConfig, ({ limits }) =>
+            EventStreams.layer({ ...streamDefaults, perSession: limits.streamsPerSession })
+          )
+        )
       )
     ),
     Layer.provide(

@@ -169,6 +169,7 @@ export const initial: ReadonlyArray<string> = [
     lifecycle text not null,
     usage text not null,
     event_watermark integer not null,
+    first_event_seq integer not null default 1,
     message_count integer not null,
     turn_count integer not null,
     version integer not null,
@@ -178,6 +179,7 @@ export const initial: ReadonlyArray<string> = [
     closed_at text
   )`,
   `create index sessions_workspace on sessions (workspace_id, id)`,
+  `create index sessions_closed on sessions (id) where lifecycle = 'closed' and first_event_seq <= event_watermark`,
   `create index sessions_parent on sessions (parent_session_id, id)`,
   `create index sessions_connection on sessions (connection_id)`,
   `create index sessions_idle on sessions (lease_used_at) where lease_state = 'ready'`,

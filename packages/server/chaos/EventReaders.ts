@@ -62,6 +62,8 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
       ...request.headers
     }
     const sent = get(url, { headers, agent: false }, (response) => {
+      // What a proxy says while its server is not there.
+      if (response.statusCode === 502) return sent.destroy()
       answered = true
       request.onResponse?.(response)
       response.setEncoding("utf8")

@@ -43,7 +43,7 @@ export interface StreamRequest {
   /** Answers false to drop the connection. */
   readonly onBlock: (block: Block) => boolean
   readonly onResponse?: (response: IncomingMessage) => void
-  /** Drops the connection after this time. */
+  /** Drops the connection so long after its answer has begun. */
   readonly lifetimeMs?: number
 }
 
@@ -54,6 +54,7 @@ export interface StreamRequest {
 export const readStream = (source: Source, request: StreamRequest): Promise<boolean> =>
   new Promise((resolve, reject) => {
     let answered = false
+    let cut: NodeJS.Timeout | undefined
     const url = `${source.baseUrl}/api/sessions/${source.sessionId}/events?${request.query ?? ""}`
     const headers = {
       accept: "text/event-stream",
@@ -62,7 +63,10 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
       ...request.headers
     }
     const sent = get(url, { headers, agent: false }, (response) => {
+      // What a proxy says while its server is not there.
+      if (response.statusCode === 502) return sent.destroy()
       answered = true
+      if (request.lifetimeMs !== undefined) cut = setTimeout(() => sent.destroy(), request.lifetimeMs)
       request.onResponse?.(response)
       response.setEncoding("utf8")
       if (response.statusCode !== 200) {
@@ -75,7 +79,6 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
       })
       response.on("error", () => {})
     })
-    const cut = request.lifetimeMs === undefined ? undefined : setTimeout(() => sent.destroy(), request.lifetimeMs)
     sent.on("error", () => {})
     sent.on("close", () => {
       clearTimeout(cut)

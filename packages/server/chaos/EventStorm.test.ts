@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Reins } from "@reins/client"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { newDataDirectory, removeDataDirectory } from "./DataDirectory.js"
 import { byClient, byPages, bySse, type Follow, type Source } from "./EventReaders.js"
 import { steadyPort } from "./Ports.js"
 import { newPostgresDatabase, type PostgresDatabase } from "./PostgresDatabase.js"
@@ -10,19 +8,19 @@ import { killServers, newKey, type ServerOptions, type ServerProcess, startServe
 import { newSession } from "./Sessions.js"
 
 const minutes = Number(process.env["REINS_CHAOS_MINUTES"] ?? "0")
-const timeout = 540_000 + minutes * 60_000
+const timeout = 1_200_000 + minutes * 60_000
 
 let dataDir: string
 let postgres: PostgresDatabase | undefined
 
 beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), "reins-chaos-"))
+  dataDir = newDataDirectory()
 })
 afterEach(async () => {
   killServers()
   await postgres?.drop()
   postgres = undefined
-  rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 })
+  removeDataDirectory(dataDir)
 })
 
 interface Storm {

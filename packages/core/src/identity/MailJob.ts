@@ -87,7 +87,7 @@ export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, nev
         const payload = yield* Effect.orDie(Schema.decodeUnknown(Payload)(attempt.claim.payload))
         const mail = yield* compose(attempt, payload)
         if (mail === undefined) return done
-        yield* mailer.send(mail).pipe(
+        yield* mailer.send(mail, attempt.claim.jobId).pipe(
           Effect.mapError(
             (refused) =>
               new JobError({

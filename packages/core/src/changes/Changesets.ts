@@ -8,6 +8,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
@@ -258,6 +259,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           const { gitDir, workTree } = workspaces.paths(session.id)
           const base = session.base_commit
           const snapshot = yield* git.snapshot({ gitDir, workTree, base })
+          yield* failpoint("capture.tree_written")
           const subject = yield* git.subject({ gitDir, base, tree: snapshot.tree })
           const commit = yield* git.commitTree({
             gitDir,
@@ -267,6 +269,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             date: DateTime.unsafeMake(0)
           })
           yield* git.keep({ gitDir, ref: `changesets/${changesetId}`, commit })
+          yield* failpoint("capture.kept")
           return { ...snapshot, subjectDigest: subject.digest }
         }),
         seal: Effect.fn("Changesets.seal")(function* (changesetId, captured, actor) {

@@ -1,6 +1,7 @@
 import { Clock, Deferred, Effect, FiberSet, Layer, Random } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
@@ -163,7 +164,7 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       cancelRequested: Deferred.await(cancel),
       commit: (command) => fenced(claim, command)
     }
-    const work = kind.run(attempt).pipe(
+    const work = Effect.zipRight(failpoint("job.claimed"), kind.run(attempt)).pipe(
       Effect.timeoutFail({
         duration: kind.deadlineMs,
         onTimeout: () =>
@@ -175,7 +176,8 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       }),
       Effect.flatMap((completion) =>
         fenced(claim, Effect.zipRight(jobs.finish(claim, outcomeOf(completion)), completion.command))
-      )
+      ),
+      Effect.zipLeft(failpoint("job.finished"))
     )
     yield* Effect.raceFirst(work, watch).pipe(
       Effect.catchTag("JobError", ({ attempt = "failed", code, message, retryable }) =>

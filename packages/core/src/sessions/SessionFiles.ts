@@ -6,6 +6,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromMillis } from "../domain/Timestamp.js"
 import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
+import { failpoint } from "../Failpoint.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { Journal } from "../store/Journal.js"
 import { type FileDigestMismatch, type FileError, Files } from "../workspace/Files.js"
@@ -95,6 +96,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
           const bytes = yield* bytesOf(upload)
           yield* Effect.mapError(workspaces.make(session.id), notMade)
           const written = yield* put(session, upload, bytes)
+          yield* failpoint("upload.written")
           return yield* journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)

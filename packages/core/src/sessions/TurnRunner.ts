@@ -130,6 +130,7 @@ export const turnJob = Effect.gen(function* () {
         yield* store.change(session.id, { lease_used_at: yield* now })
       })
     )
+    yield* failpoint("turn.running")
     const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
     let failure: HarnessFailure | undefined
     yield* harness
@@ -144,7 +145,7 @@ export const turnJob = Effect.gen(function* () {
         Stream.runForEach((batch) => {
           const [failures, events] = Chunk.separate(batch)
           failure = Chunk.toReadonlyArray(failures)[0] ?? failure
-          return write(events)
+          return Effect.zipLeft(write(events), failpoint("turn.output_written"))
         })
       )
     return failure
@@ -231,6 +232,7 @@ export const turnJob = Effect.gen(function* () {
       Effect.flatMap((lent) => converse(work, lent, output, harnessActor)),
       Effect.scoped
     )
+    yield* failpoint("turn.agent_ended")
     return yield* conclude(work, output, messageId, harnessActor, failure, prepared.credentialId)
   })
 
@@ -251,6 +253,7 @@ export const turnJob = Effect.gen(function* () {
     }
     if (prepared.right === "cancelled")
       return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
+    yield* failpoint("turn.prepared")
     return yield* runPrepared(work, prepared.right)
   })
 

@@ -2,6 +2,7 @@ import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Vault } from "../connections/Vault.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { Database } from "./Database.js"
 import { CurrentAnswer } from "./Journal.js"
 
@@ -140,8 +141,12 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           return yield* Effect.acquireUseRelease(
             Effect.suspend(() => (running.has(place) ? inProgress : Effect.sync(() => running.add(place)))),
             () =>
-              Effect.catchSomeDefect(execute(request), (defect) =>
-                defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+              failpoint("request.begun").pipe(
+                Effect.zipRight(execute(request)),
+                Effect.zipLeft(failpoint("request.committed")),
+                Effect.catchSomeDefect((defect) =>
+                  defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+                )
               ),
             () => Effect.sync(() => running.delete(place))
           )

@@ -82,7 +82,7 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
      * wants every touched path as `base` has it. Conflicts list their paths and leave the target untouched, as does
      * `dryRun`. `changed` lists the paths that were, or would be, written.
      */
-    readonly applyTree: (request: ApplyRequest) => Effect.Effect<ApplyResult, GitError>
+    readonly applyTree: <E = never>(request: ApplyRequest<E>) => Effect.Effect<ApplyResult, GitError | E>
   }
 >() {
   static readonly layer: Layer.Layer<Git> = Layer.effect(
@@ -110,7 +110,11 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
         readBlob: method("readBlob", readBlob),
         remoteHead: method("remoteHead", remoteHead),
         push: method("push", push),
-        applyTree: method("applyTree", applyTree)
+        applyTree: (request) =>
+          applyTree(options, request).pipe(
+            Effect.locally(processMarks, options.marks),
+            Effect.withSpan("Git.applyTree")
+          )
       })
     })
   )

@@ -1,6 +1,7 @@
 import { pathToFileURL } from "node:url"
 import { Clock, Deferred, Duration, Effect, Fiber, Mailbox, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess, ExecutorError, StopHooks } from "../../executor/Executor.js"
+import { failpoint } from "../../Failpoint.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import * as Launch from "../Launch.js"
 import type { Runtime } from "../Manifest.js"
@@ -308,6 +309,7 @@ const unavailable = (error: ExecutorError) => Failures.executorUnavailable(error
 const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const command = yield* Launch.prepare(turn.input, turn.runtime)
   const process = yield* Effect.mapError(turn.input.executor.spawn(command), unavailable)
+  yield* failpoint("turn.spawned")
   yield* Effect.forkScoped(watchDeadline(turn))
   const peer = makePeer(turn, process)
   yield* Effect.forkScoped(watchOutput(turn, process, peer))

@@ -136,8 +136,7 @@ const Turn = Schema.Struct({
   state: Schema.String,
   reason: Schema.NullOr(Schema.String),
   reason_message: Schema.NullOr(Schema.String),
-  held_up: Schema.Number,
-  given_up: Schema.Number
+  held_up: Schema.Number
 })
 
 /** The ends that a turn of this suite may have, by state and reason. */
@@ -152,15 +151,14 @@ const holdsTurns = async (world: World): Promise<void> => {
   const turns = await world.records.all(
     Turn,
     `select id, session_id, state, reason, reason_message, (select cast(count(*) as integer) from turns before where before.session_id = turns.session_id
-      and before.ordinal < turns.ordinal and before.state = 'interrupted' and before.acknowledged_at is null) as held_up,
-      case when (select count(*) from attempts where attempts.job_id = turns.job_id and attempts.state = 'abandoned')
-        = (select max_attempts from jobs where jobs.id = turns.job_id) then 1 else 0 end as given_up
+      and before.ordinal < turns.ordinal and before.state = 'interrupted' and before.acknowledged_at is null) as held_up
     from turns`
   )
+  const givenUp = await world.givenUp()
   const open = turns.filter((turn) => {
     const end = `${turn.state} ${turn.reason}`
     // Whose every attempt was killed before its agent could start.
-    if (end === "failed executor_unavailable") return turn.given_up === 0
+    if (end === "failed executor_unavailable") return !givenUp.has(turn.id)
     return !ends.has(end) && !(turn.state === "queued" && turn.held_up > 0)
   })
   assert.deepStrictEqual(open, [], "turns that have not ended, or for no good reason")

@@ -57,10 +57,11 @@ it(
       const turns = await world.turns("1 = 1")
       const states = [...new Set(turns.map((turn) => turn.state))]
       const ends = states.map((state) => `${turns.filter((turn) => turn.state === state).length} ${state}`)
+      const givenUp = [...(await world.givenUp())].filter((id) => id.startsWith("job_")).length
       const seconds = Math.round((Date.now() - startedAt) / 1000)
       process.stdout.write(
         `${killed} kills, ${world.ledger.entries.length} acknowledged writes, ${turns.length} turns (${ends.join(", ")}), ` +
-          `${seconds} s, seed ${seed}: 0 lost, 0 doubled\n`
+          `${givenUp} jobs killed at every attempt, ${seconds} s, seed ${seed}: 0 lost, 0 doubled\n`
       )
       assert.isAtLeast(killed, minutes > 0 ? 1 : kills)
     } finally {

@@ -115,7 +115,7 @@ export const turnJob = Effect.gen(function* () {
     // An agent that begins anew is told what an earlier one left for it, and again until it has a session of its own.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
     // Until the agent is asked, it has done nothing, and the turn can begin again without anybody's leave.
-    const begin = (nativeSessionId: string) =>
+    const startAsking = (nativeSessionId: string) =>
       attempt
         .commit(
           Effect.gen(function* () {
@@ -134,7 +134,7 @@ export const turnJob = Effect.gen(function* () {
     yield* harness
       .runTurn({
         ...prepared,
-        beforePrompt: begin,
+        beforePrompt: startAsking,
         prompt: [...(handoff?.content ?? []), ...message.content].map((block) => block.text),
         cancel: attempt.cancelRequested
       })
@@ -279,11 +279,11 @@ export const turnJob = Effect.gen(function* () {
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
       yield* leases.reap(session)
+      if (turn.state === "queued") return { next: "retry" as const, command: Effect.void }
       // Starting the agent may have changed its own state as well as working did.
       const settled = store.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
-      if (turn.state === "queued") return { next: "retry" as const, command: settled }
       if (turn.state === "preparing") {
-        const requeue = turns.move(turn.id, "queued", system, { reason: endings[loss].reason })
+        const requeue = turns.move(turn.id, "queued", system, { reason: "service_restart" })
         return { next: "retry" as const, command: Effect.zipRight(settled, requeue).pipe(Effect.asVoid) }
       }
       const command = Effect.gen(function* () {

@@ -36,12 +36,11 @@ const bears = (mark: Mark): ((pid: number) => Promise<boolean>) => {
  */
 export const bearing = async (mark: Mark): Promise<ReadonlyArray<ReapedProcess>> => {
   const isOurs = bears(mark)
-  const found: Array<ReapedProcess> = []
-  for (const pid of await otherProcesses()) {
-    if (!(await isOurs(pid)) || !(await status(pid)).alive) continue
-    found.push({ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" })
-  }
-  return found
+  const look = async (pid: number): Promise<ReadonlyArray<ReapedProcess>> =>
+    (await isOurs(pid)) && (await status(pid)).alive
+      ? [{ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" }]
+      : []
+  return (await Promise.all((await otherProcesses()).map(look))).flat()
 }
 
 /** Sends a signal; false if the target is gone. */

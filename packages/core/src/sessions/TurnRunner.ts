@@ -130,7 +130,7 @@ export const turnJob = Effect.gen(function* () {
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
     const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
     // Until the agent is asked, it has done nothing, and the turn can begin again without anybody's leave.
-    const begin = (nativeSessionId: string) =>
+    const startAsking = (nativeSessionId: string) =>
       attempt
         .commit(
           Effect.gen(function* () {
@@ -152,7 +152,7 @@ export const turnJob = Effect.gen(function* () {
     yield* harness
       .runTurn({
         ...prepared,
-        beforePrompt: begin,
+        beforePrompt: startAsking,
         prompt,
         cancel: attempt.cancelRequested,
         ...(isAsking && { ask: questions.answer })
@@ -308,11 +308,11 @@ export const turnJob = Effect.gen(function* () {
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
       yield* leases.reap(session)
+      if (turn.state === "queued") return { next: "retry" as const, command: Effect.void }
       // Starting the agent may have changed its own state as well as working did.
       const settled = store.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
-      if (turn.state === "queued") return { next: "retry" as const, command: settled }
       if (turn.state === "preparing") {
-        const requeue = turns.move(turn.id, "queued", system, { reason: endings[loss].reason })
+        const requeue = turns.move(turn.id, "queued", system, { reason: "service_restart" })
         return { next: "retry" as const, command: Effect.zipRight(settled, requeue).pipe(Effect.asVoid) }
       }
       const command = Effect.gen(function* () {

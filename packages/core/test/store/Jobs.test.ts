@@ -2,7 +2,7 @@ import { assert, layer as suite } from "@effect/vitest"
 import { AccountId, JobId, newId, type WorkspaceId } from "@reins/core/domain/Ids"
 import { type JobState, jobStates } from "@reins/core/domain/Job"
 import type { Principal } from "@reins/core/domain/Principal"
-import { now, toMillis } from "@reins/core/domain/Timestamp"
+import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { type Claim, Jobs, leaseMs, type NewJob, type Outcome } from "@reins/core/jobs/Jobs"
 import { Database } from "@reins/core/store/Database"
@@ -105,6 +105,34 @@ for (const { name, layer } of databases) {
           ]
         )
         assert.deepStrictEqual(yield* jobs.claim(kind, 3, worker), [])
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+
+    it.effect("what waits only because the clock was ahead becomes due, and what is to wait still waits", () =>
+      Effect.gen(function* () {
+        const jobs = yield* Jobs
+        const [kind, delayed, retried] = [newKind(), newKind(), newKind()]
+        yield* TestClock.setTime(25 * 60 * 60 * 1000)
+        const first = (yield* enqueue(kind)).job_id
+        const held = (yield* enqueue(kind, { held: true })).job_id
+        yield* enqueue(delayed, { runAt: yield* fromNow(60_000) })
+        yield* enqueue(retried)
+        yield* finish(yield* claimOne(retried), {
+          state: "retry_wait",
+          error: failure,
+          attempt: "failed",
+          delayMs: 2000
+        })
+        yield* TestClock.setTime(0)
+        const claimed = Effect.map(jobs.claim(kind, 9, worker), (claims) => claims.map(({ jobId }) => jobId))
+        assert.deepStrictEqual(yield* claimed, [])
+        yield* jobs.catchUp
+        assert.deepStrictEqual(yield* claimed, [first])
+        assert.lengthOf(yield* jobs.claim(retried, 9, worker), 1)
+        assert.deepStrictEqual(yield* jobs.claim(delayed, 9, worker), [])
+        yield* (yield* Journal).commit(jobs.release(held))
+        yield* jobs.catchUp
+        assert.deepStrictEqual(yield* claimed, [held])
       }).pipe(Effect.provide(TestContext.TestContext))
     )
 

@@ -77,6 +77,7 @@ import { Uploads } from "./sessions/Uploads.js"
 import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
+import * as NewestIds from "./store/NewestIds.js"
 import { Files } from "./workspace/Files.js"
 import { Git } from "./workspace/Git.js"
 
@@ -111,7 +112,7 @@ const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
     Passwords.layer
   )
 
-const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer, requireKeys)
+const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer, requireKeys, NewestIds.layer)
 
 const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))

@@ -86,6 +86,29 @@ export const reins = (
     timeout: 120_000
   })
 
+/** `reins` while this process goes on. `killAt`: ends the command with SIGKILL when it says so on its standard error. */
+export const reinsAside = (
+  dataDir: string,
+  args: ReadonlyArray<string>,
+  options: { readonly env?: Readonly<Record<string, string>>; readonly killAt?: RegExp } = {}
+): Promise<{ readonly status: number | null; readonly stdout: string; readonly stderr: string }> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [published, ...args, "--data-dir", dataDir], {
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.on("data", (chunk) => {
+      stdout += String(chunk)
+    })
+    child.stderr.on("data", (chunk) => {
+      stderr += String(chunk)
+      if (options.killAt?.test(stderr) === true) child.kill("SIGKILL")
+    })
+    child.once("close", (status) => resolve({ status, stdout, stderr }))
+  })
+
 export const password = "correct horse battery staple"
 
 /** An API key with every scope, of an account that is made for it. */

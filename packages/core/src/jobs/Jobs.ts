@@ -1,5 +1,5 @@
 import type { Fragment } from "@effect/sql/Statement"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Random } from "effect"
 import { AttemptId, JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
 import type { Attempt, Job, JobFailure, JobState, Operation, OperationRef, Subject } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
@@ -92,6 +92,8 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
       readonly alone: boolean
       readonly ended: ReadonlyArray<string>
     }) => Effect.Effect<ReadonlyArray<{ readonly claim: Claim; readonly loss: Loss }>>
+    /** Makes due what waits only because the clock was ahead when it was written down: it was due at once, or after a back-off. */
+    readonly catchUp: Effect.Effect<void>
     /** When the next waiting job of these kinds is due; undefined when none waits. */
     readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
     /** The newest job that was enqueued for a subject, which has one. */
@@ -158,8 +160,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
         }),
         release: Effect.fn("Jobs.release")(function* (jobId) {
           yield* wake
-          const at = yield* now
-          yield* db.run(sql`update jobs set held = 0, run_at = ${at} where id = ${jobId} and held = 1`)
+          yield* db.run(sql`update jobs set held = 0, run_at = created_at where id = ${jobId} and held = 1`)
         }),
         cancel: Effect.fn("Jobs.cancel")(function* (jobId) {
           yield* journal.ringAfterCommit(jobTopic(jobId))
@@ -251,6 +252,17 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             loss: row.is_gone === 1 ? ("ended" as const) : ("silent" as const)
           }))
         }),
+        catchUp: Effect.gen(function* () {
+          const at = yield* now
+          const latest = yield* fromNow(maxBackOffMs)
+          const rows = yield* db.all(sql<{ id: string }>`select id from jobs where state in ('queued', 'retry_wait')
+            and run_at > ${at} and (run_at = created_at or (state = 'retry_wait' and run_at > ${latest}))`)
+          if (rows.length === 0) return
+          const ids = rows.map(({ id }) => id)
+          yield* db.run(
+            sql`update jobs set run_at = ${at} where state in ('queued', 'retry_wait') and ${sql.in("id", ids)}`
+          )
+        }),
         nextDue: (kinds) =>
           kinds.length === 0
             ? Effect.succeed(undefined)
@@ -295,6 +307,13 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     })
   )
 }
+
+/** min(2^n, 300) seconds, 10 % more or less. */
+export const backOff = (attempt: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (share) => Math.round(Math.min(2 ** attempt, 300) * 1000 * (0.9 + share * 0.2)))
+
+/** No back-off is longer. */
+const maxBackOffMs = 330_000
 
 interface JobRow {
   readonly id: JobId

@@ -1,4 +1,4 @@
-import { Clock, Deferred, Effect, FiberSet, Layer, Random } from "effect"
+import { Clock, Deferred, Effect, FiberSet, Layer } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
@@ -6,7 +6,7 @@ import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
-import { type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
+import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
 
 /** How often the worker looks for work, lost attempts and expired claims without having been rung. */
 const pollMs = 5_000
@@ -84,6 +84,7 @@ export const layer = <E, R>(
       yield* Effect.gen(function* () {
         yield* latch.close
         yield* recover
+        yield* jobs.catchUp
         yield* claimDue
         yield* Effect.timeoutOption(latch.await, yield* untilDue)
       }).pipe(
@@ -222,7 +223,3 @@ const unforeseen: JobFailure = {
   message: "It failed in a way that was not foreseen; the log of the server says more.",
   retryable: true
 }
-
-/** min(2^n, 300) seconds, 10 % more or less. */
-const backOff = (attempt: number): Effect.Effect<number> =>
-  Effect.map(Random.next, (share) => Math.round(Math.min(2 ** attempt, 300) * 1000 * (0.9 + share * 0.2)))

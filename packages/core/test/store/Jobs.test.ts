@@ -114,6 +114,34 @@ for (const { name, layer } of databases) {
       }).pipe(Effect.provide(TestContext.TestContext))
     )
 
+    it.effect("what waits only because the clock was ahead becomes due, and what is to wait still waits", () =>
+      Effect.gen(function* () {
+        const jobs = yield* Jobs
+        const [kind, delayed, retried] = [newKind(), newKind(), newKind()]
+        yield* TestClock.setTime(25 * 60 * 60 * 1000)
+        const first = (yield* enqueue(kind)).job_id
+        const held = (yield* enqueue(kind, { held: true })).job_id
+        yield* enqueue(delayed, { runAt: yield* fromNow(60_000) })
+        yield* enqueue(retried)
+        yield* finish(yield* claimOne(retried), {
+          state: "retry_wait",
+          error: failure,
+          attempt: "failed",
+          delayMs: 2000
+        })
+        yield* TestClock.setTime(0)
+        const claimed = Effect.map(jobs.claim(kind, 9, worker), (claims) => claims.map(({ jobId }) => jobId))
+        assert.deepStrictEqual(yield* claimed, [])
+        yield* jobs.catchUp
+        assert.deepStrictEqual(yield* claimed, [first])
+        assert.lengthOf(yield* jobs.claim(retried, 9, worker), 1)
+        assert.deepStrictEqual(yield* jobs.claim(delayed, 9, worker), [])
+        yield* (yield* Journal).commit(jobs.release(held))
+        yield* jobs.catchUp
+        assert.deepStrictEqual(yield* claimed, [held])
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+
     it.effect("no job is claimed twice by workers that look at the same time", () =>
       Effect.gen(function* () {
         const jobs = yield* Jobs

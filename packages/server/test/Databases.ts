@@ -35,11 +35,13 @@ const postgresDatabase = Effect.gen(function* () {
 })
 
 /** The service on every database that it must work on. A suite runs once for each. */
-export const servicesByDatabase = (change: Partial<Config> = {}) =>
+export const servicesByDatabase = (change: Partial<Config> = {}, logs?: Layer.Layer<never>) =>
   [
-    { database: "SQLite", layer: service(change) },
+    { database: "SQLite", layer: service(change, logs) },
     {
       database: "PostgreSQL",
-      layer: Layer.unwrapScoped(Effect.map(postgresDatabase, (databaseUrl) => service({ ...change, databaseUrl })))
+      layer: Layer.unwrapScoped(
+        Effect.map(postgresDatabase, (databaseUrl) => service({ ...change, databaseUrl }, logs))
+      )
     }
   ] as const

@@ -14,8 +14,12 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
      * When the stream ends, fails or is interrupted, no process of the turn is left.
      */
     readonly runTurn: (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>
-    /** The agent's own session files below its home, and one digest over them. Stable while no turn runs. */
-    readonly nativeState: (manifest: Manifest, homeDir: string) => Effect.Effect<NativeState.NativeState>
+    /** The agent's own session files below its home, and one digest over what `take` hears of them. Stable while no turn runs. */
+    readonly nativeState: (
+      manifest: Manifest,
+      homeDir: string,
+      take?: NativeState.TakePiece
+    ) => Effect.Effect<NativeState.NativeState>
   }
 >() {
   static readonly layer = Layer.succeed(

@@ -1,9 +1,18 @@
 import { createHash } from "node:crypto"
-import { createReadStream, type Dirent } from "node:fs"
 import * as fs from "node:fs/promises"
-import * as path from "node:path"
-import { pipeline } from "node:stream/promises"
 import { Effect } from "effect"
+import {
+  attempt,
+  type BeneathError,
+  beneathError,
+  type HardLinks,
+  inDirectory,
+  inRoot,
+  type OpenDirectory,
+  openIn,
+  withFile
+} from "../workspace/Beneath.js"
+import { hardLinksOf } from "../workspace/HardLinks.js"
 import type { Manifest } from "./Manifest.js"
 
 export interface NativeStateFile {
@@ -19,55 +28,110 @@ export interface NativeState {
   readonly digest: string | null
 }
 
-/** The agent's files that are state: below the declared paths, regular, not ignored. No link is followed, not even above them. */
+/** Hears the content of the files piece by piece, in their order. */
+export type TakePiece = (path: string, piece: Uint8Array) => void
+
+const nothing: NativeState = { files: [], digest: null }
+
+/** Each level holds a descriptor open. */
+const maxDepth = 200
+const pieceBytes = 256 * 1024
+
+/** Runs `use` with the directory `name`; does nothing when there is none, or a link in its place. */
+const within = async (parent: OpenDirectory, name: string, use: (directory: OpenDirectory) => Promise<void>) => {
+  const directory = await openIn(parent, Buffer.from(name)).catch((cause: unknown) => {
+    const error = beneathError(cause, name)
+    if (isNoState(error)) return undefined
+    throw error
+  })
+  if (directory !== undefined) await use(directory).finally(() => directory.handle.close())
+}
+
+/** The names of the agent's files that are state: below the declared paths, regular, not ignored. */
 const listFiles = async (
-  homeDir: string,
+  home: OpenDirectory,
   paths: ReadonlyArray<string>,
   ignore: ReadonlyArray<RegExp>
-): Promise<Array<string>> => {
-  const found: Array<string> = []
-  const root = await fs.realpath(homeDir).catch(() => homeDir)
-  const isReal = async (relative: string) =>
-    (await fs.realpath(path.join(root, relative))) === path.join(root, relative)
-  const visit = async (relative: string): Promise<void> => {
-    const stat = await fs.lstat(path.join(homeDir, relative)).catch(() => undefined)
-    if (stat === undefined) return
-    if (stat.isFile() && !ignore.some((pattern) => pattern.test(relative))) found.push(relative)
-    if (!stat.isDirectory()) return
-    const entries: Array<Dirent> = await fs.readdir(path.join(homeDir, relative), { withFileTypes: true })
-    for (const entry of entries) await visit(`${relative}/${entry.name}`)
+): Promise<ReadonlyArray<string>> => {
+  const found = new Set<string>()
+  const visit = async (parent: OpenDirectory, name: string, path: string, depth: number): Promise<void> => {
+    const stat = await fs.lstat(parent.entry(name)).catch(() => undefined)
+    if (stat?.isFile() === true && !ignore.some((pattern) => pattern.test(path))) found.add(path)
+    if (stat?.isDirectory() !== true || depth === maxDepth) return
+    await within(parent, name, async (directory) => {
+      for (const entry of await fs.readdir(directory.entry(".")))
+        await visit(directory, entry, `${path}/${entry}`, depth + 1)
+    })
   }
-  for (const each of paths) {
-    if (await isReal(each).catch(() => false)) await visit(each)
-  }
-  return [...new Set(found)].sort()
+  const descend = (parent: OpenDirectory, [name = "", ...rest]: ReadonlyArray<string>, path: string): Promise<void> =>
+    rest.length === 0
+      ? visit(parent, name, path, 0)
+      : within(parent, name, (directory) => descend(directory, rest, path))
+  for (const path of paths) await descend(home, path.split("/"), path)
+  return [...found].sort()
 }
 
-/** One digest over (path, size, content) of each file, in the order of the paths. */
-const readState = async (manifest: Manifest, homeDir: string): Promise<NativeState> => {
-  if (manifest.runtime === null) return { files: [], digest: null }
+/** Reads one file from its beginning. `begin` hears its size first. */
+const readFile = (
+  homeDir: string,
+  path: string,
+  links: HardLinks,
+  begin: (size: number) => void,
+  take: (piece: Uint8Array) => void
+) => {
+  const names = path.split("/")
+  const read = (directory: OpenDirectory) =>
+    withFile(
+      directory,
+      names.at(-1) ?? "",
+      async (handle, { interrupted, size }) => {
+        begin(size)
+        for await (const piece of handle.createReadStream({ autoClose: false, highWaterMark: pieceBytes })) {
+          if (interrupted()) break
+          take(piece)
+        }
+        return size
+      },
+      links
+    )
+  return inDirectory(homeDir, names.slice(0, -1), { create: false }, read)
+}
+
+/** What is not, or is not only, the agent's own file. All else that keeps one from being read is unforeseen. */
+const isNoState = ({ reason }: BeneathError): boolean =>
+  reason !== "denied" && reason !== "failed" && reason !== "exists"
+
+/**
+ * Reads the native state, whatever else changes the home meanwhile: through no link, not even above a file, and no file that has a
+ * name outside of the home. One digest over (path, size, content) of each file, in the order of the paths. Files that cannot be read
+ * are a defect: they belong to the service's own user.
+ */
+export const read = Effect.fn("Harness.nativeState")(function* (
+  manifest: Manifest,
+  homeDir: string,
+  take: TakePiece = () => undefined
+) {
+  if (manifest.runtime === null) return nothing
   const { ignore, paths } = manifest.runtime.state
-  const names = await listFiles(
-    homeDir,
-    paths,
-    ignore.map((source) => new RegExp(source))
+  const patterns = ignore.map((source) => new RegExp(source))
+  const names = yield* attempt(homeDir, () => inRoot(homeDir, (home) => listFiles(home, paths, patterns))).pipe(
+    Effect.catchIf(isNoState, () => Effect.succeed([]))
   )
-  if (names.length === 0) return { files: [], digest: null }
+  const links = hardLinksOf(homeDir)
   const hash = createHash("sha256")
   const files: Array<NativeStateFile> = []
-  for (const name of names) {
-    const file = path.join(homeDir, name)
-    const { size } = await fs.stat(file)
-    hash.update(`${Buffer.byteLength(name)}:${name}:${size}:`)
-    await pipeline(createReadStream(file), async (chunks: AsyncIterable<Buffer>) => {
-      for await (const chunk of chunks) hash.update(chunk)
-    })
-    files.push({ path: name, size })
+  for (const path of names) {
+    const size = yield* readFile(
+      homeDir,
+      path,
+      links,
+      (bytes) => void hash.update(`${Buffer.byteLength(path)}:${path}:${bytes}:`),
+      (piece) => {
+        hash.update(piece)
+        take(path, piece)
+      }
+    ).pipe(Effect.catchIf(isNoState, () => Effect.succeed(undefined)))
+    if (size !== undefined) files.push({ path, size })
   }
-  return { files, digest: `sha256:${hash.digest("hex")}` }
-}
-
-/** Reads the native state. Files that cannot be read are a defect: they belong to the service's own user. */
-export const read = Effect.fn("Harness.nativeState")((manifest: Manifest, homeDir: string) =>
-  Effect.promise(() => readState(manifest, homeDir))
-)
+  return files.length === 0 ? nothing : { files, digest: `sha256:${hash.digest("hex")}` }
+}, Effect.orDie)

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
 import { Context, Effect, Layer } from "effect"
-import { create } from "tar"
+import { Header, Pax } from "tar"
 import type { NativeState } from "../api/SessionsApi.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Principal } from "../domain/Principal.js"
@@ -43,20 +45,20 @@ export class NativeStateExport extends Context.Tag("@reins/core/sessions/NativeS
           if (digest === null) return yield* nothingKept(session)
           const size = files.reduce((sum, file) => sum + file.size, 0)
           if (size > maxStateBytes) return yield* tooLarge(size)
-          // A file may go between the listing and the archive when a turn begins: that shows in the digest too.
-          const archive = yield* Effect.option(
-            archiveOf(
-              home,
-              files.map((file) => file.path)
-            )
+          const contents = new Map<string, Array<Uint8Array>>(files.map((file) => [file.path, []]))
+          const again = yield* harness.nativeState(
+            manifest,
+            home,
+            (path, piece) => void contents.get(path)?.push(piece)
           )
-          const after = yield* harness.nativeState(manifest, home)
-          if (archive._tag === "None" || after.digest !== digest) return yield* turnActive(session)
+          // What is in the archive is what the digest says, although a turn may have begun meanwhile.
+          if (again.digest !== digest) return yield* turnActive(session)
+          const archive = yield* archiveOf(contents)
           return {
             format: "tar+gzip" as const,
             encoding: "base64" as const,
-            content: archive.value.toString("base64"),
-            digest: `sha256:${createHash("sha256").update(archive.value).digest("hex")}`,
+            content: archive.toString("base64"),
+            digest: `sha256:${createHash("sha256").update(archive).digest("hex")}`,
             state_digest: digest,
             files
           }
@@ -66,13 +68,25 @@ export class NativeStateExport extends Context.Tag("@reins/core/sessions/NativeS
   )
 }
 
-const archiveOf = (home: string, paths: ReadonlyArray<string>) =>
-  Effect.tryPromise(async () => {
-    const chunks: Array<Buffer> = []
-    for await (const chunk of create({ cwd: home, gzip: true, portable: true, strict: true }, [...paths]))
-      chunks.push(chunk)
-    return Buffer.concat(chunks)
+const blockBytes = 512
+
+/** Equal contents give the same bytes. */
+const archiveOf = (contents: ReadonlyMap<string, ReadonlyArray<Uint8Array>>) =>
+  Effect.promise(() => {
+    const entries = [...contents].flatMap(([path, pieces]) => {
+      const content = Buffer.concat(pieces)
+      return [...headerOf(path, content.length), content, Buffer.alloc(-content.length & (blockBytes - 1))]
+    })
+    return promisify(gzip)(Buffer.concat([...entries, Buffer.alloc(2 * blockBytes)]))
   })
+
+const headerOf = (path: string, size: number): ReadonlyArray<Buffer> => {
+  const fields = { path, size, mode: 0o600, mtime: new Date(0), type: "File" as const }
+  const header = new Header(fields)
+  const needsMore = header.encode()
+  if (header.block === undefined) throw new Error(`no header for ${path}`)
+  return needsMore ? [new Pax(fields).encode(), header.block] : [header.block]
+}
 
 const nothingKept = (session: SessionRow): ReinsError =>
   new ReinsError({

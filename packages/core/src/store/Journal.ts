@@ -4,6 +4,7 @@ import { EventId, newId, type SessionId, type WorkspaceId } from "../domain/Ids.
 import { now } from "../domain/Timestamp.js"
 import { Bell, sessionTopic } from "./Bell.js"
 import { Database } from "./Database.js"
+import { failedStatementOf } from "./FailedStatement.js"
 
 /** Records the result of the running command as the answer to its request; it is called inside the transaction of the command. */
 export type RecordAnswer = (result: unknown) => Effect.Effect<void>
@@ -111,7 +112,4 @@ const retryLostRace = <A, E>(attempt: Effect.Effect<A, E>): Effect.Effect<A, E> 
   }).pipe(Effect.unsandbox)
 
 const lostRace = (cause: Cause.Cause<unknown>): boolean =>
-  Option.match(Cause.dieOption(cause), {
-    onNone: () => false,
-    onSome: (defect) => /"code":"(?:40P01|40001)"/.test(JSON.stringify(defect, ["cause", "code"]) ?? "")
-  })
+  ["40P01", "40001"].includes(failedStatementOf(Option.getOrUndefined(Cause.dieOption(cause)))?.code ?? "")

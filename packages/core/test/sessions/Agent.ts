@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { MessageSend } from "@reins/core/api/ConversationApi"
-import type { CoreConfig } from "@reins/core/CoreConfig"
+import * as Core from "@reins/core/Core"
+import { CoreConfig } from "@reins/core/CoreConfig"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
@@ -14,8 +15,11 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Turn } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { Placement } from "@reins/core/placement/Placement"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
+import type { Bell } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { type Gateway, type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
 
@@ -24,30 +28,53 @@ export const temporaryDirectory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
+/** Where the agents are installed, shared by all runs. */
+const cacheDir = process.env["REINS_CACHE_DIR"] === undefined ? {} : { cacheDir: process.env["REINS_CACHE_DIR"] }
+
+const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
+  dataDir,
+  allowLocalRepositories: true,
+  allowPrivateHosts: ["127.0.0.1"],
+  maxRunningTurns: 2,
+  turnDeadlineMs: 120_000,
+  ...cacheDir,
+  ...config
+})
+
+const quiet = Logger.minimumLogLevel(LogLevel.Warning)
+
 /** A whole installation on a data directory, working its own jobs, as an embedding program has it. */
 export const installation = (
   dataDir: string,
   config: Partial<CoreConfig["Type"]> = {},
   manifests: typeof Manifests.layer = Manifests.layer
+) => Layer.provide(Embedded.layer(configOf(dataDir, config), manifests), quiet)
+
+/** The same on any database. */
+const installationOn = (
+  database: Layer.Layer<Database | Bell>,
+  dataDir: string,
+  config: Partial<CoreConfig["Type"]>,
+  manifests: typeof Manifests.layer
 ) =>
-  Layer.provide(
-    Embedded.layer(
-      {
-        dataDir,
-        allowLocalRepositories: true,
-        allowPrivateHosts: ["127.0.0.1"],
-        maxRunningTurns: 2,
-        turnDeadlineMs: 120_000,
-        ...cacheDir,
-        ...config
-      },
-      manifests
-    ),
-    Logger.minimumLogLevel(LogLevel.Warning)
+  Core.worker.pipe(
+    Layer.provideMerge(Core.layerWith(manifests)),
+    Layer.provideMerge(Layer.mergeAll(CoreConfig.layer(configOf(dataDir, config)), database, Placement.layerSingle)),
+    Layer.provide(quiet)
   )
 
-/** Where the agents are installed, shared by all runs. */
-const cacheDir = process.env["REINS_CACHE_DIR"] === undefined ? {} : { cacheDir: process.env["REINS_CACHE_DIR"] }
+/** The processes that bear the mark of a lease, as the system lists them. */
+export const processesOf = (leaseId: string): ReadonlyArray<number> =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
+      } catch {
+        return false
+      }
+    })
 
 export const isTurnEnd = (event: Event): boolean =>
   /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
@@ -80,7 +107,9 @@ export const withAgent = <A, E, R>(
     ) => Effect.Effect<Turn, ReinsError | RequestInvalid>
   }) => Effect.Effect<A, E, R>,
   config: Partial<CoreConfig["Type"]> = {},
-  manifests: typeof Manifests.layer = Manifests.layer
+  manifests: typeof Manifests.layer = Manifests.layer,
+  /** Where everything is kept instead of in the SQLite database of an embedding program. */
+  database?: Layer.Layer<Database | Bell>
 ) =>
   Effect.gen(function* () {
     const directory = yield* temporaryDirectory
@@ -131,7 +160,9 @@ export const withAgent = <A, E, R>(
         runTurn
       })
     })
-    return yield* Effect.provide(inside, installation(dataDir, config, manifests))
+    return yield* database === undefined
+      ? Effect.provide(inside, installation(dataDir, config, manifests))
+      : Effect.provide(inside, installationOn(database, dataDir, config, manifests))
   })
 
 const git = (cwd: string, ...args: ReadonlyArray<string>) =>

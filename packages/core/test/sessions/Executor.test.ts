@@ -22,6 +22,7 @@ import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Journal } from "@reins/core/store/Journal"
 import { Chunk, Effect, Layer, Schedule, Stream } from "effect"
 import { databases } from "../store/Databases.js"
+import { makeRemote, temporaryDirectory } from "./Agent.js"
 import { ownerWithConnection, services } from "./Services.js"
 
 const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>
@@ -189,21 +190,46 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(asleep))
     )
 
-    it.scopedLive("a workspace that cannot be made loses the lease and says why", () =>
-      Effect.gen(function* () {
-        const { principal, workspaceId } = yield* ownerWithConnection
-        const executors = yield* SessionExecutors
-        const session = yield* (yield* Sessions).create(principal, workspaceId, {
-          repository: { url: "/nowhere/repository.git" }
-        })
-        const { operation } = yield* executors.activate(principal, session.id, {})
-        yield* until(principal, session.id, ofType("executor.lost"))
-        assert.strictEqual((yield* executors.get(principal, session.id)).lease.state, "lost")
-        const upload = (yield* SessionFiles).upload(principal, session.id, { path: "a", content: "a" })
-        assert.strictEqual(yield* codeOf(upload), "executor_unavailable")
-        const job = yield* (yield* Jobs).operation(principal, operation.id)
-        assert.include(JSON.stringify(job), "The workspace could not be made")
-      }).pipe(Effect.provide(working))
+    it.scopedLive(
+      "a workspace that cannot be made loses the lease and says why, and the next activation begins another",
+      () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const executors = yield* SessionExecutors
+          const files = yield* SessionFiles
+          const directory = yield* temporaryDirectory
+          const url = join(directory, "remote.git")
+          const session = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url } })
+          const { executor, operation } = yield* executors.activate(principal, session.id, {})
+          yield* until(principal, session.id, ofType("executor.lost"))
+          const jobs = yield* Jobs
+          const failed = yield* Effect.repeat(jobs.operation(principal, operation.id), {
+            until: ({ finished_at }) => finished_at !== null
+          })
+          assert.include(JSON.stringify(failed), "The workspace could not be made")
+          const lost = (yield* until(principal, session.id, ofType("executor.lost"))).at(-1)
+          assert.strictEqual(lost?.payload["lease_id"], executor.lease.id)
+          const { lease } = yield* executors.get(principal, session.id)
+          assert.deepStrictEqual([lease.id, lease.state], [executor.lease.id, "lost"])
+          assert.strictEqual((yield* (yield* Sessions).get(principal, session.id)).executor.state, "lost")
+          const upload = files.upload(principal, session.id, { path: "a", content: "a" })
+          assert.strictEqual(yield* codeOf(upload), "executor_unavailable")
+          assert.strictEqual(yield* codeOf(executors.release(principal, session.id, {})), "invalid_transition")
+
+          assert.strictEqual(makeRemote(directory).url, url)
+          yield* executors.activate(principal, session.id, {})
+          yield* until(principal, session.id, ofType("executor.ready"))
+          const next = yield* executors.get(principal, session.id)
+          assert.deepStrictEqual([next.lease.state, next.workspace.state], ["ready", "ready"])
+          assert.notStrictEqual(next.lease.id, lease.id)
+          assert.include((yield* files.read(principal, session.id, "package.json")).content, "sum")
+          assert.deepStrictEqual(yield* eventsOf(principal, session.id, "executor."), [
+            "executor.allocating",
+            "executor.lost",
+            "executor.allocating",
+            "executor.ready"
+          ])
+        }).pipe(Effect.provide(Layer.provideMerge(Core.worker, services(layer, { allowLocalRepositories: true }))))
     )
 
     it.scopedLive("closed and archived sessions are not activated, and a lease that ended is not moved again", () =>

@@ -7,20 +7,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
-import { canary, isTurnEnd, say, script, withAgent } from "./Agent.js"
-
-/** The processes that bear the mark of a lease, as the system lists them. */
-const processesOf = (leaseId: string): ReadonlyArray<number> =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
-      } catch {
-        return false
-      }
-    })
+import { canary, isTurnEnd, processesOf, say, script, withAgent } from "./Agent.js"
 
 const filesBelow = (directory: string): ReadonlyArray<string> =>
   readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -20,10 +20,17 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/sessions/{session_id}/messages": 200,
   "POST /api/sessions/{session_id}/messages": 202,
   "GET /api/sessions/{session_id}/turns": 200,
+  "GET /api/sessions/{session_id}/interactions": 200,
+  "POST /api/interactions/{interaction_id}/answers": 202,
   "GET /api/turns/{turn_id}": 200,
   "POST /api/turns/{turn_id}/cancellations": 202,
   "POST /api/turns/{turn_id}/retries": 202,
   "POST /api/turns/{turn_id}/acknowledgements": 202,
+  "GET /api/applications/{application_id}": 200,
+  "POST /api/deliveries/{delivery_id}/cancellations": 202,
+  "GET /api/deliveries/{delivery_id}/merge-requests": 200,
+  "GET /api/merge-requests/{merge_request_id}": 200,
+  "POST /api/merge-requests/{merge_request_id}/merges": 202,
   "GET /api/limits": 200
 }
 
@@ -36,4 +43,12 @@ describe("the document has the extension", () => {
       assert.deepStrictEqual(successes(operation), [status])
     })
   }
+
+  it("and no other one", () => {
+    const extensions = operations.filter((operation) => operation["x-reins-extension"] === true)
+    assert.sameMembers(
+      extensions.map(({ name }) => name),
+      Object.keys(promised)
+    )
+  })
 })

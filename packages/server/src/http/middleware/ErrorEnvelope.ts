@@ -2,6 +2,7 @@ import { type HttpApp, HttpServerError, HttpServerResponse } from "@effect/platf
 import { toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { type ErrorEnvelope, notFound, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { Cause, Data, Effect, Schema } from "effect"
 import { Exchange } from "../Exchange.js"
 
@@ -23,10 +24,18 @@ export const errorEnvelope = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default
       if (error instanceof HttpServerError.RouteNotFound)
         return Effect.succeed(errorResponse(notFound(), exchange.requestId))
       return Effect.logError("request failed unexpectedly").pipe(
-        Effect.annotateLogs({ request_id: exchange.requestId, cause: Cause.pretty(cause) }),
+        Effect.annotateLogs({ request_id: exchange.requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
         Effect.as(errorResponse(internalError, exchange.requestId))
       )
     })
+  )
+
+/** The words of a database may quote what it was given, so only its names for what went wrong are logged. */
+const databaseFields = (cause: Cause.Cause<unknown>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(failedStatementOf(Cause.squash(cause)) ?? {}).flatMap(([name, value]) =>
+      value === undefined ? [] : [[`database_${name}`, value]]
+    )
   )
 
 /** An error as it goes over the wire. */

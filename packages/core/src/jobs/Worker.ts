@@ -8,6 +8,9 @@ import { Journal } from "../store/Journal.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
 import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
 
+/** Work that ends its own worker again and again is given up after so many attempts. */
+const mostAttempts = 30
+
 /** How often the worker looks for work, lost attempts and expired claims without having been rung. */
 const pollMs = 5_000
 
@@ -137,13 +140,15 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  /** A lost worker says nothing against the work, so the next attempt need not wait. */
+  /** A lost worker says nothing against the work: the next attempt need not wait, and the lost one is made up for. */
   const lose = Effect.fnUntraced(function* (claim: Claim, loss: Loss) {
     const kind = kinds.get(claim.kind)
     if (kind === undefined) return
     const { command, next } = yield* kind.lost(claim, loss)
     const failure = { ...workerLost(claim.workerId, workerId, loss), retryable: next === "retry" }
-    yield* holding(jobs.seize(claim), claim, Effect.zipRight(command, fail(kind, claim, failure, "abandoned", 0))).pipe(
+    const madeUp = next === "retry" && claim.maxAttempts < mostAttempts ? claim.maxAttempts + 1 : claim.maxAttempts
+    const ended = fail(kind, { ...claim, maxAttempts: madeUp }, failure, "abandoned", 0)
+    yield* holding(jobs.seize(claim), claim, Effect.zipRight(command, ended)).pipe(
       Effect.catchTag("AttemptLost", () => Effect.void)
     )
   })

@@ -15,12 +15,12 @@ const mostAttempts = 30
 const pollMs = 5_000
 
 /**
- * Runs the jobs of the given kinds until the layer ends, which gives up what runs. What a boot that has ended left running is ended by
- * `clearAfter` before any of its jobs goes on.
+ * Runs the jobs of the given kinds until the layer ends, which gives up what runs. What boots that have ended left running is ended
+ * by `clearAfter` before any of their jobs goes on.
  */
 export const layer = <E, R>(
   kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>,
-  clearAfter: (bootId: string) => Effect.Effect<void> = () => Effect.void
+  clearAfter: (bootIds: ReadonlyArray<string>) => Effect.Effect<void> = () => Effect.void
 ) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -67,7 +67,7 @@ export const layer = <E, R>(
         load.has(claim.attemptId) ? bell.ring(jobTopic(claim.jobId)) : attempts.lose(claim, loss)
       const recover = Effect.gen(function* () {
         const ended = yield* placement.ended
-        yield* Effect.forEach(ended, clearAfter, { discard: true })
+        if (ended.length > 0) yield* clearAfter(ended)
         const lost = yield* jobs.listLost({ ...placement, ended })
         yield* Effect.forEach(lost, ({ claim, loss }) => giveUp(claim, loss), { discard: true })
         yield* Effect.forEach(ended, placement.forget, { discard: true })

@@ -40,7 +40,7 @@ const failingUntil =
       ? Effect.fail(new JobError({ code: "remote_unavailable", message: "Nobody answers.", retryable: true }))
       : Effect.succeed(succeeded)
 
-const working = (kind: JobKind, clearAfter?: (bootId: string) => Effect.Effect<void>) =>
+const working = (kind: JobKind, clearAfter?: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>) =>
   Worker.layer(Effect.succeed([kind]), clearAfter).pipe(Layer.provide(Logger.remove(Logger.defaultLogger)))
 
 /** Another server on the same database, which knows of these boots that they have ended. */
@@ -214,9 +214,9 @@ for (const { layer, name } of databases) {
           })
           const id = yield* enqueue(kind)
           yield* (yield* Jobs).claim(kind.kind, 1, { workerId: "node-a/7", bootId: "boot_dead" })
-          const clear = (bootId: string) => Effect.sync(() => void order.push(`cleared ${bootId}`))
+          const clear = (bootIds: ReadonlyArray<string>) => Effect.sync(() => void order.push(`cleared ${bootIds}`))
           yield* until(id, ({ state }) => state === "succeeded").pipe(
-            Effect.provide(Layer.provide(working(kind, clear), elsewhere("node-b", ["boot_dead"])))
+            Effect.provide(Layer.provide(working(kind, clear), elsewhere("node-b", ["boot_dead", "boot_before"])))
           )
           assert.deepStrictEqual(errors(yield* get(id)), [
             [
@@ -225,7 +225,7 @@ for (const { layer, name } of databases) {
             ],
             ["succeeded", null]
           ])
-          assert.deepStrictEqual([...new Set(order)], ["cleared boot_dead", "attempt 2"])
+          assert.deepStrictEqual([...new Set(order)], ["cleared boot_dead,boot_before", "attempt 2"])
         })
     )
 

@@ -1,30 +1,35 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
+import SqliteDatabase from "better-sqlite3"
 import { afterEach, assert, beforeEach, it } from "vitest"
+import { type Gateway, startGateway } from "../../../examples/scripted-gateway/gateway.mjs"
 import { killServers, newKey, password, type ServerProcess, startServer } from "./ServerProcess.js"
+import { agentsIn, endless, newCaller, script, untilEvent } from "./Sessions.js"
 
 const library = readdirSync("/usr/lib")
   .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path))
 
 let dataDir: string
+let gateway: Gateway
 
-beforeEach(() => {
+beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "reins-chaos-"))
+  gateway = await startGateway()
 })
-afterEach(() => {
+afterEach(async () => {
   killServers()
+  await gateway.close()
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 })
 })
 
+const serverWith = (clock: Readonly<Record<string, string>>) =>
+  startServer({ dataDir, env: { LD_PRELOAD: library ?? "no libfaketime", DONT_FAKE_MONOTONIC: "1", ...clock } })
+
 /** A server whose clock is ahead, as in `+25h`; its timers go on as they are. */
-const serverAt = (ahead: string) =>
-  startServer({
-    dataDir,
-    env: { LD_PRELOAD: library ?? "no libfaketime", FAKETIME: ahead, DONT_FAKE_MONOTONIC: "1" }
-  })
+const serverAt = (ahead: string) => serverWith({ FAKETIME: ahead })
 
 const stop = async (server: ServerProcess) => {
   server.kill("SIGKILL")
@@ -175,4 +180,83 @@ it("a clock that goes back by 25 hours leaves ids in their order, events gapless
   )
   assert.strictEqual(new Set(items.map(({ id }) => id)).size, items.length)
   await stop(back)
+})
+
+const hour = 60 * 60 * 1000
+
+for (const [died, lives] of [
+  ["+25h", "+0"],
+  ["+0", "+25h"]
+] as const) {
+  it(`a claim that a server at ${died} left behind ends when one at ${lives} starts, whenever it would run out`, async () => {
+    const first = await serverAt(died)
+    const caller = await newCaller(first, dataDir, gateway)
+    const before = caller.at(first)
+    const { id: session_id } = await before.sessions.create({
+      workspace_id: caller.workspaceId,
+      harness: { provider_id: "alpha", model: "scripted-1" }
+    })
+    const sent = await before.messages.send({ session_id, content: endless() })
+    await untilEvent(before, session_id, sent.turn_id ?? "", "tool.completed")
+    await stop(first)
+    const db = new SqliteDatabase(join(dataDir, "reins.db"), { readonly: true })
+    const left = db.prepare("select 1 from jobs where state = 'running' and lease_expires_at > ?")
+    assert.lengthOf(left.all(new Date(Date.now() + 24 * hour).toISOString()), died === "+25h" ? 1 : 0)
+    db.close()
+
+    const second = await serverAt(lives)
+    const after = caller.at(second)
+    const turn = await after.turns.wait({ turn_id: sent.turn_id ?? "" })
+    assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"])
+    assert.deepStrictEqual(agentsIn(dataDir), [])
+    const job = await after.jobs.get({ job_id: sent.operation?.job_id ?? "" })
+    assert.deepStrictEqual(
+      job.attempts.map(({ error, state }) => [state, error?.code]),
+      [["abandoned", "worker_lost"]]
+    )
+    assert.match(job.attempts[0]?.error?.message ?? "", /^Its worker .* ended before it was done; .* took over\.$/)
+    await after.turns.acknowledge({ turn_id: turn.id })
+    const next = await after.run({ session_id, content: script("Go on.", { say: "Here I am." }) })
+    assert.deepStrictEqual([next.turn.state, next.text.trim()], ["succeeded", "Here I am."])
+  })
+}
+
+it("a wait lasts as long as it was asked to while the clock jumps by 25 hours, ahead and back, again and again", async () => {
+  const clock = join(dataDir, "clock")
+  writeFileSync(clock, "+0")
+  const server = await serverWith({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: "1" })
+  const caller = await newCaller(server, dataDir, gateway)
+  const client = caller.at(server)
+  const parent = await client.sessions.create({
+    workspace_id: caller.workspaceId,
+    harness: { provider_id: "alpha", model: "scripted-1" }
+  })
+  const { delegation, operation } = await client.sessions.delegate({
+    session_id: parent.id,
+    role: "Reviewer",
+    instructions: script("Look.", { say: "I looked." }),
+    result_schema: { type: "object" }
+  })
+  await client.jobs.wait({ job_id: operation.job_id })
+
+  const hoursAhead = async () => {
+    const sentAt = Date.parse((await fetch(`${server.url}/healthz`)).headers.get("date") ?? "")
+    return Math.round((sentAt - Date.now()) / hour)
+  }
+  let over = false
+  const begun = performance.now()
+  const waiting = client.delegations.wait({ delegation_id: delegation.id, timeout_seconds: 5 }).finally(() => {
+    over = true
+  })
+  let jumps = 0
+  for (; !over; jumps++) {
+    const hours = jumps % 2 === 0 ? 25 : 0
+    writeFileSync(clock, `+${hours}h`)
+    // The server writes its date anew each second.
+    while ((await hoursAhead()) !== hours && !over);
+  }
+  const waited = await waiting
+  assert.isAtLeast(performance.now() - begun, 4990)
+  assert.isAtLeast(jumps, 3)
+  assert.deepStrictEqual([waited.wait.state, waited.delegation.state], ["pending", "waiting_result"])
 })

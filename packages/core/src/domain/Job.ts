@@ -57,6 +57,7 @@ export const Job = Schema.Struct({
   state: JobState,
   subject: Subject,
   attempt_count: Schema.Int,
+  /** Grows by one for an attempt whose worker was lost, up to 30. */
   max_attempts: Schema.Int,
   /** When the next attempt may start; null once the job has ended. */
   run_at: Schema.NullOr(Timestamp),

@@ -23,19 +23,20 @@ const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
     .filter((pid) => pid !== process.pid)
 }
 
-const bears = (mark: Mark): ((pid: number) => Promise<boolean>) => {
-  const entry = markEntry(mark)
-  const limit = new RegExp(`^Max realtime timeout .*\\b${markLimit(mark)}\\b`, "m")
+const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) => {
+  const entries = new Set(marks.map(markEntry))
+  const limit = new RegExp(`^Max realtime timeout .*\\b(?:${marks.map(markLimit).join("|")})\\b`, "m")
   return async (pid) =>
-    (await readProc(pid, "environ")).split("\0").includes(entry) || limit.test(await readProc(pid, "limits"))
+    (await readProc(pid, "environ")).split("\0").some((entry) => entries.has(entry)) ||
+    limit.test(await readProc(pid, "limits"))
 }
 
 /**
- * The living processes that bear a mark, in their environment or in their limits. The process itself says so, hence a pid that went
- * to somebody else meanwhile is never taken for ours. Empty where there is no /proc.
+ * The living processes that bear one of the marks, in their environment or in their limits. The process itself says so, hence a pid
+ * that went to somebody else meanwhile is never taken for ours. Empty where there is no /proc.
  */
-export const bearing = async (mark: Mark): Promise<ReadonlyArray<ReapedProcess>> => {
-  const isOurs = bears(mark)
+export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> => {
+  const isOurs = bears(marks)
   const look = async (pid: number): Promise<ReadonlyArray<ReapedProcess>> =>
     (await isOurs(pid)) && (await status(pid)).alive
       ? [{ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" }]
@@ -66,11 +67,14 @@ export const groupAlive = async (group: number): Promise<boolean> => {
 const killRounds = 200
 const pollMs = 25
 
-/** Kills what bears a mark until a look finds nothing, since a process can fork while it is being killed, and says what it was. */
-export const end = async (mark: Mark): Promise<ReadonlyArray<ReapedProcess>> => {
+/**
+ * Kills what bears one of the marks until a look finds nothing, since a process can fork while it is being killed, and says what it
+ * was.
+ */
+export const end = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> => {
   const ended = new Map<number, ReapedProcess>()
   for (let round = 0; round < killRounds; round++) {
-    const found = await bearing(mark)
+    const found = await bearing(...marks)
     if (found.length === 0) break
     for (const each of found) {
       signal(each.pid, "SIGKILL")

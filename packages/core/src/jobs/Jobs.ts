@@ -81,7 +81,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     readonly fence: (claim: Claim) => Effect.Effect<boolean>
     /** `fence` for whoever gives up an attempt in the place of its worker: a claim that has run out does as well. */
     readonly seize: (claim: Claim) => Effect.Effect<boolean>
-    /** Ends the attempt and moves its job. Its error says in words when the next attempt is due. Only inside a commit, after `fence` or `seize`. */
+    /** Ends the attempt and moves its job, which may have `maxAttempts` of the claim from then on. Its error says in words when the next attempt is due. Only inside a commit, after `fence` or `seize`. */
     readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
     /**
      * Running jobs whose worker is lost: its claim ran out, or its process has ended. That is known of the `ended` boots, and of every
@@ -230,7 +230,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           const attemptState =
             "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
           yield* db.run(sql`update jobs set state = ${outcome.state}, run_at = ${runAt}, error = ${error},
-          finished_at = ${ended ? at : null}, lease_expires_at = null where id = ${claim.jobId}`)
+          max_attempts = ${claim.maxAttempts}, finished_at = ${ended ? at : null}, lease_expires_at = null where id = ${claim.jobId}`)
           yield* db.run(sql`update attempts set state = ${attemptState}, finished_at = ${at}, error = ${error}
           where id = ${claim.attemptId}`)
         }),

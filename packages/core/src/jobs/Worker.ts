@@ -8,16 +8,19 @@ import { Journal } from "../store/Journal.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
 import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
 
+/** Work that ends its own worker again and again is given up after so many attempts. */
+const mostAttempts = 30
+
 /** How often the worker looks for work, lost attempts and expired claims without having been rung. */
 const pollMs = 5_000
 
 /**
- * Runs the jobs of the given kinds until the layer ends, which gives up what runs. What a boot that has ended left running is ended by
- * `clearAfter` before any of its jobs goes on.
+ * Runs the jobs of the given kinds until the layer ends, which gives up what runs. What boots that have ended left running is ended
+ * by `clearAfter` before any of their jobs goes on.
  */
 export const layer = <E, R>(
   kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>,
-  clearAfter: (bootId: string) => Effect.Effect<void> = () => Effect.void
+  clearAfter: (bootIds: ReadonlyArray<string>) => Effect.Effect<void> = () => Effect.void
 ) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -64,7 +67,7 @@ export const layer = <E, R>(
         load.has(claim.attemptId) ? bell.ring(jobTopic(claim.jobId)) : attempts.lose(claim, loss)
       const recover = Effect.gen(function* () {
         const ended = yield* placement.ended
-        yield* Effect.forEach(ended, clearAfter, { discard: true })
+        if (ended.length > 0) yield* clearAfter(ended)
         const lost = yield* jobs.listLost({ ...placement, ended })
         yield* Effect.forEach(lost, ({ claim, loss }) => giveUp(claim, loss), { discard: true })
         yield* Effect.forEach(ended, placement.forget, { discard: true })
@@ -137,13 +140,15 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  /** A lost worker says nothing against the work, so the next attempt need not wait. */
+  /** A lost worker says nothing against the work: the next attempt need not wait, and the lost one is made up for. */
   const lose = Effect.fnUntraced(function* (claim: Claim, loss: Loss) {
     const kind = kinds.get(claim.kind)
     if (kind === undefined) return
     const { command, next } = yield* kind.lost(claim, loss)
     const failure = { ...workerLost(claim.workerId, workerId, loss), retryable: next === "retry" }
-    yield* holding(jobs.seize(claim), claim, Effect.zipRight(command, fail(kind, claim, failure, "abandoned", 0))).pipe(
+    const madeUp = next === "retry" && claim.maxAttempts < mostAttempts ? claim.maxAttempts + 1 : claim.maxAttempts
+    const ended = fail(kind, { ...claim, maxAttempts: madeUp }, failure, "abandoned", 0)
+    yield* holding(jobs.seize(claim), claim, Effect.zipRight(command, ended)).pipe(
       Effect.catchTag("AttemptLost", () => Effect.void)
     )
   })

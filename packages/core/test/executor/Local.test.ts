@@ -129,7 +129,7 @@ describe("the local executor", () => {
   )
 
   it.scopedLive(
-    "everything that a boot has started is ended by its id, whatever its lease, and nothing of another boot",
+    "everything that boots have started is ended by their ids, whatever its lease, and nothing of another boot",
     () =>
       Effect.gen(function* () {
         const make = yield* command
@@ -139,10 +139,12 @@ describe("the local executor", () => {
           yield* Effect.repeat(left(made), { until: (processes) => processes.length === 2 })
           return { made, process }
         })
-        const ended = yield* started(`boot_ended_${process.pid}`)
+        const boots = [`boot_ended_${process.pid}`, `boot_before_${process.pid}`]
+        const ended = yield* Effect.forEach(boots, started)
         const living = yield* started(`boot_living_${process.pid}`)
-        yield* endProcessesOf(`boot_ended_${process.pid}`).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
-        assert.deepStrictEqual([yield* left(ended.made), (yield* ended.process.exit).signal], [[], "SIGKILL"])
+        yield* endProcessesOf(boots).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+        for (const each of ended)
+          assert.deepStrictEqual([yield* left(each.made), (yield* each.process.exit).signal], [[], "SIGKILL"])
         assert.strictEqual((yield* left(living.made)).length, 2)
       })
   )

@@ -40,7 +40,7 @@ const failingUntil =
       ? Effect.fail(new JobError({ code: "remote_unavailable", message: "Nobody answers.", retryable: true }))
       : Effect.succeed(succeeded)
 
-const working = (kind: JobKind, clearAfter?: (bootId: string) => Effect.Effect<void>) =>
+const working = (kind: JobKind, clearAfter?: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>) =>
   Worker.layer(Effect.succeed([kind]), clearAfter).pipe(Layer.provide(Logger.remove(Logger.defaultLogger)))
 
 /** Another server on the same database, which knows of these boots that they have ended. */
@@ -131,7 +131,7 @@ const deafWork = Effect.gen(function* () {
 
 const silence = (worker: string, finder: string) =>
   `Its worker ${worker} did not renew its claim for 30 seconds; ${finder} took over, and nothing that the attempt still does counts. ` +
-  "Attempt 2 of 3 is due at once."
+  "Attempt 2 of 4 is due at once."
 
 for (const { layer, name } of databases) {
   it.layer(identity(layer))(`the worker on ${name}`, (it) => {
@@ -180,7 +180,7 @@ for (const { layer, name } of databases) {
             ] as const) {
               const job = yield* until(
                 id,
-                ({ attempts }) => attempts.length === attempt && attempts.at(-1)?.error !== null
+                ({ attempt_count, state }) => attempt_count === attempt && state === "retry_wait"
               )
               const failed = job.attempts[attempt - 1]
               const waiting = toMillis(job.run_at ?? job.created_at) - toMillis(failed?.finished_at ?? job.created_at)
@@ -214,18 +214,60 @@ for (const { layer, name } of databases) {
           })
           const id = yield* enqueue(kind)
           yield* (yield* Jobs).claim(kind.kind, 1, { workerId: "node-a/7", bootId: "boot_dead" })
-          const clear = (bootId: string) => Effect.sync(() => void order.push(`cleared ${bootId}`))
+          const clear = (bootIds: ReadonlyArray<string>) => Effect.sync(() => void order.push(`cleared ${bootIds}`))
           yield* until(id, ({ state }) => state === "succeeded").pipe(
-            Effect.provide(Layer.provide(working(kind, clear), elsewhere("node-b", ["boot_dead"])))
+            Effect.provide(Layer.provide(working(kind, clear), elsewhere("node-b", ["boot_dead", "boot_before"])))
           )
           assert.deepStrictEqual(errors(yield* get(id)), [
             [
               "abandoned",
-              `Its worker node-a/7 ended before it was done; node-b/${process.pid} took over. Attempt 2 of 3 is due at once.`
+              `Its worker node-a/7 ended before it was done; node-b/${process.pid} took over. Attempt 2 of 4 is due at once.`
             ],
             ["succeeded", null]
           ])
-          assert.deepStrictEqual([...new Set(order)], ["cleared boot_dead", "attempt 2"])
+          assert.deepStrictEqual([...new Set(order)], ["cleared boot_dead,boot_before", "attempt 2"])
+        })
+    )
+
+    it.effect(
+      "attempts that were lost with their workers use up none of those that may fail, until there were thirty",
+      () =>
+        Effect.gen(function* () {
+          const { enqueue, get, pass, until } = yield* given
+          const jobs = yield* Jobs
+          const lost = (kind: JobKind, times: number) =>
+            Effect.forEach(
+              Array.from({ length: times }, (_, index) => `boot_${kind.kind}_${index}`),
+              (bootId) =>
+                Effect.gen(function* () {
+                  const [claim] = yield* jobs.claim(kind.kind, 1, { workerId: "node-a/7", bootId })
+                  if (claim === undefined) return yield* Effect.dieMessage("nothing was due")
+                  // A server that ends before it works on anything: it only finds what is lost.
+                  yield* until(claim.jobId, ({ attempts }) => attempts.at(-1)?.state === "abandoned").pipe(
+                    Effect.provide(Layer.provide(working({ ...kind, concurrency: 0 }), elsewhere("node-b", [bootId])))
+                  )
+                }),
+              { discard: true }
+            )
+
+          const failing = newKind({ run: failingUntil(99) })
+          const id = yield* enqueue(failing)
+          yield* lost(failing, 5)
+          const failed = yield* Effect.provide(
+            pass(id, ({ state }) => state === "failed"),
+            working(failing)
+          )
+          assert.deepStrictEqual(
+            failed.attempts.map(({ state }) => state),
+            [...Array.from({ length: 5 }, () => "abandoned" as const), "failed", "failed", "failed"]
+          )
+          assert.strictEqual(failed.max_attempts, 8)
+
+          const deadly = newKind()
+          const deadlyId = yield* enqueue(deadly)
+          yield* lost(deadly, 30)
+          const { attempt_count, error, state } = yield* get(deadlyId)
+          assert.deepStrictEqual([state, attempt_count, error?.code], ["failed", 30, "worker_lost"])
         })
     )
 
@@ -309,7 +351,7 @@ for (const { layer, name } of databases) {
           working(kind)
         )
         const job = yield* get(id)
-        const stopped = `Its worker ${self} was stopped before it was done. Attempt 2 of 3 is due at once.`
+        const stopped = `Its worker ${self} was stopped before it was done. Attempt 2 of 4 is due at once.`
         assert.deepStrictEqual([job.state, errors(job)], ["retry_wait", [["abandoned", stopped]]])
         yield* Effect.provide(
           until(id, ({ state }) => state === "succeeded"),

@@ -70,6 +70,7 @@ import { Turns } from "./sessions/Turns.js"
 import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
+import { Readiness } from "./store/Readiness.js"
 import { Files } from "./workspace/Files.js"
 import { Git } from "./workspace/Git.js"
 
@@ -93,7 +94,7 @@ const outside = Layer.mergeAll(
   Passwords.layer
 )
 
-const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer)
+const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer)
 
 const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))

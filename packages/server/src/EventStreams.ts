@@ -153,7 +153,9 @@ class StreamWriter {
       ...Object.fromEntries(exchange.headers),
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no"
+      "x-accel-buffering": "no",
+      // Its end is the end of the connection: one that was cut off for not reading is not used for another request.
+      connection: "close"
     })
     this.response.write(`retry: 2000\n: watermark ${subscription.watermark}\n\n`)
     subscription.resume()

@@ -140,6 +140,12 @@ interface Running {
 const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
   Effect.timeoutOption(Effect.interruptible(effect), milliseconds)
 
+/** What runs now. A service that ends without stopping it in order takes it along. */
+const alive = new Set<Running>()
+const endWithProcess = () => {
+  for (const { pid } of alive) signal(-pid, "SIGKILL")
+}
+
 const anythingLeft = ({ exit, leaseId, pid }: Running) =>
   Effect.gen(function* () {
     if (!(yield* Deferred.isDone(exit))) return true
@@ -221,6 +227,12 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand) {
   const exit = yield* Deferred.make<AgentExit>()
   child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
   const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
+  if (alive.size === 0) process.on("exit", endWithProcess)
+  alive.add(running)
+  const forget = Effect.sync(() => {
+    alive.delete(running)
+    if (alive.size === 0) process.off("exit", endWithProcess)
+  })
   const once = yield* Effect.makeSemaphore(1)
   const stderr = yield* readStderr(child)
   const started: AgentProcess = {
@@ -230,7 +242,8 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand) {
     exit: Deferred.await(exit),
     stderrLines: stderr.lines,
     stderrTail: stderr.tail,
-    stop: (hooks = {}) => Effect.uninterruptible(once.withPermits(1)(stop(running, command.stop, hooks)))
+    stop: (hooks = {}) =>
+      Effect.uninterruptible(once.withPermits(1)(Effect.ensuring(stop(running, command.stop, hooks), forget)))
   }
   return started
 })

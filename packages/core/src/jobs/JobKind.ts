@@ -43,10 +43,11 @@ export interface JobKind {
   /** What is written with the end of a job that failed for good. */
   readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void>
   /**
-   * What becomes of a job whose worker is gone: another attempt if one is left, or its end. It may look at the world and clean up
-   * after the lost attempt; the command is written with the end of that attempt.
+   * What becomes of a job whose worker is gone or could not write down what it did: another attempt if one is left, or its end. It may
+   * look at the world and clean up after the lost attempt; the command is written with the end of that attempt.
    */
   readonly lost: (
-    claim: Claim
+    claim: Claim,
+    why: Omit<JobFailure, "retryable">
   ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void> }>
 }

@@ -1,9 +1,10 @@
-import { Clock, Deferred, Effect, FiberSet, Layer, Random } from "effect"
+import { Cause, Clock, Deferred, Effect, FiberSet, Layer, Random } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
+import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
 import { type Claim, Jobs, leaseMs, type Outcome } from "./Jobs.js"
 
@@ -24,13 +25,17 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
       const running = yield* FiberSet.make<void>()
       const fork = yield* FiberSet.runtime(running)()
       const load = new Map<string, number>()
+      /** What this process has not let go of, however late its heartbeats are. */
+      const held = new Set<string>()
 
       const start = (kind: JobKind, claim: Claim) => {
+        held.add(claim.attemptId)
         load.set(kind.kind, (load.get(kind.kind) ?? 0) + 1)
         fork(
           Effect.ensuring(
             attempts.run(kind, claim),
             Effect.suspend(() => {
+              held.delete(claim.attemptId)
               load.set(kind.kind, (load.get(kind.kind) ?? 1) - 1)
               return bell.ring(jobsTopic)
             })
@@ -52,7 +57,11 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
         )
       )
       const recover = Effect.flatMap(jobs.listLost(placement.bootId, placement.alone), (claims) =>
-        Effect.forEach(claims, (claim) => attempts.lose(claim), { discard: true })
+        Effect.forEach(
+          claims.filter((claim) => !held.has(claim.attemptId)),
+          (claim) => attempts.lose(claim, workerLost),
+          { discard: true }
+        )
       )
       const untilDue = Effect.gen(function* () {
         // A kind that is full is looked at again when one of its jobs ends, which rings.
@@ -73,7 +82,7 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
         yield* Effect.timeoutOption(latch.await, yield* untilDue)
       }).pipe(
         Effect.catchAllDefect((defect) =>
-          Effect.zipRight(Effect.logError("the job worker failed and goes on", defect), Effect.sleep(pollMs))
+          Effect.zipRight(tell("the job worker failed and goes on", defect), Effect.sleep(pollMs))
         ),
         Effect.forever,
         Effect.forkScoped
@@ -118,15 +127,24 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  const lose = Effect.fnUntraced(function* (claim: Claim) {
+  const lose = Effect.fnUntraced(function* (claim: Claim, why: Omit<JobFailure, "retryable">) {
     const kind = kinds.get(claim.kind)
     if (kind === undefined) return
-    const { command, next } = yield* kind.lost(claim)
-    const failure = { ...workerLost, retryable: next === "retry" }
+    const { command, next } = yield* kind.lost(claim, why)
+    const failure = { ...why, retryable: next === "retry" }
     yield* fenced(claim, Effect.zipRight(command, fail(kind, claim, failure, "abandoned"))).pipe(
       Effect.catchTag("AttemptLost", () => Effect.void)
     )
   })
+
+  /** Ends an attempt whose work could not be kept, as soon as that can be. */
+  const loseToStorage = (claim: Claim, fault: StorageFault): Effect.Effect<void> =>
+    Effect.catchAllDefect(lose(claim, storageLost(fault)), (defect) => {
+      const still = storageFaultOf(Cause.die(defect))
+      return still === undefined
+        ? Effect.die(defect)
+        : Effect.zipRight(Effect.sleep(storageMs), loseToStorage(claim, still))
+    })
 
   const run = Effect.fnUntraced(function* (kind: JobKind, claim: Claim) {
     const cancel = yield* Deferred.make<void>()
@@ -171,17 +189,23 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
           )
         )
       ),
-      Effect.catchAllDefect((defect) =>
-        Effect.zipRight(
-          Effect.logError("a job failed in an unforeseen way", defect, { job_id: claim.jobId, kind: claim.kind }),
-          fenced(claim, fail(kind, claim, unforeseen, "failed"))
+      Effect.catchAllDefect((defect) => {
+        const fault = storageFaultOf(Cause.die(defect))
+        const end =
+          fault === undefined ? fenced(claim, fail(kind, claim, unforeseen, "failed")) : loseToStorage(claim, fault)
+        return Effect.zipRight(
+          Effect.annotateLogs(tell("a job failed in an unforeseen way", defect), {
+            job_id: claim.jobId,
+            kind: claim.kind
+          }),
+          end
         )
-      ),
+      }),
       Effect.catchTag("AttemptLost", () =>
         Effect.logWarning("an attempt was taken over and stops", { job_id: claim.jobId })
       ),
       // The service stops: the attempt is given up in order, rather than found lost by the next boot.
-      Effect.onInterrupt(() => lose(claim)),
+      Effect.onInterrupt(() => lose(claim, workerLost)),
       Effect.ensuring(Effect.sync(stopListening))
     )
   })
@@ -193,6 +217,22 @@ const outcomeOf = (completion: Completion): Outcome =>
   completion.state === "failed"
     ? { state: "failed", error: completion.failure, attempt: "failed" }
     : { state: completion.state }
+
+/** How long the end of an attempt waits before it is tried again to write it. */
+const storageMs = 1000
+
+/** A defect in the log: in a sentence where the disk is the reason, else whole. */
+const tell = (what: string, defect: unknown): Effect.Effect<void> => {
+  const fault = storageFaultOf(Cause.die(defect))
+  return fault === undefined
+    ? Effect.logError(what, defect)
+    : Effect.logError(`${describeFault(fault)}: jobs wait until there is room again`)
+}
+
+const storageLost = (fault: StorageFault) => ({
+  code: "storage_failed",
+  message: `${describeFault(fault)}, so what it did could not be kept.`
+})
 
 const workerLost = { code: "worker_lost", message: "The process that worked on it ended before it was done." }
 

@@ -8,6 +8,7 @@ import { fromMillis } from "../domain/Timestamp.js"
 import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { Journal } from "../store/Journal.js"
+import { storageError } from "../store/StorageFault.js"
 import { type FileDigestMismatch, type FileError, Files } from "../workspace/Files.js"
 import type { GitError } from "../workspace/GitError.js"
 import { type PathRefused, parseWorkspacePath } from "../workspace/WorkspacePath.js"
@@ -164,12 +165,13 @@ const failureOf = (part: "query" | "body", error: FileError): Failure => {
         details: { path: error.path }
       })
     case "FileAccessFailed":
+      if (error.reason === "disk_full" || error.reason === "read_only") return storageError(error.reason)
       return new ReinsError({
         code: "executor_unavailable",
         message:
           error.reason === "denied"
             ? "The permissions of the file or its directory refuse it. Change them with the agent."
-            : "The file system failed: the server's disk may be full. Try again, or tell the operator.",
+            : "The file system failed. Try again, or tell the operator.",
         details: { path: error.path, reason: error.reason }
       })
   }

@@ -271,7 +271,7 @@ export const turnJob = Effect.gen(function* () {
         reasonMessage: failure.message
       })
     }),
-    lost: Effect.fn("turnJob.lost")(function* (claim) {
+    lost: Effect.fn("turnJob.lost")(function* (claim, why) {
       const turn = yield* turns.find(turnOf(claim))
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
@@ -280,23 +280,31 @@ export const turnJob = Effect.gen(function* () {
         const requeue =
           turn.state === "queued"
             ? Effect.void
-            : Effect.asVoid(turns.move(turn.id, "queued", system, { reason: "service_restart" }))
+            : Effect.asVoid(
+                turns.move(turn.id, "queued", system, {
+                  reason: why.code === "worker_lost" ? "service_restart" : "waiting_capacity"
+                })
+              )
         return { next: "retry" as const, command: requeue }
       }
       const nativeDigest = yield* setup.nativeDigest(session)
+      const reason = why.code === "worker_lost" ? "service_restart" : "outcome_unknown"
       const command = Effect.gen(function* () {
         yield* store.change(session.id, { native_digest: nativeDigest })
-        yield* leases.lose(session.id, system, "service_restart")
-        yield* end(turn, "interrupted", { reason: "service_restart", reasonMessage: restarted })
+        yield* leases.lose(session.id, system, reason)
+        yield* end(turn, "interrupted", {
+          reason,
+          reasonMessage: reason === "service_restart" ? restarted : `${why.message} ${afterUnknownEnd}`
+        })
       })
       return { next: "failed" as const, command }
     })
   } satisfies JobKind
 })
 
-const restarted =
-  "The service stopped while the agent worked, so how far it came cannot be proven. Look at the changes, then " +
-  "acknowledge the turn to let the queue go on, or retry it."
+const afterUnknownEnd = "Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
+
+const restarted = `The service stopped while the agent worked, so how far it came cannot be proven. ${afterUnknownEnd}`
 
 const unknownOutcome = {
   code: "outcome_unknown",

@@ -8,9 +8,14 @@ const statements = (list: ReadonlyArray<string>) =>
     for (const statement of list) yield* sql.unsafe(statement)
   })
 
+const steps = {
+  "0001_initial": statements(initial)
+}
+
+/** The number of the newest step of this release. */
+export const schemaVersion = Object.keys(steps).length
+
 /** Brings the schema up to date. Each step commits for itself; a database of a newer release is refused. */
 export const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({
-    "0001_initial": statements(initial)
-  })
+  loader: Migrator.fromRecord(steps)
 })

@@ -1,11 +1,12 @@
-import { mkdirSync } from "node:fs"
+import { accessSync, constants, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
-import { Data, Effect, Layer } from "effect"
+import { Cause, Data, Effect, Layer } from "effect"
 import { Database, type ReadDirectly } from "./Database.js"
 import { migrate } from "./Migrations.js"
+import { describeFault, storageFaultOf } from "./StorageFault.js"
 
 /** Another server already works on the data directory. */
 export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{ readonly dataDir: string }> {
@@ -14,13 +15,13 @@ export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{
   }
 }
 
-/** The data directory cannot be written or its file system has no locks. */
+/** The data directory cannot be written, has no room, or its file system has no locks. */
 export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusable")<{
   readonly dataDir: string
-  readonly cause: unknown
+  readonly why: string
 }> {
   override get message() {
-    return `The data directory ${this.dataDir} cannot be used: ${String(this.cause)}`
+    return `The data directory ${this.dataDir} cannot be used: ${this.why}`
   }
 }
 
@@ -37,7 +38,26 @@ export const layer = (dataDir: string) =>
       yield* migrate
       return Database.make(sql, "sqlite", yield* reader(join(dataDir, "reins.db")))
     })
-  ).pipe(Layer.provide(clientLayer(dataDir)), Layer.orDie)
+  ).pipe(
+    Layer.provide(clientLayer(dataDir)),
+    Layer.catchAllCause((cause) => {
+      const fault = storageFaultOf(cause)
+      return fault === undefined
+        ? Layer.die(Cause.squash(cause))
+        : Layer.fail(new DataDirectoryUnusable({ dataDir, why: `${describeFault(fault)}.` }))
+    }),
+    (database) => Layer.unwrapEffect(Effect.as(usable(dataDir), database))
+  )
+
+/** Makes the data directory if it is not there, and looks whether this process may write to it. */
+const usable = (dataDir: string) =>
+  Effect.try({
+    try: () => {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+      accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    },
+    catch: (cause) => new DataDirectoryUnusable({ dataDir, why: String(cause) })
+  })
 
 /** A second connection that only reads: it sees every commit at once, and never waits for a transaction that is open. */
 const reader = (file: string) =>
@@ -63,12 +83,7 @@ const reader = (file: string) =>
 const maxPrepared = 500
 
 const clientLayer = (dataDir: string) =>
-  Layer.unwrapEffect(
-    Effect.sync(() => {
-      mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-      return SqliteClient.layer({ filename: join(dataDir, "reins.db") })
-    })
-  )
+  Layer.suspend(() => SqliteClient.layer({ filename: join(dataDir, "reins.db") }))
 
 /** A database that lives as long as its layer, for tests. */
 export const layerMemory = Layer.effect(
@@ -87,19 +102,21 @@ export const layerMemory = Layer.effect(
 export const lockLayer = (dataDir: string) =>
   Layer.scopedDiscard(
     Effect.acquireRelease(
-      Effect.try({
-        try: () => {
-          mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-          const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
-          lock.pragma("journal_mode = memory")
-          lock.exec("begin exclusive")
-          return lock
-        },
-        catch: (cause) =>
-          cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-            ? new DataDirectoryInUse({ dataDir })
-            : new DataDirectoryUnusable({ dataDir, cause })
-      }),
+      Effect.zipRight(
+        usable(dataDir),
+        Effect.try({
+          try: () => {
+            const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
+            lock.pragma("journal_mode = memory")
+            lock.exec("begin exclusive")
+            return lock
+          },
+          catch: (cause) =>
+            cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
+              ? new DataDirectoryInUse({ dataDir })
+              : new DataDirectoryUnusable({ dataDir, why: String(cause) })
+        })
+      ),
       (lock) => Effect.sync(() => lock.close())
     )
   )

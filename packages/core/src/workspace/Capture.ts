@@ -36,6 +36,8 @@ const noteOf = (path: string, error: BeneathError): Captured => {
     case "exists":
       return { state: "absent", note: `${quoted(path)} is not a regular file, directory or symbolic link` }
     case "denied":
+    case "disk_full":
+    case "read_only":
     case "failed":
     case "hard_link":
       return { state: "kept", note: `${quoted(path)} could not be read` }

@@ -192,7 +192,7 @@ const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
 const restartable = [
   {
     name: "SQLite",
-    database: (dataDir: string) => Effect.succeed(Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer))
+    database: (dataDir: string) => Effect.succeed(Layer.provideMerge(Layer.orDie(Sqlite.layer(dataDir)), Bell.layer))
   },
   { name: "PostgreSQL", database: () => Effect.map(postgresDatabase, (url) => Postgres.layer(url)) }
 ]

@@ -20,7 +20,7 @@ export const serverLayer = (config: Pick<Config, "host" | "metrics" | "port" | "
     host: config.host,
     port: config.port,
     publicUrl: config.publicUrl,
-    grace: "6 seconds"
+    grace: "5 seconds"
   }).pipe(
     Layer.provide(
       Layer.mergeAll(

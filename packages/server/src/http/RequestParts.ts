@@ -100,10 +100,10 @@ const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => 
 const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBytes: number) => {
   if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
   const decode = decodeWith(schema.value)
+  const decodeFirst = ParseResult.decodeUnknownEither(schema.value, { errors: "first" })
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
-  return Effect.fnUntraced(function* (exchange: ExchangeState) {
-    const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
+  const read = (exchange: ExchangeState, bytes: Buffer) => {
     const parsed =
       bytes.length === 0
         ? Either.right(null)
@@ -118,9 +118,41 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
     const decoded: Decoded =
       sent === null
         ? Either.left([missing(["body"], null)])
-        : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
+        : Either.mapLeft(storable(hasManyMembers(bytes) ? decodeFirst(sent) : decode(sent)), (issue) =>
+            toDetails(["body"], issue, sent)
+          )
     return { decoded, sent }
+  }
+  return Effect.fnUntraced(function* (exchange: ExchangeState) {
+    const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
+    return yield* bytes.length > largeBytes
+      ? inItsTurn(() => read(exchange, bytes))
+      : Effect.sync(() => read(exchange, bytes))
   })
+}
+
+/** A body from this size on takes so long to check that others are served between two of them. */
+const largeBytes = 64 * 1024
+const oneAtATime = Effect.unsafeMakeSemaphore(1)
+
+const turnOfTheLoop = Effect.async<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
+
+/** Leaves turns of the loop to others after the work: a turn accepts one connection, so as many that wait are taken meanwhile. */
+const inItsTurn = <A>(work: () => A): Effect.Effect<A> =>
+  oneAtATime.withPermits(1)(
+    Effect.zipLeft(Effect.zipRight(turnOfTheLoop, Effect.sync(work)), Effect.repeatN(turnOfTheLoop, 31))
+  )
+
+/** From so many members on only the first error is told: a list of hundreds of thousands would hold up everybody and help nobody. */
+const manyMembers = 10_000
+
+const hasManyMembers = (bytes: Buffer): boolean => {
+  if (bytes.length <= largeBytes) return false
+  let members = 0
+  for (let at = bytes.indexOf(","); at !== -1 && members <= manyMembers; at = bytes.indexOf(",", at + 1)) members++
+  return members > manyMembers
 }
 
 const isJson = (exchange: ExchangeState): boolean =>

@@ -110,6 +110,13 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
   )
 }
 
+/** Whether a text is exactly what its bytes are written as: Buffer reads what it can and drops the rest. */
+const isBase64 = (text: string): boolean => {
+  if (text.length % 4 !== 0) return false
+  const last = text.slice(-4)
+  return !/[^A-Za-z0-9+/]/.test(text.slice(0, -4)) && Buffer.from(last, "base64").toString("base64") === last
+}
+
 const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload) {
   const bytes = Buffer.from(content, encoding === "base64" ? "base64" : "utf8")
   if (bytes.length > maxUploadBytes) {
@@ -119,8 +126,7 @@ const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload) 
       details: { limit_bytes: maxUploadBytes, size: bytes.length }
     })
   }
-  // Buffer reads what it can and drops the rest: only what comes out as it went in was meant.
-  if (bytes.toString(encoding === "base64" ? "base64" : "utf8") === content) return bytes
+  if (encoding === "base64" ? isBase64(content) : !/\p{Surrogate}/u.test(content)) return bytes
   return yield* invalid(
     "body",
     "content",

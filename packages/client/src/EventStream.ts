@@ -1,4 +1,5 @@
 import type { EventType, TypedEvent } from "@reins/core/domain/Event"
+import type { MessageDelta } from "@reins/core/domain/Message"
 import { Clock, Effect } from "effect"
 import { routeOf } from "./Contract.js"
 import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.js"
@@ -17,6 +18,11 @@ export interface StreamInput {
   readonly types?: ReadonlyArray<EventType | EventFamily>
   /** Only the events of this turn. */
   readonly turn_id?: string
+  /**
+   * Called with words as the agent says them, before the events that hold them. They may come incomplete and are not repeated after a
+   * break: show them, and replace them by the parts of the message as those come.
+   */
+  readonly onDelta?: (delta: MessageDelta) => void
 }
 
 /** A position in the events of a session that moves on as it is read. One reader at a time. */
@@ -44,7 +50,7 @@ const settledMs = 10_000
 /** `maxRetries` is for reaching the server at first; from then on it is awaited for as long as it takes. */
 export const make = (transport: Transport, input: StreamInput, maxRetries = transport.maxRetries): EventReader => {
   const route = routeOf("sessions", "events")
-  const { after, types, ...scope } = input
+  const { after, onDelta, types, ...scope } = input
   let cursor = after ?? 0
   let connection: Connection | undefined
   let reached = false
@@ -53,7 +59,12 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
 
   const connect = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const query = { ...scope, after: cursor, ...(types !== undefined && { types: types.join(",") }) }
+      const query = {
+        ...scope,
+        after: cursor,
+        ...(types !== undefined && { types: types.join(",") }),
+        ...(onDelta !== undefined && { deltas: true })
+      }
       const opened = yield* restore(transport.open(route, query))
       reached = true
       const openedAt = yield* Clock.currentTimeMillis
@@ -92,9 +103,11 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
     const from = connection ?? (yield* connect)
     const chunk = yield* read(from)
     const events: Array<TypedEvent> = []
+    const deltas: Array<MessageDelta> = []
     for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
       try {
         events.push(...accept(from, frame))
+        if (frame.event === "message.delta" && frame.data !== undefined) deltas.push(JSON.parse(frame.data))
       } catch {
         // What came before the broken frame is good; the rest is asked for again.
         if (events.length === 0) return yield* Effect.fail(broken("The event stream is malformed"))
@@ -102,6 +115,7 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
         break
       }
     }
+    for (const delta of deltas) onDelta?.(delta)
     return events
   })
 

@@ -1,6 +1,6 @@
 import type { TypedEvent } from "@reins/core/domain/Event"
 import { type Job, jobStates } from "@reins/core/domain/Job"
-import type { Message } from "@reins/core/domain/Message"
+import { type Message, textOf } from "@reins/core/domain/Message"
 import { type Turn, turnStates } from "@reins/core/domain/Turn"
 import { Effect } from "effect"
 import type { BodyFields, EndpointOf, Success } from "./Contract.js"
@@ -14,6 +14,8 @@ type SendEndpoint = Extract<EndpointOf<"messages">, { readonly name: "send" }>
 export interface RunInput {
   readonly session_id: string
   readonly content: BodyFields<SendEndpoint>["content"]
+  /** Files that were uploaded to the session, by the `upload_id` of each. */
+  readonly attachments?: BodyFields<SendEndpoint>["attachments"]
 }
 
 /** What came of a message. */
@@ -49,8 +51,11 @@ export const make = (transport: Transport, methods: EffectMethods) => {
     options: CallOptions = {}
   ): Effect.Effect<Run, ReinsClientError | E, R> =>
     Effect.gen(function* () {
-      const { session_id, content } = input
-      const sent: Success<SendEndpoint> = yield* methods.messages.send({ session_id, content }, options)
+      const { attachments, content, session_id } = input
+      const sent: Success<SendEndpoint> = yield* methods.messages.send(
+        { session_id, content, ...(attachments !== undefined && { attachments }) },
+        options
+      )
       const { event_watermark, turn_id } = sent
       if (turn_id === undefined) return yield* Effect.dieMessage("The server queued a message without a turn")
       const messages = new Map<string, Message>()
@@ -64,7 +69,7 @@ export const make = (transport: Transport, methods: EffectMethods) => {
       )
       if (turn === undefined) return yield* Effect.dieMessage("The events ended before the turn")
       const message = messages.get(turn.outcome?.message_id ?? "") ?? null
-      return { turn, message, text: message?.content.map((block) => block.text).join("\n") ?? "" }
+      return { turn, message, text: textOf(message?.content ?? []) }
     })
 
   const waitForTurn = ({ turn_id }: { readonly turn_id: string }): Effect.Effect<Turn, ReinsClientError> =>

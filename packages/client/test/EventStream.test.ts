@@ -165,36 +165,48 @@ describe("EventStream", () => {
     assert.isTrue((await next).done)
   })
 
-  it("reads no faster than the loop does", async () => {
-    const pad = "x".repeat(64 * 1024)
-    let written = 0
-    let full = () => {}
-    const blocked = new Promise<void>((resolve) => {
-      full = resolve
-    })
-    await using server = await serve((response) => {
+  it("gives the words that come before their event to who asks for them, and moves on by events alone", async () => {
+    const delta = { session_id: "sess_1", part_key: "text:m", kind: "text", offset: 0, text: "Hel" }
+    await using server = await serve((response, _, ordinal) => {
       openStream(response)
-      const fill = () => {
-        while (written < 1000) {
-          written += 1
-          if (!response.write(frame(written, "usage.observed", { pad }))) {
-            // Nothing drains while the reader rests.
-            const stalled = setTimeout(full, 500)
-            response.once("drain", () => {
-              clearTimeout(stalled)
-              fill()
-            })
-            return
-          }
-        }
-        full()
-      }
-      fill()
+      response.write(`event: message.delta\ndata: ${JSON.stringify(delta)}\n\n${frame(ordinal + 1)}`)
+      if (ordinal === 0) response.end()
     })
-    const events = new Reins({ baseUrl: server.url }).sessions.stream({ session_id: "s" })
-    await events.next()
-    await blocked
-    assert.isBelow(written, 500)
+    const heard: Array<unknown> = []
+    const events = new Reins({ baseUrl: server.url }).sessions.stream({
+      session_id: "s",
+      onDelta: (given) => heard.push(given)
+    })
+    assert.deepStrictEqual([(await events.next()).value?.seq, (await events.next()).value?.seq], [1, 2])
+    await events.return?.()
+    assert.deepStrictEqual(heard, [delta, delta])
+    assert.deepStrictEqual(
+      server.received.map(({ url }) => url),
+      ["/api/sessions/s/events?after=0&deltas=true", "/api/sessions/s/events?after=1&deltas=true"]
+    )
+
+    const deaf = new Reins({ baseUrl: server.url }).sessions.stream({ session_id: "s" })
+    await deaf.next()
+    await deaf.return?.()
+    assert.strictEqual(server.received.at(-1)?.url, "/api/sessions/s/events?after=0")
+  })
+
+  it("reads no faster than the loop does", async () => {
+    let produced = 0
+    const body = new ReadableStream<Uint8Array>(
+      {
+        // Asked for a chunk only when the client reads and there is none.
+        pull: (controller) => controller.enqueue(Buffer.from(frame(++produced)))
+      },
+      { highWaterMark: 0 }
+    )
+    const answer = new Response(body, { headers: { "content-type": "text/event-stream" } })
+    const reins = new Reins({ baseUrl: "http://127.0.0.1", fetch: () => Promise.resolve(answer) })
+    const events = reins.sessions.stream({ session_id: "s" })
+    for (let taken = 1; taken <= 200; taken++) {
+      assert.strictEqual((await events.next()).value?.seq, taken)
+      assert.strictEqual(produced, taken)
+    }
     await events.return?.()
   })
 })

@@ -19,6 +19,7 @@ import { refreshJob } from "./changes/RefreshJob.js"
 import { Connections } from "./connections/Connections.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { KeyRing } from "./connections/KeyRing.js"
+import { KeyRotation, requireKeys } from "./connections/KeyRotation.js"
 import { Outbound } from "./connections/Outbound.js"
 import { validationJob } from "./connections/ValidationJob.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
@@ -34,7 +35,10 @@ import { Waits } from "./delegations/Waits.js"
 import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
+import { EventRetention } from "./events/EventRetention.js"
 import { Executors } from "./executor/Executors.js"
+import { markVariables } from "./executor/Marks.js"
+import { endProcessesOf } from "./executor/Orphans.js"
 import { Forges } from "./forge/Forges.js"
 import { Harness } from "./harness/Harness.js"
 import { HarnessInstall } from "./harness/Install.js"
@@ -51,10 +55,12 @@ import { Workspaces as TenantWorkspaces } from "./identity/Workspaces.js"
 import * as Housekeeping from "./jobs/Housekeeping.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
+import { Placement } from "./placement/Placement.js"
 import { Projects } from "./projects/Projects.js"
 import { activationJob } from "./sessions/ActivationJob.js"
 import { HarnessSwitches } from "./sessions/HarnessSwitches.js"
 import * as IdleRelease from "./sessions/IdleRelease.js"
+import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { Messages } from "./sessions/Messages.js"
 import { NativeStateExport } from "./sessions/NativeStateExport.js"
@@ -67,9 +73,11 @@ import { Sessions } from "./sessions/Sessions.js"
 import { turnJob } from "./sessions/TurnRunner.js"
 import { TurnSetup } from "./sessions/TurnSetup.js"
 import { Turns } from "./sessions/Turns.js"
+import { Uploads } from "./sessions/Uploads.js"
 import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
+import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
 import { Files } from "./workspace/Files.js"
 import { Git } from "./workspace/Git.js"
@@ -77,24 +85,35 @@ import { Git } from "./workspace/Git.js"
 const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A, E, R>) =>
   Layer.unwrapEffect(Effect.map(CoreConfig, make))
 
-const outside = Layer.mergeAll(
-  fromConfig((config) => KeyRing.layerFile(config.keyFile)),
-  fromConfig((config) =>
-    config.smtpUrl === null
-      ? Mailer.layerOutbox(join(config.dataDir, "outbox"))
-      : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
-  ),
-  fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(Manifests.layer)),
-  fromConfig((config) => Git.layerWith({ allowFile: config.allowLocalRepositories })),
-  Files.layer,
-  Harness.layer,
-  Executors.layer,
-  Limits.layer,
-  Outbound.layer,
-  Passwords.layer
-)
+const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
+  Layer.mergeAll(
+    fromConfig((config) => KeyRing.layerFile(config.keyFile)),
+    fromConfig((config) =>
+      config.smtpUrl === null
+        ? Mailer.layerOutbox(join(config.dataDir, "outbox"))
+        : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
+    ),
+    fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(manifests)),
+    Layer.unwrapEffect(
+      Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
+        Git.layerWith({
+          allowFile: config.allowLocalRepositories,
+          maxDiffBytes: config.limits.diffBytes,
+          maxDiffFileBytes: config.limits.diffFileBytes,
+          maxDiffFiles: config.limits.diffFiles,
+          marks: markVariables([{ kind: "boot", id: bootId }])
+        })
+      )
+    ),
+    Files.layer,
+    Harness.layer,
+    Executors.layer,
+    Limits.layer,
+    Outbound.layer,
+    Passwords.layer
+  )
 
-const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer)
+const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
 
 const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))
@@ -103,7 +122,7 @@ const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
   Layer.provideMerge(Turns.layer),
-  Layer.provideMerge(SessionListeners.layer),
+  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer)),
   Layer.provideMerge(Providers.layer)
 )
 
@@ -115,6 +134,7 @@ const delegations = DelegationTurns.layer.pipe(
 const conversations = Layer.mergeAll(
   SessionFiles.layer,
   SessionExecutors.layer,
+  Interactions.layer,
   HarnessSwitches.layer,
   NativeStateExport.layer
 )
@@ -137,18 +157,25 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(ValidationStore.layer)
 )
 
+/** `layer` with other providers than those that are part of Reins. */
+export const layerWith = <E>(manifests: Layer.Layer<Manifests, E>) =>
+  Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
+    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
+    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
+    Layer.provideMerge(store),
+    Layer.provideMerge(outside(manifests))
+  )
+
 /**
  * Every service of Reins. It needs a `Database` with its `Bell`, a `Placement` and a `CoreConfig`, and nothing else; it opens no
- * port and starts no work of its own.
+ * port and starts no work of its own. Fails with `KeysMissing` when stored credentials cannot be opened with the key ring.
  */
-export const layer = Layer.mergeAll(work, EventFeed.layer, identity).pipe(
-  Layer.provideMerge(EventLog.layer),
-  Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
-  Layer.provideMerge(store),
-  Layer.provideMerge(outside)
-)
+export const layer = layerWith(Manifests.layer)
 
-/** Runs the durable jobs of the installation in this process, and deletes what is of no use any more. One process for a data directory does. */
+/**
+ * Runs the durable jobs of the installation in this process, and deletes what is of no use any more. On SQLite one process for a data
+ * directory does; on PostgreSQL others may share it, and take over what this one loses.
+ */
 export const worker = Layer.mergeAll(
   Worker.layer(
     Effect.gen(function* () {
@@ -168,7 +195,8 @@ export const worker = Layer.mergeAll(
         yield* wakeJob,
         yield* MailJob.make({ publicUrl: config.publicUrl })
       ]
-    })
+    }),
+    endProcessesOf
   ),
   IdleRelease.layer,
   Housekeeping.layer

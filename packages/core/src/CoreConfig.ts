@@ -1,6 +1,7 @@
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
+import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
 
 /** What the core is told by whoever runs it. Paths are absolute. */
 export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
@@ -29,15 +30,22 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     readonly maxRunningTurns: number
     /** The longest that one turn may take, in milliseconds. */
     readonly turnDeadlineMs: number
+    /** How long an agent waits for an answer of a person, in milliseconds. */
+    readonly interactionExpiryMs: number
     /** How long an executor may go unused before it is released, in milliseconds. Its workspace stays. */
     readonly idleReleaseMs: number
+    readonly limits: CoreLimits
   }
 >() {
   /** A complete configuration from what is given; only the data directory has no default. */
   static readonly from = ({
     dataDir,
+    limits,
     ...given
-  }: Partial<CoreConfig["Type"]> & { readonly dataDir: string }): CoreConfig["Type"] => ({
+  }: Partial<Omit<CoreConfig["Type"], "dataDir" | "limits">> & {
+    readonly dataDir: string
+    readonly limits?: Partial<CoreLimits>
+  }): CoreConfig["Type"] => ({
     dataDir: resolve(dataDir),
     cacheDir: join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "reins"),
     keyFile: join(resolve(dataDir), "keyring.json"),
@@ -48,7 +56,9 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     allowPrivateHosts: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,
+    interactionExpiryMs: 10 * 60 * 1000,
     idleReleaseMs: 15 * 60 * 1000,
+    limits: { ...defaultLimits, ...limits },
     ...given
   })
 

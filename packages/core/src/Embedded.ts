@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import * as Core from "./Core.js"
 import { CoreConfig } from "./CoreConfig.js"
+import { Manifests } from "./catalog/Manifests.js"
 import type { WorkspaceId } from "./domain/Ids.js"
 import type { Principal } from "./domain/Principal.js"
 import { Accounts } from "./identity/Accounts.js"
@@ -14,17 +15,21 @@ const ownerEmail = "owner@embedded.localhost"
 
 /**
  * Reins inside a program: every service on a SQLite database below `dataDir`, working its jobs in this process, without HTTP and
- * without a port. Fails with `DataDirectoryInUse` while another process works on the directory. Closing the scope ends what runs.
+ * without a port. Fails with `DataDirectoryInUse` while another process works on the directory. Closing the scope ends what runs. The providers
+ * are those of Reins, or those of the given manifests.
  */
-export const layer = (config: Parameters<typeof CoreConfig.from>[0]) => {
+export const layer = (
+  config: Parameters<typeof CoreConfig.from>[0],
+  manifests: typeof Manifests.layer = Manifests.layer
+) => {
   const { dataDir } = CoreConfig.from(config)
   return Core.worker.pipe(
-    Layer.provideMerge(Core.layer),
+    Layer.provideMerge(Core.layerWith(manifests)),
     Layer.provideMerge(
       Layer.mergeAll(
         CoreConfig.layer(config),
         Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer),
-        Placement.layerSingle
+        Placement.layerOn(dataDir, { alone: true })
       )
     ),
     Layer.provide(Sqlite.lockLayer(dataDir))

@@ -3,7 +3,42 @@ import { Effect } from "effect"
 /**
  * A point at which the crash suite ends the process, to prove that the next start loses and doubles nothing. Here it does nothing:
  * the build of that suite puts a module that kills in the place of this one, so no product holds a way to be killed.
- *
- * A name tells the path and what has just happened on it, as in `delivery.pushed`.
  */
-export const failpoint = (_name: string): Effect.Effect<void> => Effect.void
+export const failpoint = (_name: FailpointName): Effect.Effect<void> => Effect.void
+
+/** The steps between two effects that last. A name tells the path, and what has just happened on it. */
+export type FailpointName =
+  | "request.begun"
+  | "request.committed"
+  | "job.claimed"
+  | "job.finished"
+  | "turn.begun"
+  | "turn.prepared"
+  | "turn.running"
+  | "turn.spawned"
+  | "turn.output_written"
+  | "turn.agent_ended"
+  | "executor.allocated"
+  | "workspace.made"
+  | "workspace.removed"
+  | "upload.written"
+  | "release.quiesced"
+  | "release.reaped"
+  | "release.salvaged"
+  | "capture.tree_written"
+  | "capture.kept"
+  | "application.begun"
+  | "application.file_written"
+  | "application.written"
+  | "delivery.begun"
+  | "delivery.materialized"
+  | "delivery.head_seen"
+  | "delivery.pushed"
+  | "delivery.push_recorded"
+  | "merge_request.looked_up"
+  | "merge_request.created"
+  | "merge_request.merged"
+  | "wait.kept"
+  | "wait.delivered"
+  | "mail.composed"
+  | "mail.sent"

@@ -1,41 +1,65 @@
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Reins } from "@reins/client"
-import { afterEach, assert, beforeEach, it } from "vitest"
-import { type Gateway, startGateway } from "../../../examples/scripted-gateway/gateway.mjs"
-import { killServers, newKey, startServer } from "./ServerProcess.js"
+import type { FailpointName } from "@reins/core/Failpoint"
+import { afterAll, assert, beforeAll, describe, it, onTestFailed } from "vitest"
+import { Audit } from "./Invariants.js"
+import { matrix, onPostgres } from "./Matrix.js"
+import { type DatabaseName, World } from "./World.js"
 
-let dataDir: string
-let gateway: Gateway
+const isPoint = (name: string): name is FailpointName => name in matrix
+const points = Object.keys(matrix).filter(isPoint)
 
-beforeEach(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), "reins-chaos-"))
-  gateway = await startGateway()
-})
-afterEach(async () => {
-  killServers()
-  await gateway.close()
-  rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 })
-})
+const plans: ReadonlyArray<{ readonly database: DatabaseName; readonly points: ReadonlyArray<FailpointName> }> = [
+  { database: "SQLite", points },
+  { database: "PostgreSQL", points: onPostgres }
+]
 
-it("a turn whose agent was never started when the server was killed is worked by the next server", async () => {
-  const first = await startServer({ dataDir, failpoint: "turn.begun" })
-  const apiKey = newKey(dataDir)
-  const before = new Reins({ baseUrl: first.url, apiKey })
-  const workspace_id = (await before.accounts.me()).workspaces[0]?.id ?? ""
-  await before.connections.create({
-    workspace_id,
-    kind: "alpha_gateway",
-    label: "gateway",
-    credential: { base_url: gateway.url, api_key: "k" }
+for (const plan of plans) {
+  describe(`a server on ${plan.database} that is killed`, () => {
+    let world: World
+    let audit: Audit
+    const killedAt = new Set<string>()
+    beforeAll(async () => {
+      world = await World.start(plan.database, { failpoints: true })
+      audit = new Audit(world)
+    })
+    afterAll(() => world.end())
+
+    for (const point of plan.points) {
+      for (const { play, rule } of matrix[point]) {
+        it(`at ${point}: ${rule}`, async () => {
+          onTestFailed(() => void process.stderr.write(world.log()))
+          await world.startServer()
+          await play(world, async (act, passage = 1) => {
+            const result = await world.crash(`${point}:${passage}`, act)
+            killedAt.add(point)
+            return result
+          })
+          await audit.holds()
+        })
+      }
+    }
+
+    it("was killed at every point of its plan, and all that was done at any time is as it must be", async () => {
+      await new Audit(world).holds()
+      assert.sameMembers([...killedAt], [...plan.points])
+    })
   })
-  const session = await before.sessions.create({ workspace_id, harness: { provider_id: "alpha", model: "scripted-1" } })
-  const sent = await before.messages.send({ session_id: session.id, content: 'Hello. SCRIPT:[{"say":"Here I am."}]' })
-  assert.strictEqual((await first.ended).signal, "SIGKILL")
+}
 
-  const second = await startServer({ dataDir })
-  const after = new Reins({ baseUrl: second.url, apiKey })
-  const turn = await after.turns.wait({ turn_id: sent.turn_id ?? "" })
-  assert.strictEqual(turn.state, "succeeded")
+/** The points as they stand in the sources. */
+const pointsOfProduct = (directory: string): ReadonlyArray<string> =>
+  readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .flatMap((name) => [...readFileSync(join(directory, name), "utf8").matchAll(/\bfailpoint\("([^"]+)"\)/g)])
+    .map(([, name = ""]) => name)
+
+it("every point of the product is in the matrix, once in the product, and has a row", () => {
+  const packages = join(import.meta.dirname, "../..")
+  const found = [...pointsOfProduct(join(packages, "core/src")), ...pointsOfProduct(join(packages, "server/src"))]
+  assert.deepStrictEqual([...found].sort(), [...points].sort())
+  assert.deepStrictEqual(
+    points.filter((point) => matrix[point].length === 0),
+    []
+  )
 })

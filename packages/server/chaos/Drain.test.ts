@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { Reins } from "@reins/client"
 import { afterEach, assert, beforeEach, expect, it } from "vitest"
 import { type Gateway, startGateway } from "../../../examples/scripted-gateway/gateway.mjs"
-import { call, type Sent, startLoad } from "./Load.js"
+import { call, type Sent, startLoad } from "./RequestLoad.js"
 import { agentProcesses, killServers, newKey, type ServerProcess, spawnServer, startServer } from "./ServerProcess.js"
 import { eventually } from "./Waiting.js"
 

@@ -1,15 +1,33 @@
-import { appendFileSync } from "node:fs"
+import { appendFileSync, readFileSync } from "node:fs"
+import type { FailpointName } from "@reins/core/Failpoint"
 import { Effect } from "effect"
 
 /** `name` or `name:n`: the point at which this process is killed, and at which passage of it. */
-const [name, passage = "1"] = (process.env["REINS_FAILPOINT"] ?? "").split(":")
+const fixed = process.env["REINS_FAILPOINT"] ?? ""
+/** A file that says so in its place, and that may change while the process runs. Passages count from the change. */
+const file = process.env["REINS_FAILPOINT_FILE"]
 /** A file that gets a line for each point that is passed, so that a test can prove that it was reached. */
 const journal = process.env["REINS_FAILPOINT_LOG"]
+let armed = ""
 let passed = 0
 
 /** Stands in the place of the product's `Failpoint.ts` in the build of this suite. */
-export const failpoint = (at: string): Effect.Effect<void> =>
+export const failpoint = (at: FailpointName): Effect.Effect<void> =>
   Effect.sync(() => {
+    const wanted = file === undefined ? fixed : read(file)
+    if (wanted !== armed) {
+      armed = wanted
+      passed = 0
+    }
+    const [name, passage = "1"] = armed.split(":")
     if (journal !== undefined) appendFileSync(journal, `${at}\n`)
     if (at === name && ++passed === Number(passage)) process.kill(process.pid, "SIGKILL")
   })
+
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return ""
+  }
+}

@@ -13,6 +13,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>
   /** `name` or `name:n`: ends the process with SIGKILL at the n-th passage of that point. */
   readonly failpoint?: string
+  /** A file that names the point in the same way and may be written while the server runs. */
+  readonly failpointFile?: string
   /** What the server is started by, as in `["faketime", "-f", "+25h"]`. */
   readonly launcher?: ReadonlyArray<string>
   /** Arguments of `reins serve` besides the port and the data directory. */
@@ -45,7 +47,7 @@ export const startServer = async (options: ServerOptions): Promise<ServerProcess
 
 /** Starts a server of its own process on a free port. */
 export const spawnServer = (options: ServerOptions): StartingServer => {
-  const main = options.failpoint === undefined ? published : breakable
+  const main = options.failpoint === undefined && options.failpointFile === undefined ? published : breakable
   const port = options.args?.includes("--port") === true ? [] : ["--port", "0"]
   const words = [process.execPath, main, "serve", ...port, "--data-dir", options.dataDir, ...(options.args ?? [])]
   const [command = process.execPath, ...args] = [...(options.launcher ?? []), ...words]
@@ -56,6 +58,7 @@ export const spawnServer = (options: ServerOptions): StartingServer => {
       REINS_LOG_LEVEL: "warning",
       REINS_RATE_LIMIT: "off",
       ...(options.failpoint !== undefined && { REINS_FAILPOINT: options.failpoint }),
+      ...(options.failpointFile !== undefined && { REINS_FAILPOINT_FILE: options.failpointFile }),
       ...options.env
     },
     stdio: ["ignore", "pipe", "pipe"]
@@ -97,6 +100,29 @@ export const reins = (
     timeout: 120_000
   })
 
+/** `reins` while this process goes on. `killAt`: ends the command with SIGKILL when it says so on its standard error. */
+export const reinsAside = (
+  dataDir: string,
+  args: ReadonlyArray<string>,
+  options: { readonly env?: Readonly<Record<string, string>>; readonly killAt?: RegExp } = {}
+): Promise<{ readonly status: number | null; readonly stdout: string; readonly stderr: string }> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [published, ...args, "--data-dir", dataDir], {
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.on("data", (chunk) => {
+      stdout += String(chunk)
+    })
+    child.stderr.on("data", (chunk) => {
+      stderr += String(chunk)
+      if (options.killAt?.test(stderr) === true) child.kill("SIGKILL")
+    })
+    child.once("close", (status) => resolve({ status, stdout, stderr }))
+  })
+
 export const password = "correct horse battery staple"
 
 /** An API key with every scope, of an account that is made for it. */
@@ -114,10 +140,17 @@ export const newKey = (
 
 /** The processes that bear the mark of a lease, or of any. */
 export const agentProcesses = (leaseId = ""): ReadonlyArray<number> =>
+  processesWhere((environment) => environment.includes(`REINS_LEASE=${leaseId}`))
+
+/** The processes of agents of an installation, whoever started them. */
+export const agentsOf = (dataDir: string): ReadonlyArray<number> =>
+  processesWhere((environment) => environment.includes("REINS_LEASE=") && environment.includes(`HOME=${dataDir}/`))
+
+const processesWhere = (isWanted: (environment: string) => boolean): ReadonlyArray<number> =>
   readdirSync("/proc")
     .filter((name) => {
       try {
-        return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
+        return /^\d+$/.test(name) && isWanted(readFileSync(`/proc/${name}/environ`, "utf8"))
       } catch {
         return false
       }

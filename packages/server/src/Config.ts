@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import type { CoreLimits } from "@reins/core/CoreLimits"
 import { isAllowedHost } from "@reins/core/connections/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
+import { isNetwork } from "./http/ClientAddress.js"
 
 /** The name of a setting, as in `reins.json`; `REINS_<NAME>` in the environment, `--<name>` on the command line. */
 export type SettingName = keyof typeof fields
@@ -19,15 +21,17 @@ const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 )
 
-const HostList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
+const CommaList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
   strict: true,
   decode: (text) =>
     text
       .split(",")
-      .map((host) => host.trim())
-      .filter((host) => host !== ""),
-  encode: (hosts) => hosts.join(",")
-}).pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ""),
+  encode: (entries) => entries.join(",")
+})
+const HostList = CommaList.pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
+const NetworkList = CommaList.pipe(Schema.filter((networks) => networks.every(isNetwork)))
 
 const fields = {
   host: Schema.String.pipe(Schema.minLength(1)),
@@ -44,8 +48,23 @@ const fields = {
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   allow_local_repositories: Flag,
   allow_private_hosts: HostList,
+  trusted_proxies: NetworkList,
   max_running_turns: Whole(1, 1000),
-  turn_minutes: Whole(1, 24 * 60)
+  turn_minutes: Whole(1, 24 * 60),
+  interaction_minutes: Whole(1, 24 * 60),
+  idle_minutes: Whole(1, 7 * 24 * 60),
+  message_characters: Whole(1, 100_000),
+  json_body_bytes: Whole(1024, 64 * 1024 * 1024),
+  upload_bytes: Whole(1, 100 * 1024 * 1024),
+  file_read_bytes: Whole(1, 100 * 1024 * 1024),
+  diff_bytes: Whole(1024, 16 * 1024 * 1024),
+  diff_file_bytes: Whole(1024, 16 * 1024 * 1024),
+  diff_files: Whole(1, 100_000),
+  queued_turns: Whole(1, 1000),
+  delegation_depth: Whole(1, 20),
+  live_delegations: Whole(1, 1000),
+  streams_per_session: Whole(1, 10_000),
+  event_retention_days: Whole(1, 36_500)
 }
 
 /** What each setting has to be, in words that quote nothing of what was given. */
@@ -64,8 +83,23 @@ const expected: Readonly<Record<SettingName, string>> = {
   log_level: "debug, info, warning, error or none",
   allow_local_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
+  trusted_proxies: "a comma list of addresses or networks, as in 127.0.0.1 or 10.0.0.0/8",
   max_running_turns: "a number from 1 to 1000",
-  turn_minutes: "a number of minutes from 1 to 1440"
+  turn_minutes: "a number of minutes from 1 to 1440",
+  interaction_minutes: "a number of minutes from 1 to 1440",
+  idle_minutes: "a number of minutes from 1 to 10080",
+  message_characters: "a number of characters from 1 to 100000",
+  json_body_bytes: "a number of bytes from 1024 to 67108864",
+  upload_bytes: "a number of bytes from 1 to 104857600",
+  file_read_bytes: "a number of bytes from 1 to 104857600",
+  diff_bytes: "a number of bytes from 1024 to 16777216",
+  diff_file_bytes: "a number of bytes from 1024 to 16777216",
+  diff_files: "a number from 1 to 100000",
+  queued_turns: "a number from 1 to 1000",
+  delegation_depth: "a number from 1 to 20",
+  live_delegations: "a number from 1 to 1000",
+  streams_per_session: "a number from 1 to 10000",
+  event_retention_days: "a number of days from 1 to 36500"
 }
 
 const Settings = Schema.partialWith(Schema.Struct(fields), { exact: true })
@@ -97,8 +131,15 @@ export interface Config {
   readonly allowLocalRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
   readonly allowPrivateHosts: ReadonlyArray<string>
+  /** Reverse proxies, by address or network: their `X-Forwarded-For` tells where a request comes from. */
+  readonly trustedProxies: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
+  /** How long an agent waits for an answer of a person. */
+  readonly interactionMinutes: number | undefined
+  readonly idleMinutes: number | undefined
+  /** What is given of the limits. The requests a minute are `rateLimit`. */
+  readonly limits: Partial<Omit<CoreLimits, "requestsPerMinute">>
 }
 
 /** Reads the settings from the command line, the environment and `reins.json` in the working directory, in this order. */
@@ -115,27 +156,49 @@ export const load = Effect.fn("Config.load")(function* (
   const settings = yield* Effect.mapError(decode(given), ({ issue }) => invalid(issue))
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
+  const publicUrl = new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
   const path = (text: string | undefined) => (text === undefined ? undefined : resolve(directory, text))
   const config: Config = {
     host,
     port,
     dataDir: resolve(directory, settings.data_dir ?? ".reins"),
     databaseUrl: settings.database_url === undefined ? undefined : Redacted.make(settings.database_url),
-    publicUrl: new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`),
+    publicUrl,
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
-    metrics: settings.metrics ?? /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host),
+    metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
     logLevel: levels[settings.log_level ?? "info"],
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
+    trustedProxies: settings.trusted_proxies ?? [],
     maxRunningTurns: settings.max_running_turns,
-    turnMinutes: settings.turn_minutes
+    turnMinutes: settings.turn_minutes,
+    interactionMinutes: settings.interaction_minutes,
+    idleMinutes: settings.idle_minutes,
+    limits: limitsOf(settings)
   }
   return config
 })
+
+const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
+  ...(settings.message_characters !== undefined && { messageCharacters: settings.message_characters }),
+  ...(settings.json_body_bytes !== undefined && { jsonBodyBytes: settings.json_body_bytes }),
+  ...(settings.upload_bytes !== undefined && { uploadBytes: settings.upload_bytes }),
+  ...(settings.file_read_bytes !== undefined && { fileReadBytes: settings.file_read_bytes }),
+  ...(settings.diff_bytes !== undefined && { diffBytes: settings.diff_bytes }),
+  ...(settings.diff_file_bytes !== undefined && { diffFileBytes: settings.diff_file_bytes }),
+  ...(settings.diff_files !== undefined && { diffFiles: settings.diff_files }),
+  ...(settings.queued_turns !== undefined && { queuedTurns: settings.queued_turns }),
+  ...(settings.delegation_depth !== undefined && { delegationDepth: settings.delegation_depth }),
+  ...(settings.live_delegations !== undefined && { liveDelegations: settings.live_delegations }),
+  ...(settings.streams_per_session !== undefined && { streamsPerSession: settings.streams_per_session }),
+  ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
+})
+
+const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
 
 const decode = Schema.decodeUnknown(Settings, { errors: "all", onExcessProperty: "error" })
 
@@ -209,8 +272,23 @@ export const describe = (config: Config): Readonly<Record<SettingName, string | 
   log_level: config.logLevel.label.toLowerCase(),
   allow_local_repositories: config.allowLocalRepositories,
   allow_private_hosts: config.allowPrivateHosts.join(","),
+  trusted_proxies: config.trustedProxies.join(","),
   max_running_turns: config.maxRunningTurns ?? null,
-  turn_minutes: config.turnMinutes ?? null
+  turn_minutes: config.turnMinutes ?? null,
+  interaction_minutes: config.interactionMinutes ?? null,
+  idle_minutes: config.idleMinutes ?? null,
+  message_characters: config.limits.messageCharacters ?? null,
+  json_body_bytes: config.limits.jsonBodyBytes ?? null,
+  upload_bytes: config.limits.uploadBytes ?? null,
+  file_read_bytes: config.limits.fileReadBytes ?? null,
+  diff_bytes: config.limits.diffBytes ?? null,
+  diff_file_bytes: config.limits.diffFileBytes ?? null,
+  diff_files: config.limits.diffFiles ?? null,
+  queued_turns: config.limits.queuedTurns ?? null,
+  delegation_depth: config.limits.delegationDepth ?? null,
+  live_delegations: config.limits.liveDelegations ?? null,
+  streams_per_session: config.limits.streamsPerSession ?? null,
+  event_retention_days: config.limits.eventRetentionDays ?? null
 })
 
 const maskedUrl = (secret: Redacted.Redacted): string => {

@@ -82,7 +82,13 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             feed.subscribe(
               principal,
               sessionId,
-              { after, types, turnId: query.turn_id, batch: query.limit },
+              {
+                after,
+                types,
+                turnId: query.turn_id,
+                batch: query.limit,
+                deltas: query.deltas ? writer.delta : undefined
+              },
               writer.sink
             ),
             ({ close }) => Effect.sync(close)
@@ -146,6 +152,11 @@ class StreamWriter {
     return false
   }
 
+  /** Left out while the client does not read: it gets the words with the log. */
+  readonly delta = (frame: Buffer): void => {
+    if (!this.response.writableNeedDrain) this.response.write(frame)
+  }
+
   /** The first bytes go out at once, so that a client knows that it is connected. */
   open(exchange: ExchangeState, subscription: { readonly watermark: number; readonly resume: () => void }): void {
     this.resume = subscription.resume
@@ -153,9 +164,10 @@ class StreamWriter {
       ...Object.fromEntries(exchange.headers),
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
-      "x-accel-buffering": "no",
-      // Its end is the end of the connection: one that was cut off for not reading is not used for another request.
-      connection: "close"
+      // A client that comes back needs a server that is there: over this connection it would find one that is being stopped. And one that
+      // was cut off for not reading is not used for another request.
+      connection: "close",
+      "x-accel-buffering": "no"
     })
     this.response.write(`retry: 2000\n: watermark ${subscription.watermark}\n\n`)
     subscription.resume()
@@ -169,12 +181,12 @@ class StreamWriter {
     this.response.end(`event: stream.end\ndata: ${JSON.stringify({ reason, next_after: cursor })}\n\n`)
   }
 
-  /** Leaves the connection behind. One that takes nothing is cut, since its end would never get through. */
+  /** Leaves the connection behind. Its end may still get through; if the client goes on to take nothing, it is cut. */
   readonly close = (): void => {
     clearTimeout(this.stalled)
     if (!this.response.writableEnded) this.response.end()
     if (!this.response.writableFinished)
-      setTimeout(() => this.response.writableFinished || this.response.destroy(), 1000).unref()
+      setTimeout(() => this.response.writableFinished || this.response.destroy(), this.patienceMs).unref()
   }
 }
 

@@ -1,5 +1,6 @@
 import { createServer } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
+import { CoreConfig } from "@reins/core/CoreConfig"
 import { Context, type Duration, Effect, Layer } from "effect"
 import { Connections } from "./Connections.js"
 import { accessLog } from "./http/middleware/AccessLog.js"
@@ -16,6 +17,8 @@ export interface ListenOptions {
   readonly port: number
   /** Where people reach the service. */
   readonly publicUrl: URL
+  /** The proxies, by address or network, whose word on where a request comes from is taken. */
+  readonly trustedProxies: ReadonlyArray<string>
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
 }
@@ -42,13 +45,14 @@ export class Server extends Context.Tag("@reins/server/Server")<
       Server,
       Effect.gen(function* () {
         const shutdown = yield* Shutdown
+        const { limits } = yield* CoreConfig
         const app = (yield* toApp(yield* routes)).pipe(
-          bodyLimit,
+          bodyLimit(limits),
           shutdown.guard,
           errorEnvelope,
           accessLog,
           securityHeaders(options.publicUrl),
-          requestId
+          requestId(options.trustedProxies)
         )
         const node = createServer(patience)
         const connections = new Connections(node)

@@ -4,13 +4,17 @@ import { NodeContext, NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Layer, Logger } from "effect"
 import packageJson from "../package.json" with { type: "json" }
 import { accounts, keys } from "./cli/Accounts.js"
+import { backup, restore } from "./cli/Backup.js"
+import { doctor } from "./cli/Doctor.js"
 import { harnesses } from "./cli/Harnesses.js"
+import { keyring } from "./cli/KeyRing.js"
+import { migrate } from "./cli/Migrate.js"
 import { serve, serveWithDefaults } from "./cli/Serve.js"
 import { config } from "./cli/ShowConfig.js"
 
 const reins = Command.make("reins", {}, () => serveWithDefaults).pipe(
   Command.withDescription("One API for every coding agent"),
-  Command.withSubcommands([serve, accounts, keys, harnesses, config])
+  Command.withSubcommands([serve, accounts, keys, harnesses, backup, restore, migrate, keyring, doctor, config])
 )
 
 const cli = Command.run(reins, { name: "reins", version: packageJson.version })

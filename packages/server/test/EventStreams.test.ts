@@ -1,12 +1,15 @@
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import { assert, describe, layer, it as plain } from "@effect/vitest"
-import { EventStreams, streamDefaults } from "@reins/server/EventStreams"
+import { MessageId, newId, TurnId } from "@reins/core/domain/Ids"
+import type { MessageDelta } from "@reins/core/domain/Message"
+import { EventFeed } from "@reins/core/events/EventFeed"
+import { EventStreams, type StreamOptions, streamDefaults } from "@reins/server/EventStreams"
 import { Authentication } from "@reins/server/http/middleware/Authentication"
 import { RateLimit } from "@reins/server/http/middleware/RateLimit"
 import { routes } from "@reins/server/http/Routes"
 import { Server } from "@reins/server/Server"
 import { Shutdown } from "@reins/server/Shutdown"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, TestClock } from "effect"
 import { Caller, codeOf, core, newCaller, send, service } from "./Service.js"
 import { append, type Block, newSession, openStream } from "./Sessions.js"
 
@@ -43,6 +46,55 @@ layer(service(), { excludeTestServices: true })("a stream of events", (it) => {
     })
   )
 
+  it.effect("with deltas also gives what is whispered, without an id, to those alone who asked for it", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      const delta: MessageDelta = {
+        session_id: sessionId,
+        turn_id: yield* newId(TurnId),
+        message_id: yield* newId(MessageId),
+        part_key: "text:m",
+        kind: "text",
+        offset: 3,
+        text: "Words\n\nof two paragraphs."
+      }
+      const told = (query: string) =>
+        Effect.gen(function* () {
+          const stream = yield* openStream(`${events}?after=${watermark - 1}${query}`, bearer)
+          yield* stream.until(isId(watermark))
+          return { query, stream }
+        })
+      const streams = yield* Effect.forEach(
+        [
+          "&deltas=true",
+          "",
+          "&deltas=false",
+          `&deltas=1&turn_id=${delta.turn_id}`,
+          `&deltas=1&turn_id=${yield* newId(TurnId)}`,
+          "&deltas=on&types=message.*",
+          "&deltas=on&types=turn.*"
+        ],
+        told
+      )
+      yield* (yield* EventFeed).whisper(delta)
+      yield* append(sessionId, 1)
+      const heard = yield* Effect.forEach(streams, ({ stream }) =>
+        Effect.map(stream.until(isId(watermark + 1)), (blocks) => {
+          stream.close()
+          assert.deepStrictEqual(idsOf(blocks), [watermark + 1])
+          return blocks.filter(({ event }) => event === "message.delta").map(({ data }) => JSON.parse(data ?? ""))
+        })
+      )
+      assert.deepStrictEqual(heard, [[delta], [], [], [delta], [], [delta], []])
+      const page = yield* send("GET", `${events}?deltas=true`, { headers: bearer })
+      assert.notInclude(page.text, "message.delta")
+      const wrong = yield* send("GET", `${events}?deltas=perhaps`, { headers: bearer })
+      assert.strictEqual(wrong.status, 422)
+      assert.nestedPropertyVal(wrong.json, "detail[0].type", "bool_parsing")
+    })
+  )
+
   it.effect("goes on after Last-Event-ID, which wins over after if it is further on", () =>
     Effect.gen(function* () {
       const { bearer } = yield* Caller
@@ -67,6 +119,10 @@ layer(service(), { excludeTestServices: true })("a stream of events", (it) => {
         ["", "x"],
         ["", "-1"],
         ["", "1.5"],
+        ["", "1e0"],
+        ["", "0x1"],
+        ["", "1 2"],
+        ["", "9".repeat(30)],
         ["", String(newest + 1)]
       ] as const) {
         const refused = yield* send("GET", events + query, {
@@ -80,6 +136,42 @@ layer(service(), { excludeTestServices: true })("a stream of events", (it) => {
         })
         assert.deepStrictEqual([refused.status, codeOf(refused)], [400, "invalid_cursor"])
       }
+      for (const query of ["?after=x", "?after=1.5", "?limit=0", "?limit=1001", "?max_seconds=x"]) {
+        const refused = yield* send("GET", events + query, { headers: { ...bearer, accept: "text/event-stream" } })
+        assert.strictEqual(refused.status, 422, query)
+      }
+    })
+  )
+
+  it.effect("gives the events of one turn alone where that is asked for, and moves on past the others", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, sessionId, watermark } = yield* newSession
+      const turnId = yield* newId(TurnId)
+      yield* append(sessionId, 2)
+      yield* append(sessionId, 2, 10, turnId)
+      yield* append(sessionId, 1)
+      const stream = yield* openStream(`${events}?turn_id=${turnId}&limit=1`, bearer)
+      const blocks = yield* stream.until(isId(watermark + 5))
+      const given = blocks.filter(({ data }) => data !== undefined)
+      assert.deepStrictEqual(idsOf(given), [watermark + 3, watermark + 4])
+      assert.strictEqual(blocks.at(-1)?.text, `id: ${watermark + 5}`)
+      stream.close()
+    })
+  )
+
+  it.effect("that holds nothing new begins at once all the same", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, watermark } = yield* newSession
+      const stream = yield* openStream(`${events}?after=${watermark}`, { ...bearer, "last-event-id": `${watermark}` })
+      const blocks = yield* stream.until(() => true)
+      assert.deepStrictEqual(blocks, [
+        { id: undefined, event: undefined, data: undefined, text: `retry: 2000\n: watermark ${watermark}` }
+      ])
+      assert.strictEqual(stream.headers.get("vary"), "Accept")
+      assert.strictEqual(stream.headers.get("connection"), "close")
+      stream.close()
     })
   )
 
@@ -165,23 +257,84 @@ layer(service({ rateLimit: 600 }), { excludeTestServices: true })("with limits",
   )
 })
 
-/** The service with streams that beat and lose patience quickly. */
-const impatient = () => {
+/** The service with these streams. */
+const serviceWith = (options: StreamOptions) => {
   const publicUrl = new URL("http://127.0.0.1")
   return Caller.layer.pipe(
-    Layer.provideMerge(Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, grace: "5 seconds" })),
-    Layer.provide(
-      Layer.mergeAll(
-        Authentication.layer(publicUrl),
-        EventStreams.layer({ ...streamDefaults, heartbeat: "50 millis", patience: "300 millis" })
-      )
+    Layer.provideMerge(
+      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds" })
     ),
+    Layer.provide(Layer.mergeAll(Authentication.layer(publicUrl), EventStreams.layer(options))),
     Layer.provide(Layer.merge(RateLimit.layerOff, Shutdown.layer)),
     Layer.provideMerge(core())
   )
 }
 
+/** Streams that beat and lose patience quickly. */
+const impatient = () => serviceWith({ ...streamDefaults, heartbeat: "50 millis", patience: "300 millis" })
+
+/** Asks for a stream and takes nothing of the answer but its first bytes. */
+const openAndRest = (url: string, events: string, authorization: string) =>
+  Effect.async<Socket>((resume) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.on("error", () => {})
+    socket.write(
+      `GET ${events} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\nauthorization: ${authorization}\r\n\r\n`
+    )
+    socket.once("data", () => resume(Effect.succeed(socket.pause())))
+  })
+
+layer(serviceWith(streamDefaults))("while time passes", (it) => {
+  it.effect("a stream beats every 15 seconds and lives for 600, however much more was asked for", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { events, watermark } = yield* newSession
+      const stream = yield* openStream(`${events}?after=${watermark}&max_seconds=100000`, bearer)
+      yield* stream.until(() => true)
+      yield* TestClock.adjust("599 seconds")
+      const beats = yield* Effect.replicateEffect(
+        stream.until(() => true),
+        39
+      )
+      assert.isTrue(beats.flat().every(({ text }) => text === ": heartbeat"))
+      yield* TestClock.adjust("1 second")
+      const rest = yield* stream.until(isEnd)
+      assert.isAtMost(rest.length, 2)
+      assert.deepStrictEqual(JSON.parse(rest.at(-1)?.data ?? ""), { reason: "max_seconds", next_after: watermark })
+    })
+  )
+})
+
 describe("between client and service", () => {
+  plain.live("a client that reads again after its patience is told that it was too slow, and where to read on", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { url } = yield* Server
+      const { events, sessionId } = yield* newSession
+      const socket = yield* openAndRest(url, events, bearer.authorization)
+      yield* Effect.forEach(range(1, 40), () => append(sessionId, 10, 50_000), { discard: true })
+      // The one seat is free again once the stream has ended.
+      const other = yield* Effect.repeat(openStream(`${events}?max_seconds=0.5`, bearer), {
+        until: ({ status }) => status === 200
+      })
+      other.close()
+      const text = yield* Effect.async<string>((resume) => {
+        let received = ""
+        socket.setEncoding("utf8")
+        socket.on("data", (chunk) => {
+          received += chunk
+        })
+        socket.on("close", () => resume(Effect.succeed(received)))
+        socket.resume()
+      })
+      const end = /event: stream\.end\ndata: (.*)\n/.exec(text)?.[1] ?? "{}"
+      const ids = [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))
+      assert.deepStrictEqual(ids, range(ids[0] ?? 0, ids.at(-1) ?? 0))
+      assert.deepStrictEqual(JSON.parse(end), { reason: "slow_consumer", next_after: ids.at(-1) })
+    }).pipe(Effect.provide(serviceWith({ ...streamDefaults, perSession: 1, patience: "5 seconds" })))
+  )
+
   plain.live("a stream in which nothing happens beats", () =>
     Effect.gen(function* () {
       const { bearer } = yield* Caller
@@ -198,16 +351,9 @@ describe("between client and service", () => {
       const { bearer } = yield* Caller
       const { url } = yield* Server
       const { events, sessionId, watermark } = yield* newSession
-      const { hostname, port } = new URL(url)
       const closed = yield* Deferred.make<void>()
-      const socket = connect(Number(port), hostname)
-      socket.on("error", () => {})
+      const socket = yield* openAndRest(url, events, bearer.authorization)
       socket.on("close", () => Deferred.unsafeDone(closed, Effect.void))
-      socket.write(
-        `GET ${events} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\nauthorization: ${bearer.authorization}\r\n\r\n`
-      )
-      yield* Effect.async<void>((resume) => void socket.once("data", () => resume(Effect.void)))
-      socket.pause()
       const reader = yield* openStream(events, bearer)
       yield* Effect.forEach(range(1, 40), () => append(sessionId, 10, 50_000), { discard: true })
       assert.deepStrictEqual(idsOf(yield* reader.until(isId(watermark + 400))), range(1, watermark + 400))
@@ -226,17 +372,18 @@ describe("between client and service", () => {
   plain.live("when the service stops every stream is told so, and where to read on", () =>
     Effect.gen(function* () {
       const last = yield* Deferred.make<Block | undefined>()
-      yield* Effect.gen(function* () {
+      const newest = yield* Effect.gen(function* () {
         const { bearer } = yield* Caller
-        const { events, sessionId } = yield* newSession
+        const { events, sessionId, watermark } = yield* newSession
         yield* append(sessionId, 3)
         const stream = yield* openStream(events, bearer)
-        yield* stream.until((block) => block.id !== undefined)
+        yield* stream.until(isId(watermark + 3))
         yield* Effect.forkDaemon(Effect.flatMap(stream.until(isEnd), (blocks) => Deferred.succeed(last, blocks.at(-1))))
+        return watermark + 3
       }).pipe(Effect.provide(impatient()))
       const end = yield* Deferred.await(last)
       assert.strictEqual(end?.event, "stream.end")
-      assert.nestedPropertyVal(JSON.parse(end?.data ?? ""), "reason", "shutdown")
+      assert.deepStrictEqual(JSON.parse(end?.data ?? ""), { reason: "shutdown", next_after: newest })
     })
   )
 })

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
+import { Reins } from "@reins/client"
 import { Effect, Schema } from "effect"
 
 /** The bundle, as it is shipped. */
@@ -120,6 +121,28 @@ describe("the program", () => {
         fetch(`${ready.url}/api/me`, { headers: { authorization: `Bearer ${key.stdout.trim()}` } })
       )
       assert.strictEqual(me.status, 200)
+      yield* stop(child, "SIGTERM")
+    })
+  )
+
+  it.scopedLive("judges results by their schema, with a library that it loads when it first needs it", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      const { child, ready } = yield* start(cwd)
+      yield* run(cwd, ["accounts", "create", "--email", "op@example.com", "--password-stdin"], {
+        stdin: "a quiet heron at noon\n"
+      })
+      const key = yield* run(cwd, ["keys", "create", "--email", "op@example.com", "--name", "first"])
+      const client = new Reins({ baseUrl: ready.url, apiKey: key.stdout.trim() })
+      const answer = yield* Effect.promise(async () => {
+        const workspace_id = (await client.accounts.me()).workspaces[0]?.id ?? ""
+        const credential = { base_url: "http://127.0.0.1:9/v1", api_key: "nobody listens there" }
+        await client.connections.create({ workspace_id, kind: "alpha_gateway", label: "g", credential })
+        const { id: session_id } = await client.sessions.create({ workspace_id })
+        const result_schema = { type: "object", required: ["done"] }
+        return client.sessions.delegate({ session_id, role: "scout", instructions: "Look.", result_schema })
+      })
+      assert.strictEqual(answer.delegation.state, "pending")
       yield* stop(child, "SIGTERM")
     })
   )

@@ -1,5 +1,5 @@
 import type { NewEvent } from "@reins/core/domain/Event"
-import { SessionId } from "@reins/core/domain/Ids"
+import { SessionId, type TurnId } from "@reins/core/domain/Ids"
 import { Journal } from "@reins/core/store/Journal"
 import { Server } from "@reins/server/Server"
 import { Effect, Schema } from "effect"
@@ -26,10 +26,14 @@ export const newSession = Effect.gen(function* () {
   return { sessionId: SessionId.make(id), events: `/api/sessions/${id}/events`, watermark: read.event_watermark }
 }).pipe(Effect.orDie)
 
-/** Appends `count` events in one commit, each with a line of `size` characters. */
-export const append = (sessionId: SessionId, count: number, size = 10) =>
+/** Appends `count` events in one commit, each with a line of `size` characters, of a turn if one is named. */
+export const append = (sessionId: SessionId, count: number, size = 10, turnId?: TurnId) =>
   Effect.flatMap(Journal, (journal) => {
-    const event: NewEvent = { type: "diagnostic.reported", payload: { kind: "test", line: "x".repeat(size) } }
+    const event: NewEvent = {
+      type: "diagnostic.reported",
+      payload: { kind: "test", line: "x".repeat(size) },
+      ...(turnId !== undefined && { subjects: { turn_id: turnId } })
+    }
     return journal.commit(
       journal.append(
         sessionId,

@@ -5,6 +5,7 @@ import { ApplicationsApi, ChangesetsApi, DeliveriesApi, MergeRequestsApi } from 
 import { ConnectionsApi } from "./ConnectionsApi.js"
 import { MessagesApi, TurnsApi } from "./ConversationApi.js"
 import { DelegationsApi } from "./DelegationsApi.js"
+import { InteractionsApi } from "./InteractionsApi.js"
 import { ProjectsApi } from "./ProjectsApi.js"
 import { SessionsApi } from "./SessionsApi.js"
 import { WorkspacesApi } from "./WorkspacesApi.js"
@@ -19,6 +20,7 @@ export class Api extends HttpApi.make("reins")
   .add(SessionsApi)
   .add(MessagesApi)
   .add(TurnsApi)
+  .add(InteractionsApi)
   .add(ChangesetsApi)
   .add(ApplicationsApi)
   .add(DeliveriesApi)

@@ -27,14 +27,27 @@ export type ModelQuery = typeof ModelQuery.Type
 
 export const Limits = Schema.Struct({
   message_characters: Schema.Int,
+  attachments_per_message: Schema.Int,
   json_body_bytes: Schema.Int,
   upload_bytes: Schema.Int,
   file_read_bytes: Schema.Int,
+  diff_bytes: Schema.Int,
+  diff_file_bytes: Schema.Int,
+  diff_files: Schema.Int,
   executor_idle_minutes: Schema.Number,
   queued_turns_per_session: Schema.Int,
   turn_minutes: Schema.Number,
+  interaction_minutes: Schema.Number,
+  delegation_depth: Schema.Int,
+  live_delegations_per_session: Schema.Int,
+  /** Of one caller; null where there is no limit. */
+  requests_per_minute: Schema.NullOr(Schema.Int),
+  /** Of one caller; null where there is no limit. */
+  streams_per_session: Schema.NullOr(Schema.Int),
   events_page: Schema.Int,
   stream_seconds: Schema.Number,
+  /** How long the events of a closed session are kept after the last of them; null for ever. */
+  event_retention_days: Schema.NullOr(Schema.Int),
   idempotency_hours: Schema.Int
 }).annotations({ identifier: "Limits" })
 export type Limits = typeof Limits.Type

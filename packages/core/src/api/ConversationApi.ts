@@ -1,16 +1,19 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { TurnId } from "../domain/Ids.js"
+import { TurnId, UploadId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
-import { Message, MessageInput, Routing } from "../domain/Message.js"
+import { Message, MessageInput, maxAttachments, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
 import { Turn } from "../domain/Turn.js"
 import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
-export const MessageSend = Schema.Struct({ content: MessageInput, routing: optional(Routing) }).annotations({
-  identifier: "MessageSend"
-})
+export const MessageSend = Schema.Struct({
+  content: MessageInput,
+  routing: optional(Routing),
+  /** Files that were uploaded to the session; each becomes a block after the content. */
+  attachments: optional(Schema.Array(UploadId).pipe(Schema.maxItems(maxAttachments)))
+}).annotations({ identifier: "MessageSend" })
 export type MessageSend = typeof MessageSend.Type
 
 /** An accepted message; a `note` starts no turn. */

@@ -11,8 +11,8 @@ export class SecretAnswer extends Context.Tag("@reins/core/api/SecretAnswer")<Se
 /** The answer is never stored and a repeated call runs again: a login is set anew, a wait goes on and holds no key meanwhile. */
 export class NotReplayed extends Context.Tag("@reins/core/api/NotReplayed")<NotReplayed, true>() {}
 
-/** The most bytes that the body of the endpoint may have, where that is not the 1 MiB of every other. */
-export class MaxBodyBytes extends Context.Tag("@reins/core/api/MaxBodyBytes")<MaxBodyBytes, number>() {}
+/** Marks an endpoint whose body holds a file: its limit is that of uploads. */
+export class TakesFile extends Context.Tag("@reins/core/api/TakesFile")<TakesFile, true>() {}
 
 /** Marks what the specification does not list, so that a reader can tell it apart in the document. */
 export const extension = Context.make(OpenApi.Override, { "x-reins-extension": true })

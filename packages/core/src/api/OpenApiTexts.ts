@@ -22,6 +22,7 @@ export const tags: Readonly<Record<string, string>> = {
   connections: "Credentials for gateways and forges. A secret that was stored never comes back.",
   delegations: "Parts of the work of a session that child sessions do, and what they came to.",
   deliveries: "A changeset on its way out: as a patch, or as a branch of the repository.",
+  interactions: "What the agent of a running turn asks: approvals and questions, each with an expiry and a default.",
   jobs: "The evidence of what was done for an operation: its jobs and their attempts.",
   mergeRequests: "Merge requests of delivered branches, on GitHub, GitLab and Gitea or Forgejo.",
   messages: "The conversation of a session.",
@@ -43,6 +44,9 @@ export const parameters: Readonly<Record<string, string>> = {
   cursor: "Where the next page begins: the `next_cursor` of the page before.",
   delegation_id: "The id of the delegation.",
   delivery_id: "The id of the delivery.",
+  deltas:
+    "Streams also give words as the agent says them, before they are in the log: `event: message.delta` without an id.",
+  interaction_id: "The id of the interaction.",
   job_id: "The id of the job.",
   key_id: "The id of the API key, which is not its secret.",
   lifecycle: "Only sessions in this state.",
@@ -55,6 +59,7 @@ export const parameters: Readonly<Record<string, string>> = {
   project_id: "The id of the project.",
   provider_id: "The provider, as GET /api/harnesses lists it.",
   session_id: "The id of the session.",
+  state: "Only interactions in this state.",
   turn_id: "The id of the turn.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
   workspace_id: "The id of the workspace."

@@ -54,7 +54,26 @@ export const number = (range: { readonly min?: number; readonly max?: number } =
     { type: "float_parsing", msg: "Input should be a valid number, unable to parse string as a number" }
   )
 
-/** `?limit=` (1 to 200, default 50) and `?cursor=` of every list. */
+const truths: Readonly<Record<string, boolean>> = {
+  ...Object.fromEntries(["1", "on", "t", "true", "y", "yes"].map((text) => [text, true])),
+  ...Object.fromEntries(["0", "off", "f", "false", "n", "no"].map((text) => [text, false]))
+}
+
+const boolFailure = { type: "bool_parsing", msg: "Input should be a valid boolean, unable to interpret input" }
+
+/** A boolean as FastAPI reads one from a query. */
+export const boolean = Schema.transformOrFail(Schema.String, Schema.Boolean, {
+  strict: true,
+  decode: (text, _, ast) => {
+    const value = Object.hasOwn(truths, text.toLowerCase()) ? truths[text.toLowerCase()] : undefined
+    return value === undefined
+      ? ParseResult.fail(new ParseResult.Type(ast, text, boolFailure.msg))
+      : ParseResult.succeed(value)
+  },
+  encode: (value) => ParseResult.succeed(String(value))
+}).annotations({ jsonSchema: { type: "boolean" }, [QueryFailure]: boolFailure })
+
+/** `?limit= (1 to 200, default 50) and `?cursor=` of every list. */
 export const pageFields = {
   limit: Schema.optionalWith(integer({ min: 1, max: 200 }), { exact: true }),
   cursor: Schema.optionalWith(Schema.String, { exact: true })

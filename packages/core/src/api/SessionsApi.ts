@@ -12,8 +12,8 @@ import { Labels, LeaseState, Session, SessionActivity, SessionLifecycle, Workspa
 import { Timestamp } from "../domain/Timestamp.js"
 import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
-import { extension, idPath, MaxBodyBytes, optional, patch, post, read, withStatus } from "./Endpoint.js"
-import { integer, number, pageFields } from "./Query.js"
+import { extension, idPath, optional, patch, post, read, TakesFile, withStatus } from "./Endpoint.js"
+import { boolean, integer, number, pageFields } from "./Query.js"
 
 const Title = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))
 
@@ -63,7 +63,8 @@ export const EventQuery = Schema.Struct({
   limit: Schema.optionalWith(integer({ min: 1, max: 1000 }), { default: () => 500 }),
   types: Schema.optionalWith(Schema.String, { exact: true }),
   turn_id: Schema.optionalWith(Schema.String, { exact: true }),
-  max_seconds: Schema.optionalWith(number(), { default: () => 600 })
+  max_seconds: Schema.optionalWith(number(), { default: () => 600 }),
+  deltas: Schema.optionalWith(boolean, { default: () => false })
 })
 
 export const LiveChanges = Schema.Struct({
@@ -116,9 +117,6 @@ export const ExecutorAnswer = Schema.Struct({
   event_watermark: Schema.Int
 }).annotations({ identifier: "ExecutorAnswer" })
 export type ExecutorAnswer = typeof ExecutorAnswer.Type
-
-/** The most bytes that an uploaded file may have. */
-export const maxUploadBytes = 25 * 1024 * 1024
 
 /** A file that is put into the workspace of a session, whole. */
 export const FileUpload = Schema.Struct({
@@ -258,7 +256,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .setPath(session)
       .setPayload(FileUpload)
       .addSuccess(UploadedFile)
-      .annotate(MaxBodyBytes, maxUploadBytes * 1.5)
+      .annotate(TakesFile, true)
   )
   .add(
     read("listFiles", "/api/sessions/:session_id/files", "List a directory of the workspace")

@@ -1,4 +1,5 @@
 import { SchemaAST as AST, type ParseResult, Predicate, Schema } from "effect"
+import { cutText, echoed } from "./EchoedInput.js"
 import { QueryFailure } from "./Query.js"
 import * as Reason from "./ValidationReason.js"
 
@@ -12,20 +13,32 @@ export const ValidationError = Schema.Struct({
 }).annotations({ identifier: "ValidationError" })
 export type ValidationError = typeof ValidationError.Type
 
-/** What a malformed request is answered with, status 422: everything that is wrong with it. */
+/** What a malformed request is answered with, status 422: what is wrong with it. */
 export const HTTPValidationError = Schema.Struct({
   detail: Schema.optionalWith(Schema.Array(ValidationError), { exact: true })
-}).annotations({ identifier: "HTTPValidationError" })
+}).annotations({
+  identifier: "HTTPValidationError",
+  description:
+    "What is wrong with the request, up to 100 errors for each of path, query, header and body. `input` is what was given: fields that hold " +
+    "secrets are masked, and of a value beyond 4,096 characters the first members are shown, with `…` where a text was cut."
+})
 export type HTTPValidationError = typeof HTTPValidationError.Type
 
 export type Loc = ReadonlyArray<string | number>
 
+/** How many things that are wrong with one part of a request are told of. */
+export const maxErrors = 100
+
+const maxNameChars = 256
+
 /**
- * A parse issue in the words of pydantic, in the order of the schema. `input` is the value that was given at `loc`. Values of
- * fields that hold secrets are masked, since an answer ends up in the logs of clients.
+ * A parse issue in the words of pydantic, in the order of the schema, up to 100 errors. `input` is the value that was given at `loc`,
+ * as `echoed` shows it.
  */
 export const toDetails = (loc: Loc, issue: ParseResult.ParseIssue, input: unknown): ReadonlyArray<ValidationError> =>
-  failuresOf(issue, [], loc.length === 1).map((failure) => detail(loc, failure, input))
+  failuresOf(issue, [], loc.length === 1)
+    .slice(0, maxErrors)
+    .map((failure) => detail(loc, failure, input))
 
 /** A required part or field that is not there. */
 export const missing = (loc: Loc, input: unknown): ValidationError =>
@@ -142,40 +155,21 @@ const detail = (loc: Loc, failure: Failure, root: unknown): ValidationError => {
     isAbsent && loc[0] !== "body" ? null : valueAt(root, isAbsent ? failure.path.slice(0, -1) : failure.path)
   return {
     type: failure.type,
-    loc: failure.tag === undefined ? full : [...full, failure.tag],
+    loc: (failure.tag === undefined ? full : [...full, failure.tag]).map(shortName),
     msg: failure.msg,
-    input: masked(full, given),
+    input: echoed(full, given),
     ...(failure.ctx && { ctx: failure.ctx })
   }
 }
+
+const shortName = (key: string | number): string | number =>
+  typeof key === "string" ? cutText(key, maxNameChars) : key
 
 const valueAt = (root: unknown, path: Loc): unknown => {
   let value = root
   for (const key of path) {
     if (typeof value !== "object" || value === null) return null
-    value = Object.entries(value).find(([name]) => name === String(key))?.[1]
+    value = Object.getOwnPropertyDescriptor(value, key)?.value
   }
   return value ?? null
-}
-
-const secretFields: ReadonlySet<string> = new Set([
-  "password",
-  "new_password",
-  "current_password",
-  "token",
-  "api_key",
-  "auth_json",
-  "secret",
-  "credential"
-])
-
-/** The value without what stands in fields that hold secrets. */
-const masked = (loc: Loc, value: unknown, depth = 0): unknown => {
-  if (Array.isArray(value)) return depth > 8 ? [] : value.map((item, index) => masked([...loc, index], item, depth + 1))
-  if (typeof value === "object" && value !== null) {
-    return depth > 8
-      ? {}
-      : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked([key], inner, depth + 1)]))
-  }
-  return value !== null && loc.some((key) => secretFields.has(String(key))) ? "**********" : value
 }

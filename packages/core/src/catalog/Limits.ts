@@ -1,26 +1,34 @@
 import { Context, Effect, Layer } from "effect"
 import type { Limits as LimitValues } from "../api/CatalogApi.js"
-import { maxUploadBytes } from "../api/SessionsApi.js"
 import { CoreConfig } from "../CoreConfig.js"
-import { maxQueuedTurns } from "../sessions/Turns.js"
+import { maxAttachments } from "../domain/Message.js"
 import { retentionMs } from "../store/Idempotency.js"
-import { maxFileReadBytes } from "../workspace/Files.js"
 
 /** The limits in force, as callers may read them. */
 export class Limits extends Context.Tag("@reins/core/catalog/Limits")<Limits, LimitValues>() {
   static readonly layer = Layer.effect(
     Limits,
-    Effect.map(CoreConfig, (config) =>
+    Effect.map(CoreConfig, ({ idleReleaseMs, interactionExpiryMs, limits, turnDeadlineMs }) =>
       Limits.of({
-        message_characters: 100_000,
-        json_body_bytes: 1024 * 1024,
-        upload_bytes: maxUploadBytes,
-        file_read_bytes: maxFileReadBytes,
-        executor_idle_minutes: config.idleReleaseMs / 60_000,
-        queued_turns_per_session: maxQueuedTurns,
-        turn_minutes: config.turnDeadlineMs / 60_000,
+        message_characters: limits.messageCharacters,
+        attachments_per_message: maxAttachments,
+        json_body_bytes: limits.jsonBodyBytes,
+        upload_bytes: limits.uploadBytes,
+        file_read_bytes: limits.fileReadBytes,
+        diff_bytes: limits.diffBytes,
+        diff_file_bytes: limits.diffFileBytes,
+        diff_files: limits.diffFiles,
+        executor_idle_minutes: idleReleaseMs / 60_000,
+        queued_turns_per_session: limits.queuedTurns,
+        turn_minutes: turnDeadlineMs / 60_000,
+        interaction_minutes: interactionExpiryMs / 60_000,
+        delegation_depth: limits.delegationDepth,
+        live_delegations_per_session: limits.liveDelegations,
+        requests_per_minute: limits.requestsPerMinute,
+        streams_per_session: limits.streamsPerSession,
         events_page: 1000,
         stream_seconds: 600,
+        event_retention_days: limits.eventRetentionDays,
         idempotency_hours: retentionMs / 3_600_000
       })
     )

@@ -17,6 +17,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { notOpen } from "../sessions/Turns.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { Changesets, noWorkspace } from "./Changesets.js"
 import { unsealed } from "./Deliveries.js"
@@ -24,7 +25,7 @@ import { unsealed } from "./Deliveries.js"
 /** The kind of the job that applies a changeset. */
 export const applyJobKind = "changeset.apply"
 
-/** How an application ends; what is left out is empty. */
+/** How an application ends; what is left out is empty, and what was planned is kept. */
 export interface ApplicationChange {
   readonly state: ApplicationState
   readonly conflicts?: ReadonlyArray<string>
@@ -48,6 +49,8 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
       input: ApplicationInput
     ) => Effect.Effect<ApplicationAnswer, ReinsError>
     readonly find: (applicationId: string) => Effect.Effect<Application | undefined>
+    /** Adds to what an application changes, before it does. Only inside a commit. */
+    readonly plan: (applicationId: ApplicationId, paths: ReadonlyArray<string>) => Effect.Effect<void>
     /** Moves an application, and tells its end to the target session. Only inside a commit. Other moves than drawn die. */
     readonly move: (applicationId: ApplicationId, change: ApplicationChange, actor: Actor) => Effect.Effect<void>
   }
@@ -66,10 +69,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
         Effect.map(db.first(sql<ApplicationRow>`select * from applications where id = ${id}`), (row) =>
           row === undefined ? undefined : toApplication(row)
         )
-      const existing = (id: string) =>
-        Effect.flatMap(find(id), (application) =>
-          application ? Effect.succeed(application) : Effect.dieMessage(`no application ${id}`)
-        )
+      const existing = existingOf("application", find)
       const tell = (application: Application, type: EventType & `workspace.appl${string}`, actor: Actor) =>
         journal.append(application.target_session_id, actor, [
           {
@@ -137,13 +137,18 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
             })
           )
         ),
+        plan: Effect.fn("Applications.plan")(function* (id, paths) {
+          const changed = JSON.stringify(union((yield* existing(id)).changed, paths))
+          yield* db.run(sql`update applications set changed = ${changed} where id = ${id}`)
+        }),
         move: Effect.fn("Applications.move")(function* (id, change, actor) {
-          yield* Effect.orDie(applicationStates.check((yield* existing(id)).state, change.state))
+          const before = yield* existing(id)
+          yield* Effect.orDie(applicationStates.check(before.state, change.state))
           yield* db.run(
             sql`update applications set ${sql.update({
               state: change.state,
               conflicts: JSON.stringify(change.conflicts ?? []),
-              changed: JSON.stringify(change.changed ?? []),
+              changed: JSON.stringify(union(before.changed, change.changed ?? [])),
               reason: change.reason ?? null,
               reason_message: change.reasonMessage ?? null,
               finished_at: applicationStates.isTerminal(change.state) ? yield* now : null
@@ -156,6 +161,9 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
     })
   )
 }
+
+/** An earlier attempt may have written some of the paths, which a later one finds as they are to be. */
+const union = (before: ReadonlyArray<string>, more: ReadonlyArray<string>) => [...new Set([...before, ...more])].sort()
 
 const eventOf = {
   pending: undefined,

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { type Application, ApplicationReason } from "../domain/Application.js"
 import type { Changeset } from "../domain/Changeset.js"
 import { ApplicationId } from "../domain/Ids.js"
+import { failpoint } from "../Failpoint.js"
 import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
@@ -40,7 +41,12 @@ export const applyJob = Effect.gen(function* () {
       })
     )
 
-  const apply = Effect.fnUntraced(function* (application: Application, changeset: Changeset, tree: string) {
+  const apply = Effect.fnUntraced(function* (
+    attempt: RunningAttempt,
+    application: Application,
+    changeset: Changeset,
+    tree: string
+  ) {
     // Asked for here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
     if (target?.workspace_state !== "ready") {
@@ -56,12 +62,14 @@ export const applyJob = Effect.gen(function* () {
         source: { gitDir: workspaces.paths(changeset.session_id).gitDir, base: changeset.base_commit, tree },
         target: { gitDir: paths.gitDir, workTree: paths.workTree, base: target.base_commit },
         strategy: application.strategy,
-        dryRun: application.dry_run
+        dryRun: application.dry_run,
+        planned: (paths) => attempt.commit(applications.plan(application.id, paths))
       })
       .pipe(
-        Effect.mapError(
-          ({ kind, message }) =>
+        Effect.catchTag("GitError", ({ kind, message }) =>
+          Effect.fail(
             new JobError({ code: kind === "timeout" ? kind : "internal_error", message, retryable: kind === "timeout" })
+          )
         )
       )
   })
@@ -85,10 +93,12 @@ export const applyJob = Effect.gen(function* () {
           retryable: true
         })
       }
+      yield* failpoint("application.begun")
       const { changed, conflicts, state } = yield* workspaces.exclusive(
         application.target_session_id,
-        apply(application, changeset, changeset.tree)
+        apply(attempt, application, changeset, changeset.tree)
       )
+      yield* failpoint("application.written")
       return {
         state: "succeeded" as const,
         command: applications.move(application.id, { state, changed, conflicts }, actor)

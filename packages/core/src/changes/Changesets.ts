@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import type { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
@@ -8,12 +9,14 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { Workspaces } from "../sessions/Workspaces.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { Git } from "../workspace/Git.js"
@@ -21,8 +24,6 @@ import type { GitError } from "../workspace/GitError.js"
 
 /** The kind of the job that captures on request; its payload is `{changeset_id}`. */
 export const captureJobKind = "changeset.capture"
-
-const maxFileBytes = 10 * 1024 * 1024
 
 /** What a capture found. It is sealed by the git objects that it names, which are pinned before it is written. */
 export interface Captured {
@@ -89,6 +90,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       const store = yield* SessionStore
       const workspaces = yield* Workspaces
       const git = yield* Git
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const find = (id: string) =>
@@ -102,10 +104,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           ),
           (row) => (row === undefined ? undefined : toChangeset(row))
         )
-      const existing = (id: string) =>
-        Effect.flatMap(find(id), (changeset) =>
-          changeset ? Effect.succeed(changeset) : Effect.dieMessage(`no changeset ${id}`)
-        )
+      const existing = existingOf("changeset", find)
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const changeset = yield* find(id)
         if (changeset === undefined) return yield* notFound()
@@ -229,7 +228,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           const { changeset, gitDir, tree } = yield* sealed(principal, changesetId)
           if (path === undefined) return { items: changeset.files }
           const blob = yield* git
-            .readBlob({ gitDir, tree, path, maxBytes: maxFileBytes })
+            .readBlob({ gitDir, tree, path, maxBytes: limits.fileReadBytes })
             .pipe(Effect.mapError(unreadable))
           return { path, ...encoded(blob.bytes), size: blob.size, digest: blob.digest, truncated: blob.truncated }
         }),
@@ -258,6 +257,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           const { gitDir, workTree } = workspaces.paths(session.id)
           const base = session.base_commit
           const snapshot = yield* git.snapshot({ gitDir, workTree, base })
+          yield* failpoint("capture.tree_written")
           const subject = yield* git.subject({ gitDir, base, tree: snapshot.tree })
           const commit = yield* git.commitTree({
             gitDir,
@@ -267,6 +267,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             date: DateTime.unsafeMake(0)
           })
           yield* git.keep({ gitDir, ref: `changesets/${changesetId}`, commit })
+          yield* failpoint("capture.kept")
           return { ...snapshot, subjectDigest: subject.digest }
         }),
         seal: Effect.fn("Changesets.seal")(function* (changesetId, captured, actor) {

@@ -15,6 +15,7 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { isRefName } from "../workspace/RefName.js"
@@ -69,10 +70,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const changesets = yield* Changesets
       const store = yield* DeliveryStore
 
-      const existing = (id: string) =>
-        Effect.flatMap(store.find(id), (delivery) =>
-          delivery ? Effect.succeed(delivery) : Effect.dieMessage(`no delivery ${id}`)
-        )
+      const existing = existingOf("delivery", store.find)
       /** The delivery, with its session held against other writers. */
       const writable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const found = yield* store.find(id)

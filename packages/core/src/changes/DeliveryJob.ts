@@ -3,6 +3,7 @@ import type { Changeset } from "../domain/Changeset.js"
 import { type Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { DeliveryId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
+import { failpoint } from "../Failpoint.js"
 import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
@@ -120,12 +121,14 @@ export const deliveryJob = Effect.gen(function* () {
       const { code, message } = pushed.left
       return blockedBy(delivery, { code, message, retryable: false }, observed)
     }
+    yield* failpoint("delivery.pushed")
     yield* step(work, "push", "succeeded", {
       branch: delivery.target_ref,
       head: pushed.right.head,
       pushed: pushed.right.pushed,
       previous_head: observed
     })
+    yield* failpoint("delivery.push_recorded")
     const seen = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs(work, "observe")))
     yield* step(work, "observe", "succeeded", { branch: delivery.target_ref, head: seen })
     return {
@@ -138,6 +141,7 @@ export const deliveryJob = Effect.gen(function* () {
   const branch = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, JobError | AttemptLost> {
     const ready = Effect.gen(function* () {
       const commit = yield* materialize(work)
+      yield* failpoint("delivery.materialized")
       const remote = yield* remoteOf(work.delivery, work.session)
       const observed = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs(work, "observe")))
       return { commit, remote, observed }
@@ -146,6 +150,7 @@ export const deliveryJob = Effect.gen(function* () {
     if (found === "cancelled") {
       return { state: "cancelled", command: deliveries.move(work.delivery.id, { state: "cancelled" }, actor) }
     }
+    yield* failpoint("delivery.head_seen")
     return yield* push(work, found.remote, found.commit, found.observed)
   })
 
@@ -199,6 +204,7 @@ export const deliveryJob = Effect.gen(function* () {
           retryable: false
         })
       }
+      yield* failpoint("delivery.begun")
       const work = { attempt, delivery, changeset, session, tree: changeset.tree }
       return yield* delivery.transport === "patch" ? patch(work) : branch(work)
     }),

@@ -4,6 +4,7 @@ import type { ConnectionHealth } from "../domain/Connection.js"
 import { MergeRequestId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
 import { MergeMethod, type MergeRequest, MergeRequestReason } from "../domain/MergeRequest.js"
+import { failpoint } from "../Failpoint.js"
 import { type Forge, ForgeError, type ForgeErrorKind } from "../forge/Forge.js"
 import { Forges } from "../forge/Forges.js"
 import { systemActor } from "../identity/Access.js"
@@ -79,6 +80,7 @@ const openOn = Effect.fnUntraced(function* (forge: Forge, request: MergeRequest)
   const branches = { head: request.head_branch, base: request.base_branch }
   const found = yield* forge.find(branches)
   if (found !== undefined) return found
+  yield* failpoint("merge_request.looked_up")
   const marker = markerOf(request)
   return yield* forge
     .create({
@@ -114,6 +116,7 @@ export const openMergeRequestJob = Effect.gen(function* () {
       const remote = yield* access(attempt, request, (forge) => openOn(forge, request)).pipe(
         Effect.catchTag("ForgeError", (error) => Effect.fail(jobErrorOf(error)))
       )
+      yield* failpoint("merge_request.created")
       const adopted = !remote.description.includes(markerOf(request))
       return { state: "succeeded" as const, command: store.opened(request.id, remote, adopted, actor) }
     }),
@@ -143,6 +146,7 @@ export const mergeJob = Effect.gen(function* () {
       before.headSha !== expectedHead
         ? new ForgeError({ kind: "remote_head_changed", message: "The head of the merge request is another commit." })
         : yield* forge.merge(number, { expectedHead, method }).pipe(
+            Effect.zipRight(failpoint("merge_request.merged")),
             Effect.as(undefined),
             Effect.catchIf(
               (error) => error.kind === "remote_head_changed" || error.kind === "not_mergeable",

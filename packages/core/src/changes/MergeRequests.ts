@@ -16,6 +16,7 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { isRefName } from "../workspace/RefName.js"
@@ -71,10 +72,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       const deliveries = yield* Deliveries
       const store = yield* MergeRequestStore
 
-      const existing = (id: string) =>
-        Effect.flatMap(store.find(id), (found) =>
-          found ? Effect.succeed(found) : Effect.dieMessage(`no merge request ${id}`)
-        )
+      const existing = existingOf("merge request", store.find)
       const answer = Effect.fnUntraced(function* (
         id: string,
         principal: Principal,

@@ -128,7 +128,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         const id = yield* newId(CredentialId)
         const at = yield* now
         yield* validations.supersede(row.id)
-        const sealed = yield* vault.seal(Redacted.make(JSON.stringify(parts.secrets)), sealContext(row.id, id))
+        const sealed = yield* vault.seal(Redacted.make(JSON.stringify(parts.secrets)), credentialContext(row.id, id))
         yield* db.run(
           sql`update credentials set state = 'superseded', sealed = null where connection_id = ${row.id} and state = 'current'`
         )
@@ -161,7 +161,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       })
       const unseal = Effect.fnUntraced(function* (row: ConnectionRow): Effect.fn.Return<OpenConnection, ReinsError> {
         if (row.sealed === null || row.credential_id === null) return yield* revoked(row.id)
-        const opened = yield* Effect.either(vault.unseal(row.sealed, sealContext(row.id, row.credential_id)))
+        const opened = yield* Effect.either(vault.unseal(row.sealed, credentialContext(row.id, row.credential_id)))
         if (Either.isLeft(opened)) {
           return yield* new ReinsError({
             code: "credential_invalid",
@@ -315,7 +315,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
 
 const SecretsJson = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.String }))
 
-const sealContext = (connectionId: string, credentialId: string) => `credential|${connectionId}|${credentialId}`
+/** What a credential is sealed for. */
+export const credentialContext = (connectionId: string, credentialId: string) =>
+  `credential|${connectionId}|${credentialId}`
 
 const revoked = (id: string) =>
   new ReinsError({

@@ -1,36 +1,6 @@
-import { randomBytes } from "node:crypto"
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeSync
-} from "node:fs"
-import { dirname } from "node:path"
-import { Context, Data, Effect, Layer, type ParseResult, Schema } from "effect"
-
-const Key = Schema.String.pipe(Schema.filter((text) => Buffer.from(text, "base64").length === 32))
-const KeyRingFile = Schema.parseJson(
-  Schema.Struct({
-    format: Schema.Literal(1),
-    current: Schema.String,
-    keys: Schema.Record({ key: Schema.String, value: Key })
-  })
-)
-
-export class KeyRingUnusable extends Data.TaggedError("KeyRingUnusable")<{
-  readonly path: string
-  readonly reason: string
-}> {
-  override get message() {
-    return `The key ring ${this.path} cannot be used: ${this.reason}`
-  }
-}
+import { existsSync, statSync } from "node:fs"
+import { Context, Effect, Either, Layer } from "effect"
+import { type KeyRingUnusable, newRing, type Ring, readRing, writeRing } from "./KeyRingFile.js"
 
 /**
  * The keys that seal provider credentials. They live in a file of mode 0600 outside the database, so that a copy of the database
@@ -41,58 +11,71 @@ export class KeyRing extends Context.Tag("@reins/core/connections/KeyRing")<
   {
     readonly current: { readonly id: string; readonly key: Buffer }
     readonly find: (id: string) => Buffer | undefined
+    /** All that the ring holds now. */
+    readonly ring: () => Ring
+    /** Writes the ring as changed. The caller sees to it that nobody else changes it at the same time. */
+    readonly change: (change: (ring: Ring) => Ring) => Effect.Effect<void, KeyRingUnusable>
   }
 >() {
-  /** The ring in a file, which is made with one new key when it is not there. */
+  /**
+   * The ring in a file, which is made with one new key when it is not there. A ring that another process changes is read again before
+   * its next use; while that fails, the keys that are known go on.
+   */
   static readonly layerFile = (path: string) =>
     Layer.effect(
       KeyRing,
       Effect.gen(function* () {
-        const text = yield* Effect.try({
-          try: () => {
-            if (!existsSync(path)) create(path)
-            if ((statSync(path).mode & 0o077) !== 0) throw new Error("others may read it; run chmod 600 on it")
-            return readFileSync(path, "utf8")
+        if (!existsSync(path)) yield* writeRing(path, newRing(), true)
+        let seen = versionOf(path)
+        let known = yield* readRing(path)
+        return of(
+          () => {
+            const version = versionOf(path)
+            if (version !== seen) {
+              const read = readRing(path)
+              if (Either.isRight(read)) {
+                known = read.right
+                seen = version
+              }
+            }
+            return known
           },
-          catch: (cause) =>
-            new KeyRingUnusable({ path, reason: cause instanceof Error ? cause.message : String(cause) })
-        })
-        return yield* decode(path, text)
+          (change) => Effect.flatMap(readRing(path), (ring) => writeRing(path, change(ring)))
+        )
       })
     )
 
-  /** One key for as long as the layer lives, for tests. */
-  static readonly layerMemory = Layer.sync(KeyRing, () => {
-    const key = randomBytes(32)
-    return KeyRing.of({ current: { id: "memory", key }, find: (id) => (id === "memory" ? key : undefined) })
-  })
+  /** A ring for as long as the layer lives, for tests. */
+  static readonly layerOf = (given: Ring) =>
+    Layer.sync(KeyRing, () => {
+      let ring = given
+      return of(
+        () => ring,
+        (change) =>
+          Effect.sync(() => {
+            ring = change(ring)
+          })
+      )
+    })
+
+  static readonly layerMemory = Layer.unwrapEffect(Effect.sync(() => KeyRing.layerOf(newRing())))
 }
 
-const decode = Effect.fnUntraced(function* (path: string, text: string) {
-  const ring = yield* Schema.decodeUnknown(KeyRingFile)(text).pipe(
-    // The parse error quotes the text, which holds keys.
-    Effect.mapError(
-      (_: ParseResult.ParseError) => new KeyRingUnusable({ path, reason: "it is not a key ring of format 1" })
-    )
-  )
-  const keys = new Map(Object.entries(ring.keys).map(([id, key]) => [id, Buffer.from(key, "base64")]))
-  const current = keys.get(ring.current)
-  if (current === undefined)
-    return yield* new KeyRingUnusable({ path, reason: `its current key "${ring.current}" is missing` })
-  return KeyRing.of({ current: { id: ring.current, key: current }, find: (id) => keys.get(id) })
-})
+const of = (ring: () => Ring, change: KeyRing["Type"]["change"]): KeyRing["Type"] =>
+  KeyRing.of({
+    get current() {
+      const { current, keys } = ring()
+      const key = keys.get(current)
+      if (key === undefined) throw new Error("a ring without its current key")
+      return { id: current, key }
+    },
+    find: (id) => ring().keys.get(id),
+    ring,
+    change
+  })
 
-const create = (path: string): void => {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const id = `k${randomBytes(4).toString("hex")}`
-  const temporary = `${path}.${process.pid}.tmp`
-  const file = openSync(temporary, "wx", 0o600)
-  writeSync(
-    file,
-    `${JSON.stringify({ format: 1, current: id, keys: { [id]: randomBytes(32).toString("base64") } }, null, 2)}\n`
-  )
-  fsyncSync(file)
-  closeSync(file)
-  chmodSync(temporary, 0o600)
-  renameSync(temporary, path)
+/** Another one for each ring that is put in the place. */
+const versionOf = (path: string): string => {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`
 }

@@ -28,6 +28,8 @@ export class Vault extends Context.Tag("@reins/core/connections/Vault")<
     /** `context` names the record that the secret belongs to; it opens under the same context only. */
     readonly seal: (secret: Redacted.Redacted, context: string) => Effect.Effect<string>
     readonly unseal: (sealed: string, context: string) => Effect.Effect<Redacted.Redacted, UnsealFailed>
+    /** The same secret sealed with the current key: its data key is wrapped anew. Sealed with that already, it comes back as it is. */
+    readonly rewrap: (sealed: string, context: string) => Effect.Effect<string, UnsealFailed>
     /** A keyed digest for one purpose, as `<key id>.<base64url>`. */
     readonly mac: (purpose: string, text: string) => string
     /** Whether a digest was made by `mac` for the same purpose and text, with any key still in the ring. */
@@ -42,39 +44,47 @@ export class Vault extends Context.Tag("@reins/core/connections/Vault")<
         createHmac("sha256", Buffer.from(hkdfSync("sha256", key, "", `reins mac ${purpose}`, 32)))
           .update(text)
           .digest("base64url")
+      /** A data key under the current key of the ring. */
+      const wrap = (dataKey: Buffer, context: string) => {
+        const { id, key } = ring.current
+        const { iv, tag, text } = encrypt(key, dataKey, `${context}|${id}`)
+        return { format: 1 as const, key_id: id, wrapped_iv: iv, wrapped_key: text, wrapped_tag: tag }
+      }
+      const unwrap = Effect.fnUntraced(function* (sealed: string, context: string) {
+        const record = yield* Effect.mapError(
+          Schema.decodeUnknown(Sealed)(sealed),
+          () => new UnsealFailed({ reason: "not_authentic" })
+        )
+        const key = ring.find(record.key_id)
+        if (key === undefined) return yield* new UnsealFailed({ reason: "key_unknown" })
+        const wrapped = { iv: record.wrapped_iv, text: record.wrapped_key, tag: record.wrapped_tag }
+        const dataKey = decrypt(key, wrapped, `${context}|${record.key_id}`)
+        if (Option.isNone(dataKey)) return yield* new UnsealFailed({ reason: "not_authentic" })
+        return { dataKey: dataKey.value, record }
+      })
+
       return Vault.of({
         seal: (secret, context) =>
           Effect.sync(() => {
             const dataKey = randomBytes(32)
-            const wrapped = encrypt(ring.current.key, dataKey, `${context}|${ring.current.id}`)
-            const body = encrypt(dataKey, Buffer.from(Redacted.value(secret), "utf8"), context)
-            return Schema.encodeSync(Sealed)({
-              format: 1,
-              key_id: ring.current.id,
-              wrapped_iv: wrapped.iv,
-              wrapped_key: wrapped.text,
-              wrapped_tag: wrapped.tag,
-              iv: body.iv,
-              text: body.text,
-              tag: body.tag
-            })
+            const { iv, tag, text } = encrypt(dataKey, Buffer.from(Redacted.value(secret), "utf8"), context)
+            return Schema.encodeSync(Sealed)({ ...wrap(dataKey, context), iv, text, tag })
           }),
         unseal: Effect.fn("Vault.unseal")(function* (sealed, context) {
-          const record = yield* Effect.mapError(
-            Schema.decodeUnknown(Sealed)(sealed),
-            () => new UnsealFailed({ reason: "not_authentic" })
-          )
-          const key = ring.find(record.key_id)
-          if (key === undefined) return yield* new UnsealFailed({ reason: "key_unknown" })
-          const text = decrypt(
-            key,
-            { iv: record.wrapped_iv, text: record.wrapped_key, tag: record.wrapped_tag },
-            `${context}|${record.key_id}`
-          ).pipe(Option.flatMap((dataKey) => decrypt(dataKey, record, context)))
+          const { dataKey, record } = yield* unwrap(sealed, context)
+          const text = decrypt(dataKey, record, context)
           if (Option.isNone(text)) return yield* new UnsealFailed({ reason: "not_authentic" })
           return Redacted.make(text.value.toString("utf8"))
         }),
-        mac: (purpose, text) => `${ring.current.id}.${macWith(ring.current.key, purpose, text)}`,
+        rewrap: Effect.fn("Vault.rewrap")(function* (sealed, context) {
+          const { dataKey, record } = yield* unwrap(sealed, context)
+          if (record.key_id === ring.current.id) return sealed
+          return Schema.encodeSync(Sealed)({ ...record, ...wrap(dataKey, context) })
+        }),
+        mac: (purpose, text) => {
+          const { id, key } = ring.current
+          return `${id}.${macWith(key, purpose, text)}`
+        },
         verifyMac: (purpose, text, mac) => {
           const [id = "", digest = ""] = mac.split(".")
           const key = ring.find(id)
@@ -87,6 +97,10 @@ export class Vault extends Context.Tag("@reins/core/connections/Vault")<
     })
   )
 }
+
+/** The id of the key that a sealed text is sealed with; undefined for what is none. */
+export const sealedWith = (sealed: string): string | undefined =>
+  Option.getOrUndefined(Option.map(Schema.decodeOption(Sealed)(sealed), (record) => record.key_id))
 
 interface Encrypted {
   readonly iv: string

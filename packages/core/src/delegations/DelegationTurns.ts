@@ -32,7 +32,9 @@ export const layer = Layer.effectDiscard(
     const lastText = Effect.fnUntraced(function* (turn: Turn) {
       const messageId = turn.outcome?.message_id ?? null
       const message = messageId === null ? undefined : yield* messages.find(messageId)
-      return message?.content.findLast((block) => block.text.trim() !== "")?.text.trim()
+      return message?.content
+        .flatMap((block) => (block.type === "text" ? block.text.trim() : []))
+        .findLast((text) => text !== "")
     })
 
     const succeeded = Effect.fnUntraced(function* (delegation: Delegation, turn: Turn, actor: Actor) {

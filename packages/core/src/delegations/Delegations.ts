@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import type { DelegationAnswer, DelegationInput } from "../api/DelegationsApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import { Changesets } from "../changes/Changesets.js"
 import { type Delegation, type DelegationReason, delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
@@ -22,12 +23,6 @@ import { ResultSchemas } from "./ResultSchemas.js"
 
 /** The kind of the job that ends a delegation at its deadline. */
 export const deadlineJobKind = "delegation.deadline"
-
-/** Delegations of one session that may be live at once. */
-export const maxLiveDelegations = 10
-
-/** How deep delegations may be nested. */
-export const maxDepth = 3
 
 /** Parts of the work of a session that child sessions do. What becomes of one with the turns of its child is told by `DelegationTurns`. */
 export class Delegations extends Context.Tag("@reins/core/delegations/Delegations")<
@@ -51,12 +46,12 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     ) => Effect.Effect<DelegationAnswer, ReinsError | RequestInvalid>
     /** Cancels the turns of the child and closes it. Fails with `invalid_transition` for one that has ended. */
     readonly cancel: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, ReinsError>
-    /** Sends the child another message. Fails with `invalid_transition` once the delegation has ended. */
+    /** Sends the child another message, with uploads of the child. Fails with `invalid_transition` once the delegation has ended. */
     readonly send: (
       principal: Principal,
       delegationId: string,
       input: MessageSend
-    ) => Effect.Effect<SentMessage, ReinsError>
+    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
     /** Fails a delegation whose deadline has passed and cancels the turns of its child. Only inside a commit. */
     readonly expire: (delegationId: string) => Effect.Effect<void>
     /** Cancels what a session that is being closed has delegated, and the delegation that it works for. Only inside a commit. */
@@ -76,6 +71,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       const changesets = yield* Changesets
       const store = yield* DelegationStore
       const schemas = yield* ResultSchemas
+      const { limits } = yield* CoreConfig
 
       const depthBelow = Effect.fnUntraced(function* (parent: SessionRow) {
         if (parent.parent_delegation_id === null) return 1
@@ -113,8 +109,9 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       const insert = Effect.fnUntraced(function* (principal: Principal, parent: SessionRow, input: DelegationInput) {
         const actor = actorOf(principal)
         const depth = yield* depthBelow(parent)
-        if (depth > maxDepth) return yield* tooDeep
-        if ((yield* store.live(parent.id)).length >= maxLiveDelegations) return yield* tooMany
+        if (depth > limits.delegationDepth) return yield* tooDeep(limits.delegationDepth)
+        if ((yield* store.live(parent.id)).length >= limits.liveDelegations)
+          return yield* tooMany(limits.liveDelegations)
         const id = yield* newId(DelegationId)
         const child = yield* sessions.spawn(parent, actor, {
           delegationId: id,
@@ -202,7 +199,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
               const { child, delegation } = yield* store.writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
               const actor = actorOf(principal)
-              const sent = yield* messages.post(child, actor, input, "delegation")
+              const sent = yield* messages.accept(principal, child, input, { kind: "delegation" })
               yield* store.tell(delegation, actor, {
                 type: "delegation.message_sent",
                 payload: { child_session_id: child.id, message_id: sent.message.id }
@@ -257,14 +254,16 @@ const unsealed = (state: string): ReinsError =>
     details: { state }
   })
 
-const tooMany = new ReinsError({
-  code: "delegation_limit",
-  message: `${maxLiveDelegations} delegations of this session are live already. Wait for one to end, or cancel one.`,
-  details: { limit: maxLiveDelegations }
-})
+const tooMany = (limit: number) =>
+  new ReinsError({
+    code: "delegation_limit",
+    message: `${limit} delegations of this session are live already. Wait for one to end, or cancel one.`,
+    details: { limit }
+  })
 
-const tooDeep = new ReinsError({
-  code: "delegation_limit",
-  message: `Delegations are nested at most ${maxDepth} deep. Let this session do the work itself.`,
-  details: { depth: maxDepth }
-})
+const tooDeep = (depth: number) =>
+  new ReinsError({
+    code: "delegation_limit",
+    message: `Delegations are nested at most ${depth} deep. Let this session do the work itself.`,
+    details: { depth }
+  })

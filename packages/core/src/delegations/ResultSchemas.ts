@@ -23,7 +23,8 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
     ResultSchemas,
     Effect.gen(function* () {
       // Few programs ask for results of a shape, and loading the validator takes a while.
-      const library = yield* Effect.cached(Effect.promise(() => import("ajv/dist/2020.js")))
+      // The default is the one export that a CommonJS module has in a bundle too.
+      const library = yield* Effect.cached(Effect.promise(async () => (await import("ajv/dist/2020.js")).default))
       const metaValidator = yield* Effect.cached(
         Effect.map(library, ({ Ajv2020 }) => new Ajv2020({ strict: false, validateFormats: false, logger: false }))
       )

@@ -7,6 +7,7 @@ import type { Routing } from "../domain/Message.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { systemActor } from "../identity/Access.js"
 import { Messages } from "../sessions/Messages.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -101,6 +102,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
         wait: Effect.fn("Waits.wait")(function* (principal, delegationId, input, cutShort = Effect.never) {
           const seen = yield* store.readable(principal, delegationId)
           const wait = input.wake === "message" ? yield* lasting(principal, delegationId) : yield* passing(seen)
+          yield* failpoint("wait.kept")
           const patience = Duration.seconds(input.timeout_seconds ?? defaultTimeoutSeconds)
           yield* Effect.raceFirst(end(seen.id), cutShort).pipe(Effect.timeoutOption(patience), Effect.interruptible)
           const delegation = yield* existing(seen.id)

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { failpoint } from "../Failpoint.js"
 import { type AttemptLost, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { wakeJobKind } from "./DelegationStore.js"
 import { Waits } from "./Waits.js"
@@ -30,7 +31,11 @@ export const wakeJob = Effect.gen(function* () {
     kind: wakeJobKind,
     concurrency: 4,
     deadlineMs: 60_000,
-    run: (attempt) => Effect.as(wake(attempt), { state: "succeeded" as const, command: Effect.void }),
+    run: (attempt) =>
+      wake(attempt).pipe(
+        Effect.zipRight(failpoint("wait.delivered")),
+        Effect.as({ state: "succeeded" as const, command: Effect.void })
+      ),
     failed: ({ subject }) => waits.abandon(subject.id),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind

@@ -32,9 +32,9 @@ export const Application = Schema.Struct({
   /** Only reports: nothing is written. */
   dry_run: Schema.Boolean,
   state: ApplicationState,
-  /** The paths that stand in the way, sorted. With any, nothing was written. */
+  /** The paths that stand in the way, sorted. With any, no path was written but those of `changed`. */
   conflicts: Schema.Array(Schema.String),
-  /** The paths that were written, or would be by a dry run, sorted. */
+  /** The paths that were written, or would be by a dry run, sorted. Unless it was applied, those that may have been. */
   changed: Schema.Array(Schema.String),
   reason: Schema.NullOr(ApplicationReason),
   reason_message: Schema.NullOr(Schema.String),

@@ -19,6 +19,7 @@ import {
   WaitId,
   WorkspaceId
 } from "./Ids.js"
+import { Interaction } from "./Interaction.js"
 import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 import { Message, MessagePart } from "./Message.js"
 import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
@@ -43,6 +44,8 @@ const LinkPayload = Schema.Struct({
 const MessageRef = Schema.Struct({ message_id: MessageId })
 const PartPayload = Schema.Struct({ message_id: MessageId, part: MessagePart })
 const TurnPayload = Schema.Struct({ turn: Turn })
+/** A turn can wait for several answers at once: it runs again when the last one is resolved. */
+const ActionPayload = Schema.Struct({ turn: Turn, interaction: Interaction })
 const ExecutorPayload = Schema.Struct({
   lease_id: LeaseId,
   backend: Schema.String,
@@ -159,6 +162,8 @@ export const eventPayloads = {
   "turn.queued": TurnPayload,
   "turn.preparing": TurnPayload,
   "turn.started": TurnPayload,
+  "turn.action_required": ActionPayload,
+  "turn.action_resolved": ActionPayload,
   "turn.cancel_requested": TurnPayload,
   "turn.succeeded": TurnPayload,
   "turn.failed": TurnPayload,

@@ -1,17 +1,17 @@
 import { Effect, Schema } from "effect"
-import { typeidUnboxed } from "typeid-js"
+import { TypeID } from "typeid-js"
 
 /**
  * Ids are TypeIDs: a prefix that names the resource, an underscore and the 26 base32 characters of a UUIDv7. They are url-safe,
  * sort by creation time and cannot be mistaken for the id of another resource.
  */
-const typeId = <const Prefix extends string, const Brand extends string>(prefix: Prefix, brand: Brand) =>
-  Object.assign(
-    Schema.String.pipe(Schema.pattern(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)), Schema.brand(brand)),
-    {
-      prefix
-    }
-  )
+const typeId = <const Prefix extends string, const Brand extends string>(prefix: Prefix, brand: Brand) => {
+  const pattern = `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
+  return Object.assign(Schema.String.pipe(Schema.pattern(new RegExp(pattern)), Schema.brand(brand)), {
+    prefix,
+    pattern
+  })
+}
 
 export const AccountId = typeId("acct", "AccountId")
 export type AccountId = typeof AccountId.Type
@@ -59,11 +59,45 @@ export const JobId = typeId("job", "JobId")
 export type JobId = typeof JobId.Type
 export const AttemptId = typeId("att", "AttemptId")
 export type AttemptId = typeof AttemptId.Type
+export const UploadId = typeId("upl", "UploadId")
+export type UploadId = typeof UploadId.Type
+export const InteractionId = typeId("int", "InteractionId")
+export type InteractionId = typeof InteractionId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
+
+/** The time and number of the newest id. */
+let newest = { ms: 0, number: 0 }
+
+/** Above every number of a millisecond: what has more goes on in the next one. */
+const numbers = 0x1000
+
+/** A UUIDv7 above all that this process has made, also when the clock goes back. */
+const nextUuid = (): Uint8Array => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  const now = Date.now()
+  if (now > newest.ms) newest = { ms: now, number: (((bytes[6] ?? 0) << 8) | (bytes[7] ?? 0)) & 0x7ff }
+  else if (newest.number + 1 < numbers) newest = { ms: newest.ms, number: newest.number + 1 }
+  else newest = { ms: newest.ms + 1, number: 0 }
+  for (let index = 0; index < 6; index++) bytes[index] = Math.floor(newest.ms / 2 ** (8 * (5 - index))) & 0xff
+  bytes[6] = 0x70 | (newest.number >> 8)
+  bytes[7] = newest.number & 0xff
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return bytes
+}
 
 /** A new id of the given kind. Ids made by one process ascend. */
 export const newId = <Brand>(schema: {
   readonly prefix: string
   readonly make: (id: string) => Brand
-}): Effect.Effect<Brand> => Effect.sync(() => schema.make(typeidUnboxed(schema.prefix)))
+}): Effect.Effect<Brand> => Effect.sync(() => schema.make(TypeID.fromUUIDBytes(schema.prefix, nextUuid()).toString()))
+
+/** Makes every id to come sort above this one, which another process may have made while its clock was ahead. */
+export const ascendFrom = (id: string): Effect.Effect<void> =>
+  Effect.sync(() => {
+    const ms = TypeID.fromString(id)
+      .toUUIDBytes()
+      .subarray(0, 6)
+      .reduce((sum, byte) => sum * 256 + byte, 0)
+    if (ms >= newest.ms) newest = { ms, number: numbers - 1 }
+  })

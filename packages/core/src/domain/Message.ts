@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { MessageId, SessionId, TurnId } from "./Ids.js"
+import { MessageId, SessionId, TurnId, UploadId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -21,29 +21,73 @@ export type MessageRole = typeof MessageRole.Type
 export const Routing = Schema.Literal("queue", "steer", "note")
 export type Routing = typeof Routing.Type
 
-export const ContentBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotations({
-  identifier: "ContentBlock"
+export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotations({
+  identifier: "TextBlock"
 })
+
+/**
+ * A file that came with a message, as it was uploaded: the message keeps this also when the file in the workspace changes later or
+ * goes. The bytes themselves are in the workspace alone.
+ */
+export const FileBlock = Schema.Struct({
+  type: Schema.Literal("file"),
+  upload_id: UploadId,
+  path: Schema.String,
+  /** In bytes. */
+  size: Schema.Int,
+  digest: Schema.String
+}).annotations({ identifier: "FileBlock" })
+export type FileBlock = typeof FileBlock.Type
+
+export const ContentBlock = Schema.Union(TextBlock, FileBlock).annotations({ identifier: "ContentBlock" })
 export type ContentBlock = typeof ContentBlock.Type
 
-/** What a client may send: text, or a list of blocks; 100,000 characters in all. */
-export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentBlock))
-  .pipe(
-    Schema.filter(
-      (content) => {
-        const length =
-          typeof content === "string" ? content.length : content.reduce((sum, block) => sum + block.text.length, 0)
-        return length >= 1 && length <= 100_000
-      },
-      { message: () => "Input should hold 1 to 100000 characters of text" }
-    )
-  )
+/** The text of some content, a line for each block; files are left out. */
+export const textOf = (content: ReadonlyArray<ContentBlock>): string =>
+  content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+
+/** Files that may come with one message. */
+export const maxAttachments = 20
+
+const FileInput = Schema.Struct({ type: Schema.Literal("file"), upload_id: UploadId })
+
+const ContentInput = Schema.Union(TextBlock, FileInput)
+type ContentInput = typeof ContentInput.Type
+
+const textLength = (content: string | ReadonlyArray<ContentInput>): number =>
+  typeof content === "string"
+    ? content.length
+    : content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0)
+
+const isSaid = (content: string | ReadonlyArray<ContentInput>): boolean => {
+  const holdsFile = typeof content !== "string" && content.some((block) => block.type === "file")
+  return (holdsFile || textLength(content) >= 1) && textLength(content) <= 100_000
+}
+
+/** What a client may send: text, or a list of blocks. 100,000 characters in all, and at least one unless there is a file. */
+export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInput))
+  .pipe(Schema.filter(isSaid, { message: () => "Input should hold 1 to 100000 characters of text" }))
   .annotations({
     identifier: "MessageInput",
     jsonSchema: {
       anyOf: [
         { type: "string", minLength: 1, maxLength: 100_000 },
-        { type: "array", items: { $ref: "#/components/schemas/ContentBlock" } }
+        {
+          type: "array",
+          items: {
+            anyOf: [
+              { $ref: "#/components/schemas/TextBlock" },
+              {
+                type: "object",
+                required: ["type", "upload_id"],
+                properties: {
+                  type: { type: "string", enum: ["file"] },
+                  upload_id: { type: "string", pattern: UploadId.pattern }
+                }
+              }
+            ]
+          }
+        }
       ]
     }
   })
@@ -60,6 +104,21 @@ export const MessagePart = Schema.Struct({
   sealed: Schema.Boolean
 }).annotations({ identifier: "MessagePart" })
 export type MessagePart = typeof MessagePart.Type
+
+/**
+ * Words of a part as the agent says them, sent before they are in the log and never kept. A part that is read from the log holds them
+ * too: `offset` says how many characters of the part come before, so a reader leaves out what it has. Some may be missing.
+ */
+export const MessageDelta = Schema.Struct({
+  session_id: SessionId,
+  turn_id: TurnId,
+  message_id: MessageId,
+  part_key: Schema.String,
+  kind: Schema.Literal("text", "reasoning"),
+  offset: Schema.Int,
+  text: Schema.String
+}).annotations({ identifier: "MessageDelta" })
+export type MessageDelta = typeof MessageDelta.Type
 
 export const Message = Schema.Struct({
   id: MessageId,

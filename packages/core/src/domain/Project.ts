@@ -41,7 +41,9 @@ export const ProjectSpec = Schema.Struct({
       transport: optional(DeliveryTransport),
       branch_prefix: optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)))
     })
-  )
+  ),
+  /** An interrupted turn is acknowledged by the service in the same commit, so that the turns behind it go on without anybody. */
+  auto_acknowledge: optional(Schema.Boolean)
 }).annotations({ identifier: "ProjectSpec" })
 export type ProjectSpec = typeof ProjectSpec.Type
 

@@ -61,6 +61,7 @@ export const Turn = Schema.Struct({
     Schema.Struct({
       /** The agent's last message. */
       message_id: Schema.NullOr(MessageId),
+      /** `denied`: the agent ended after it was refused what it had asked for, without another word or finished tool. */
       stop_reason: Schema.String
     })
   ),

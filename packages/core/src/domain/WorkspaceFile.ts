@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { UploadId } from "./Ids.js"
 import { Timestamp } from "./Timestamp.js"
 
 /** An entry of a directory. `other` is a FIFO, a socket or a device; a symbolic link is listed and never followed. */
@@ -32,7 +33,9 @@ export const FileContent = Schema.Struct({
 }).annotations({ identifier: "FileContent" })
 export type FileContent = typeof FileContent.Type
 
+/** A file that was put into the workspace. Messages of the session may attach it by its `upload_id`. */
 export const UploadedFile = Schema.Struct({
+  upload_id: UploadId,
   file: Schema.Struct({ path: Schema.String, size: Schema.Int, digest: Schema.String })
 }).annotations({ identifier: "UploadedFile" })
 export type UploadedFile = typeof UploadedFile.Type

@@ -1,5 +1,6 @@
 import { Cause, Chunk, Context, Effect, Fiber, FiberSet, Layer, Schema, Stream } from "effect"
 import { Event } from "../domain/Event.js"
+import type { MessageDelta } from "../domain/Message.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { Bell, sessionTopic } from "../store/Bell.js"
@@ -29,13 +30,18 @@ export interface Subscription {
 export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
   EventFeed,
   {
-    /** Delivers to a sink, which must not throw. `batch` events of the log are read at once to catch up. Fails like `EventLog.open`. */
+    /**
+     * Delivers to a sink, which must not throw. `batch` events of the log are read at once to catch up. `deltas` takes what is
+     * whispered, while the reader is up to date. Fails like `EventLog.open`.
+     */
     readonly subscribe: (
       principal: Principal,
       sessionId: string,
-      request: FeedRequest & { readonly batch: number },
+      request: FeedRequest & { readonly batch: number; readonly deltas?: ((frame: Buffer) => void) | undefined },
       sink: Sink
     ) => Effect.Effect<Subscription, ReinsError>
+    /** Tells the readers of this process that want deltas. It is not in the log, and nobody can rely on it. */
+    readonly whisper: (delta: MessageDelta) => Effect.Effect<void>
     /** The same as a stream that never ends. A slow reader holds up nobody and misses nothing. */
     readonly stream: (principal: Principal, sessionId: string, request: FeedRequest) => Stream.Stream<Event, ReinsError>
   }
@@ -52,9 +58,9 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         Effect.gen(function* () {
           // Closed before the read, so that a ring during it is not missed.
           yield* rung.close
-          const events = yield* log.read(sessionId, room.head, readAhead)
+          const { events, isWhole } = yield* log.read(sessionId, room.head, readAhead)
           if (events.length > 0) room.publish(events)
-          if (events.length < readAhead) yield* Effect.timeoutOption(rung.await, pollMs)
+          if (isWhole) yield* Effect.timeoutOption(rung.await, pollMs)
         }).pipe(keepTrying, Effect.forever)
 
       const enter = (sessionId: string, watermark: number): Occupied => {
@@ -63,7 +69,10 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         const room: Room = new Room(watermark, (reader) => {
           run(
             keepTrying(
-              Effect.map(log.read(sessionId, reader.cursor, reader.batch), (events) => room.supply(reader, events))
+              Effect.map(log.read(sessionId, reader.cursor, reader.batch), ({ events }) => {
+                // Deleted since the reader came: it gets no more, rather than a gap, and is told so when it comes back.
+                if (events.length > 0) room.supply(reader, events)
+              })
             )
           )
         })
@@ -87,12 +96,12 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
       const subscribe = Effect.fn("EventFeed.subscribe")(function* (
         principal: Principal,
         sessionId: string,
-        { after = 0, batch, turnId, types }: FeedRequest & { readonly batch: number },
+        { after = 0, batch, deltas, turnId, types }: Parameters<EventFeed["Type"]["subscribe"]>[2],
         sink: Sink
       ) {
         const watermark = yield* log.open(principal, sessionId, after)
         const { leave, room } = enter(sessionId, watermark)
-        const reader: Reader = { filter: { turnId, types }, batch, sink, cursor: after, state: "paused" }
+        const reader: Reader = { filter: { turnId, types }, batch, sink, deltas, cursor: after, state: "paused" }
         room.readers.add(reader)
         return {
           watermark,
@@ -104,6 +113,7 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
 
       return EventFeed.of({
         subscribe,
+        whisper: (delta) => Effect.sync(() => rooms.get(delta.session_id)?.room.whisper(delta)),
         stream: (principal, sessionId, request) =>
           Stream.unwrapScoped(
             Effect.gen(function* () {

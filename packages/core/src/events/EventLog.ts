@@ -1,3 +1,4 @@
+import type { Statement } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { EventPage } from "../api/SessionsApi.js"
 import { Event } from "../domain/Event.js"
@@ -30,13 +31,20 @@ export interface StoredEvent {
   readonly envelope: string
 }
 
+/** Some of the events after a cursor. `isWhole` says that these were all that there were. */
+export interface EventSlice {
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly isWhole: boolean
+}
+
 /** Reads the durable log of sessions, in ascending `seq` without gaps. */
 export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
   EventLog,
   {
     /**
      * The events after a cursor. `next_after` is where to read on, also beyond events that the filter left out. Fails with
-     * `invalid_cursor` for a cursor that is negative or beyond the newest event.
+     * `invalid_cursor` for a cursor that is negative or beyond the newest event, and with `history_reset_required` for one below what
+     * is kept.
      */
     readonly page: (
       principal: Principal,
@@ -45,8 +53,11 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
     ) => Effect.Effect<EventPage, ReinsError>
     /** The `seq` of the newest event of a session that the principal may read, and a check of its cursor. */
     readonly open: (principal: Principal, sessionId: string, after: number) => Effect.Effect<number, ReinsError>
-    /** At most `limit` events of any kind after a cursor, for readers that have opened the session. */
-    readonly read: (sessionId: string, after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredEvent>>
+    /**
+     * At most `limit` events of any kind after a cursor, for readers that have opened the session. Of large ones fewer, but one at
+     * least, so that no reader makes this process hold much.
+     */
+    readonly read: (sessionId: string, after: number, limit: number) => Effect.Effect<EventSlice>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -56,22 +67,33 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
       const { sql } = db
       const access = yield* Access
 
+      /** The wanted events in their order: at most `limit`, and no more once those before take `bytes`. */
+      const slice = (wanted: Statement.Fragment, limit: number, bytes: number): Effect.Effect<EventSlice> =>
+        Effect.map(
+          db.all(sql<StoredEvent & { readonly found: number }>`select seq, type, turn_id, envelope, found from (
+            select seq, type, turn_id, envelope, cast(count(*) over () as integer) as found,
+              sum(octet_length(envelope)) over (order by seq rows unbounded preceding) - octet_length(envelope) as preceding
+            from (select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit + 1}) as first
+          ) as measured where preceding < ${bytes} order by seq limit ${limit}`),
+          (events) => ({ events, isWhole: events.length === (events[0]?.found ?? 0) })
+        )
+
       const open = Effect.fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {
-        const session = yield* db.first(sql<{ workspace_id: string; event_watermark: number }>`
-        select workspace_id, event_watermark from sessions where id = ${sessionId}`)
+        const session = yield* db.first(sql<{ workspace_id: string; event_watermark: number; first_event_seq: number }>`
+        select workspace_id, event_watermark, first_event_seq from sessions where id = ${sessionId}`)
         if (session === undefined) return yield* notFound()
         yield* access.read(principal, session.workspace_id)
         if (!Number.isSafeInteger(after) || after < 0 || after > session.event_watermark) {
           return yield* invalidCursor(after, session.event_watermark)
         }
+        if (after < session.first_event_seq - 1) return yield* historyReset(after, session.first_event_seq)
         return session.event_watermark
       })
 
       return EventLog.of({
         open,
         read: (sessionId, after, limit) =>
-          db.all(sql<StoredEvent>`select seq, type, turn_id, envelope from events
-          where session_id = ${sessionId} and seq > ${after} order by seq limit ${limit}`),
+          slice(sql`session_id = ${sessionId} and seq > ${after}`, limit, maxSliceBytes),
         page: Effect.fn("EventLog.page")(function* (principal, sessionId, { after = 0, limit, turnId, types }) {
           const watermark = yield* open(principal, sessionId, after)
           const wanted = sql.and([
@@ -80,15 +102,12 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
             ...(types === undefined ? [] : [sql.in("type", [...types])]),
             ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
           ])
-          const rows = yield* db.all(sql<StoredEvent>`select seq, type, turn_id, envelope from events
-          where ${wanted} order by seq limit ${limit + 1}`)
-          const shown = rows.slice(0, limit)
-          const has_more = rows.length > limit
-          const last = shown.at(-1)?.seq ?? after
+          const { events, isWhole } = yield* slice(wanted, limit, maxPageBytes)
+          const last = events.at(-1)?.seq ?? after
           return {
-            items: yield* Effect.forEach(shown, (row) => Effect.orDie(parseEvent(row.envelope))),
-            next_after: has_more ? last : Math.max(last, watermark),
-            has_more,
+            items: yield* Effect.forEach(events, (row) => Effect.orDie(parseEvent(row.envelope))),
+            next_after: isWhole ? Math.max(last, watermark) : last,
+            has_more: !isWhole,
             event_watermark: Math.max(last, watermark)
           }
         })
@@ -97,7 +116,22 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
   )
 }
 
+/** What a reader that catches up is given at once. */
+const maxSliceBytes = 512 * 1024
+
+/** The size of a page, however many events were asked for. */
+const maxPageBytes = 8 * 1024 * 1024
+
 const parseEvent = Schema.decodeUnknown(Schema.parseJson(Event))
+
+const historyReset = (after: number, first: number) =>
+  new ReinsError({
+    code: "history_reset_required",
+    message:
+      `The events of this session before ${first} are no longer kept. Read its present state from the resources themselves, ` +
+      `and go on with after=${first - 1}.`,
+    details: { after, first_event_seq: first, next_after: first - 1 }
+  })
 
 const invalidCursor = (after: number, watermark: number) =>
   new ReinsError({

@@ -1,3 +1,4 @@
+import type { MessageDelta } from "../domain/Message.js"
 import type { EventFilter, StoredEvent } from "./EventLog.js"
 
 /** An event ready to be delivered, shared by everybody who reads it. */
@@ -23,6 +24,8 @@ export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
 export interface Reader {
   readonly filter: EventFilter
   readonly sink: Sink
+  /** Takes deltas, as server-sent events; undefined for a reader that wants none. */
+  readonly deltas: ((frame: Buffer) => void) | undefined
   /** Events that are read of the log at once. */
   readonly batch: number
   /** The `seq` of the last event that was delivered or left out. */
@@ -31,8 +34,9 @@ export interface Reader {
   state: "live" | "reading" | "paused"
 }
 
-/** How much of the end of the log a room keeps for readers that fell behind a little. */
+/** How much of the end of the log a room keeps for readers that fell behind a little: as many frames, and as many bytes of them. */
 const ringFrames = 256
+const ringBytes = 512 * 1024
 
 /**
  * The readers of one session and the end of its log. It decides who gets what next; it reads nothing itself. No reader is given an
@@ -70,8 +74,18 @@ export class Room {
   publish(events: ReadonlyArray<StoredEvent>): void {
     const frames = events.map((event) => new Frame(event))
     this.head = frames.at(-1)?.event.seq ?? this.head
-    this.ring = this.ring.concat(frames).slice(-ringFrames)
+    this.ring = newest(this.ring.concat(frames))
     for (const reader of this.readers) if (reader.state === "live") this.deliver(reader, frames)
+  }
+
+  /** Tells those who are live and want deltas. Nothing is kept: whoever is not there misses it. */
+  whisper(delta: MessageDelta): void {
+    let frame: Buffer | undefined
+    for (const { deltas, filter, state } of this.readers) {
+      if (deltas === undefined || state !== "live" || !wantsDelta(delta, filter)) continue
+      frame ??= Buffer.from(`event: message.delta\ndata: ${JSON.stringify(delta)}\n\n`)
+      deltas(frame)
+    }
   }
 
   private advance(reader: Reader): void {
@@ -100,6 +114,17 @@ export class Room {
     return wantsMore
   }
 }
+
+/** The newest of the frames, but the last one in any case. */
+const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
+  let bytes = 0
+  let from = frames.length
+  while (from > 0 && frames.length - from < ringFrames && bytes < ringBytes) bytes += frames[--from]?.bytes.length ?? 0
+  return frames.slice(from)
+}
+
+const wantsDelta = (delta: MessageDelta, { turnId, types }: EventFilter): boolean =>
+  (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
 
 const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
   (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { ExecutorBackend } from "../domain/Catalog.js"
+import { Placement } from "../placement/Placement.js"
 import { type Executor, ExecutorError } from "./Executor.js"
 import * as Local from "./Local.js"
 
@@ -39,5 +40,10 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
       })
     )
 
-  static readonly layer = Executors.layerOf([Local.make])
+  static readonly layer = Layer.unwrapEffect(
+    Effect.map(
+      Effect.flatMap(Placement, ({ bootId }) => Local.make(bootId)),
+      (local) => Executors.layerOf([local])
+    )
+  )
 }

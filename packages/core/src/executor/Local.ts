@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
-import { mkdir } from "node:fs/promises"
+import { constants } from "node:fs"
+import { access, mkdir } from "node:fs/promises"
 import { Deferred, Effect, Exit, Mailbox, Redacted } from "effect"
 import type { StopPolicy } from "../harness/Manifest.js"
 import {
@@ -9,27 +10,36 @@ import {
   type Executor,
   ExecutorError,
   type Isolation,
-  type ReapedProcess,
   type StopHooks
 } from "./Executor.js"
 import * as LineReader from "./LineReader.js"
-import { bearing, groupAlive, leaseVariable, signal } from "./ProcessTable.js"
+import { type Limit, limitsOf, markVariables } from "./Marks.js"
+import { bearing, end, groupAlive, signal } from "./ProcessTable.js"
 
-const isolation: Isolation = {
+/**
+ * Every process of an agent bears the marks of its lease and of this boot, which it inherits in its environment and, where the
+ * machine can do that, in a resource limit. It is found by either, so a daemon in a session of its own that has cleared its environment
+ * is ended too. What gets away: a process that changes that limit on purpose, one that also clears its environment where there is no
+ * limit to mark, and work that is handed to a service of the machine (cron, systemd, a container engine), which was never a child.
+ */
+const isolationOf = (limited: boolean): Isolation => ({
   level: "none",
   process_group: true,
   own_home: true,
   filesystem: "shared",
   network: "shared",
   summary:
-    "A process group with its own HOME and a short list of variables; no security boundary: the agent can do what the service's user can."
-}
+    "A process group with its own HOME and a short list of variables; no security boundary: the agent can do what the service's user can. " +
+    (limited
+      ? "Its processes are ended with it, also those that detach themselves and clear their environment."
+      : "Its processes are ended with it, also those that detach themselves; without prlimit on Linux, not those that clear their environment.")
+})
 
 const maxLineBytes = 32 * 1024 * 1024
 const stderrTailBytes = 16 * 1024
 const stderrLineLength = 8 * 1024
 /** Nothing survives SIGKILL for long but a process that hangs in the kernel. */
-const killRounds = 200
+const killRounds = 4
 const pollInterval = "25 millis"
 
 /** All that an agent inherits: where programs are, language, time zone, and how to reach the network. */
@@ -60,7 +70,7 @@ export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">)
 })
 
 /** Exactly the environment of the agent. */
-export const environmentOf = (command: AgentCommand): Record<string, string> => {
+export const environmentOf = (command: AgentCommand, bootId: string): Record<string, string> => {
   const environment: Record<string, string> = {}
   for (const name of inherited) {
     const value = process.env[name]
@@ -73,7 +83,11 @@ export const environmentOf = (command: AgentCommand): Record<string, string> => 
   for (const [name, value] of Object.entries(command.environment)) {
     environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value
   }
-  return { ...environment, ...homeVariables(command), [leaseVariable]: command.leaseId }
+  const marks = markVariables([
+    { kind: "lease", id: command.leaseId },
+    { kind: "boot", id: bootId }
+  ])
+  return { ...environment, ...homeVariables(command), ...marks }
 }
 
 const makeDirectories = (command: AgentCommand) =>
@@ -87,47 +101,39 @@ const makeDirectories = (command: AgentCommand) =>
       new ExecutorError({ kind: "spawn_failed", message: `The agent's home ${command.homeDir} cannot be made.` })
   })
 
-const start = (command: AgentCommand) =>
+/** What starts agents for a boot of the service. */
+interface Launcher {
+  readonly bootId: string
+  readonly limit: Limit
+}
+
+const cannotStart = (command: AgentCommand, code: string | undefined) =>
+  new ExecutorError({
+    kind: "spawn_failed",
+    message: `${command.executable} cannot be started (${code ?? "unknown error"}); install the harness again.`
+  })
+
+/** The program that sets the limits starts in any case, so it is looked at first whether the agent's own would. */
+const checkExecutable = (command: AgentCommand) =>
+  Effect.tryPromise({
+    try: () => access(command.executable, constants.X_OK),
+    catch: (error) => cannotStart(command, error instanceof Error && "code" in error ? String(error.code) : undefined)
+  })
+
+const start = (command: AgentCommand, { bootId, limit }: Launcher) =>
   Effect.async<ChildProcessWithoutNullStreams, ExecutorError>((resume) => {
-    const child = spawn(command.executable, [...command.args], {
+    const [program = "", ...args] = limit(command.leaseId, [command.executable, ...command.args])
+    const child = spawn(program, args, {
       cwd: command.workspaceDir,
-      env: environmentOf(command),
+      env: environmentOf(command, bootId),
       stdio: ["pipe", "pipe", "pipe"],
       detached: true
     })
     child.once("spawn", () => resume(Effect.succeed(child)))
-    child.once("error", (error: NodeJS.ErrnoException) =>
-      resume(
-        Effect.fail(
-          new ExecutorError({
-            kind: "spawn_failed",
-            message: `${command.executable} cannot be started (${error.code ?? "unknown error"}); install the harness again.`
-          })
-        )
-      )
-    )
+    child.once("error", (error: NodeJS.ErrnoException) => resume(Effect.fail(cannotStart(command, error.code))))
     // A process that ends while we write is told by its exit.
     child.stdin.on("error", () => undefined)
   })
-
-const killMarked = (leaseId: string) =>
-  Effect.promise(async () => {
-    const found = await bearing(leaseId)
-    for (const each of found) signal(each.pid, "SIGKILL")
-    return found
-  })
-
-/** Kills until a look finds nothing: a process can fork while it is being killed. */
-const reap = Effect.fn("Executor.reap")(function* (leaseId: string) {
-  const ended = new Map<number, ReapedProcess>()
-  for (let round = 0; round < killRounds; round++) {
-    const found = yield* killMarked(leaseId)
-    if (found.length === 0) break
-    for (const each of found) ended.set(each.pid, each)
-    yield* Effect.sleep(pollInterval)
-  }
-  return [...ended.values()]
-})
 
 interface Running {
   readonly child: ChildProcessWithoutNullStreams
@@ -146,10 +152,12 @@ const endWithProcess = () => {
   for (const { pid } of alive) signal(-pid, "SIGKILL")
 }
 
+const leaseMark = (leaseId: string) => ({ kind: "lease" as const, id: leaseId })
+
 const anythingLeft = ({ exit, leaseId, pid }: Running) =>
   Effect.gen(function* () {
     if (!(yield* Deferred.isDone(exit))) return true
-    return yield* Effect.promise(async () => (await groupAlive(pid)) || (await bearing(leaseId)).length > 0)
+    return yield* Effect.promise(async () => (await groupAlive(pid)) || (await bearing(leaseMark(leaseId))).length > 0)
   })
 
 const waitUntilGone = (running: Running, milliseconds: number) =>
@@ -162,7 +170,7 @@ const waitUntilGone = (running: Running, milliseconds: number) =>
 const kill = Effect.fnUntraced(function* (running: Running) {
   for (let round = 0; round < killRounds; round++) {
     signal(-running.pid, "SIGKILL")
-    yield* killMarked(running.leaseId)
+    yield* Effect.promise(() => end(leaseMark(running.leaseId)))
     if (!(yield* anythingLeft(running))) return
     yield* Effect.sleep(pollInterval)
   }
@@ -215,15 +223,16 @@ const readStderr = Effect.fnUntraced(function* (child: ChildProcessWithoutNullSt
   return { tail: Effect.sync(() => tail.toString("utf8")), lines: Mailbox.toStream(mailbox) }
 })
 
-const launch = Effect.fnUntraced(function* (command: AgentCommand) {
+const launch = Effect.fnUntraced(function* (command: AgentCommand, launcher: Launcher) {
   if (process.platform === "win32") {
     return yield* new ExecutorError({
       kind: "unavailable",
       message: "Agents run on Linux and macOS; on Windows use WSL."
     })
   }
+  yield* checkExecutable(command)
   yield* makeDirectories(command)
-  const child = yield* start(command)
+  const child = yield* start(command, launcher)
   const exit = yield* Deferred.make<AgentExit>()
   child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
   const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
@@ -248,12 +257,13 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand) {
   return started
 })
 
-/** Runs agents as processes of this machine and this user. */
-export const make: Executor = {
-  backend: "local",
-  isolation,
-  spawn: Effect.fn("Executor.spawn")((command: AgentCommand) =>
-    Effect.acquireRelease(launch(command), (started) => started.stop())
-  ),
-  reap
-}
+/** Runs agents as processes of this machine and this user, for a boot of the service. */
+export const make = (bootId: string): Effect.Effect<Executor> =>
+  Effect.map(limitsOf(bootId), ({ limit, supported }) => ({
+    backend: "local",
+    isolation: isolationOf(supported),
+    spawn: Effect.fn("Executor.spawn")((command: AgentCommand) =>
+      Effect.acquireRelease(launch(command, { bootId, limit }), (started) => started.stop())
+    ),
+    reap: Effect.fn("Executor.reap")((leaseId: string) => Effect.promise(() => end(leaseMark(leaseId))))
+  }))

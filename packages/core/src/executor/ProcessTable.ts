@@ -1,8 +1,7 @@
 import { readdir, readFile } from "node:fs/promises"
+import { setTimeout as sleep } from "node:timers/promises"
 import type { ReapedProcess } from "./Executor.js"
-
-/** The variable that every process of a lease inherits, wherever it moves. */
-export const leaseVariable = "REINS_LEASE"
+import { type Mark, markEntry, markLimit } from "./Marks.js"
 
 // A process may end between the listing and the read, and others belong to somebody else. Neither is ours.
 const readProc = (pid: number, file: string): Promise<string> =>
@@ -24,19 +23,24 @@ const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
     .filter((pid) => pid !== process.pid)
 }
 
+const bears = (mark: Mark): ((pid: number) => Promise<boolean>) => {
+  const entry = markEntry(mark)
+  const limit = new RegExp(`^Max realtime timeout .*\\b${markLimit(mark)}\\b`, "m")
+  return async (pid) =>
+    (await readProc(pid, "environ")).split("\0").includes(entry) || limit.test(await readProc(pid, "limits"))
+}
+
 /**
- * The living processes that were started with the lease in their environment. The process itself says so, hence a pid that went
+ * The living processes that bear a mark, in their environment or in their limits. The process itself says so, hence a pid that went
  * to somebody else meanwhile is never taken for ours. Empty where there is no /proc.
  */
-export const bearing = async (leaseId: string): Promise<ReadonlyArray<ReapedProcess>> => {
-  const marker = `${leaseVariable}=${leaseId}`
-  const found: Array<ReapedProcess> = []
-  for (const pid of await otherProcesses()) {
-    const environment = await readProc(pid, "environ")
-    if (!environment.split("\0").includes(marker) || !(await status(pid)).alive) continue
-    found.push({ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" })
-  }
-  return found
+export const bearing = async (mark: Mark): Promise<ReadonlyArray<ReapedProcess>> => {
+  const isOurs = bears(mark)
+  const look = async (pid: number): Promise<ReadonlyArray<ReapedProcess>> =>
+    (await isOurs(pid)) && (await status(pid)).alive
+      ? [{ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" }]
+      : []
+  return (await Promise.all((await otherProcesses()).map(look))).flat()
 }
 
 /** Sends a signal; false if the target is gone. */
@@ -57,4 +61,22 @@ export const groupAlive = async (group: number): Promise<boolean> => {
     if (member.alive && member.group === group) return true
   }
   return false
+}
+
+const killRounds = 200
+const pollMs = 25
+
+/** Kills what bears a mark until a look finds nothing, since a process can fork while it is being killed, and says what it was. */
+export const end = async (mark: Mark): Promise<ReadonlyArray<ReapedProcess>> => {
+  const ended = new Map<number, ReapedProcess>()
+  for (let round = 0; round < killRounds; round++) {
+    const found = await bearing(mark)
+    if (found.length === 0) break
+    for (const each of found) {
+      signal(each.pid, "SIGKILL")
+      ended.set(each.pid, each)
+    }
+    await sleep(pollMs)
+  }
+  return [...ended.values()]
 }

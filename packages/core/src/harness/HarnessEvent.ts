@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { InteractionKind, InteractionOption } from "../domain/Interaction.js"
 import { FailureReason } from "./Manifest.js"
 
 /** A change of one file as a tool reports it. `old_text` is null for a new file. */
@@ -54,6 +55,22 @@ export const Tool = Schema.Struct({
 export type Tool = typeof Tool.Type
 
 /**
+ * The agent waits for an answer to this, which `TurnInput.ask` gives by its id. Comes after the tool call that it is about. `default`
+ * is the option that refuses, if there is one.
+ */
+export const Asked = Schema.Struct({
+  _tag: Schema.Literal("asked"),
+  request_id: Schema.String,
+  kind: InteractionKind,
+  title: Schema.String,
+  description: Schema.NullOr(Schema.String),
+  tool_id: Schema.NullOr(Schema.String),
+  options: Schema.Array(InteractionOption),
+  default: Schema.NullOr(Schema.String)
+}).annotations({ identifier: "HarnessAsked" })
+export type Asked = typeof Asked.Type
+
+/**
  * Tokens as the agent counts them; null where it does not say. `scope` says what they cover: its last model call, this turn, or
  * all of this process; `context` carries only how full the context is.
  */
@@ -78,10 +95,13 @@ export const Diagnostic = Schema.Struct({
 }).annotations({ identifier: "HarnessDiagnostic" })
 export type Diagnostic = typeof Diagnostic.Type
 
-/** Always the last event of a turn that did not fail. The agent and all its processes are gone by then. */
+/**
+ * Always the last event of a turn that did not fail. The agent and all its processes are gone by then. `denied`: the agent ended
+ * without another word or finished tool after it was refused what it had asked for.
+ */
 export const Ended = Schema.Struct({
   _tag: Schema.Literal("ended"),
-  stop_reason: Schema.Literal("completed", "cancelled", "refused", "limit")
+  stop_reason: Schema.Literal("completed", "cancelled", "refused", "denied", "limit")
 }).annotations({ identifier: "HarnessEnded" })
 
 export const HarnessEvent = Schema.Union(
@@ -90,6 +110,7 @@ export const HarnessEvent = Schema.Union(
   Text,
   Reasoning,
   Tool,
+  Asked,
   Usage,
   Diagnostic,
   Ended

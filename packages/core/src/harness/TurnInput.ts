@@ -13,6 +13,20 @@ export interface HarnessConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
 }
 
+/** A part of what the agent is told. A file is not read for the agent: it is told where the file is. */
+export type PromptBlock =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "file"
+      /** Absolute. */
+      readonly path: string
+      readonly name: string
+      /** Null where the name does not tell. */
+      readonly mediaType: string | null
+      /** In bytes. */
+      readonly size: number
+    }
+
 /** One turn of one native session. `nativeSessionId: null` opens a new one. */
 export interface TurnInput {
   readonly manifest: Manifest
@@ -27,9 +41,19 @@ export interface TurnInput {
   readonly connection: HarnessConnection | null
   readonly model: string | null
   readonly nativeSessionId: string | null
-  readonly prompt: ReadonlyArray<string>
+  readonly prompt: ReadonlyArray<PromptBlock>
+  /**
+   * Runs once the agent is ready in its native session, before it is asked anything: until then it has done nothing. With false it is
+   * not asked any more, and the stream ends with `cancelled`.
+   */
+  readonly beforePrompt?: (nativeSessionId: string) => Effect.Effect<boolean>
   /** Completes when the turn should be cancelled; never completing is fine. The stream then ends with `cancelled`. */
   readonly cancel: Effect.Effect<unknown>
+  /**
+   * The option that was chosen for the `asked` event with this id, or null when nobody chose. Waits for it. Absent where the agent
+   * may not ask: the manifest's `permission_answer` then decides at once.
+   */
+  readonly ask?: (requestId: string) => Effect.Effect<string | null>
   /** The longest time for the whole turn. */
   readonly deadline: Duration.DurationInput
   /** Instead of the manifest's `silence_timeout_ms`. */

@@ -46,6 +46,8 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
     readonly logout: (principal: Principal) => Effect.Effect<void>
     /** Whether the token was given to the login of this principal. False for other credentials. */
     readonly verifyCsrf: (principal: Principal, csrfToken: string) => boolean
+    /** How many logins last that began before an instant. */
+    readonly countBegunBefore: (before: Timestamp) => Effect.Effect<number>
     /** Deletes the logins and failures that no longer count. */
     readonly purge: Effect.Effect<void>
   }
@@ -167,6 +169,15 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
         }),
         verifyCsrf: ({ via }, csrfToken) =>
           via.kind === "login" && vault.verifyMac(csrfPurpose, via.loginId, csrfToken),
+        countBegunBefore: Effect.fn("LoginSessions.countBegunBefore")(function* (before) {
+          const at = yield* now
+          const oldest = yield* fromNow(-idleMs)
+          const row = yield* db.first(sql<{
+            count: number
+          }>`select cast(count(*) as integer) as count from login_sessions
+            where created_at < ${before} and ended_at is null and expires_at > ${at} and last_seen_at > ${oldest}`)
+          return row?.count ?? 0
+        }),
         purge: Effect.gen(function* () {
           const at = yield* now
           const oldest = yield* fromNow(-idleMs)

@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import type { AccountState } from "../domain/Account.js"
 import type { AccountId, InvitationId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { NewJob } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
@@ -87,7 +88,8 @@ export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, nev
         const payload = yield* Effect.orDie(Schema.decodeUnknown(Payload)(attempt.claim.payload))
         const mail = yield* compose(attempt, payload)
         if (mail === undefined) return done
-        yield* mailer.send(mail).pipe(
+        yield* failpoint("mail.composed")
+        yield* mailer.send(mail, attempt.claim.jobId).pipe(
           Effect.mapError(
             (refused) =>
               new JobError({
@@ -97,6 +99,7 @@ export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, nev
               })
           )
         )
+        yield* failpoint("mail.sent")
         return done
       }),
       failed: (claim, failure) =>

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto"
-import { mkdir, open, rename } from "node:fs/promises"
+import { mkdir, open, readdir, rename } from "node:fs/promises"
 import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { Clock, Context, Data, Effect, Layer, Redacted } from "effect"
@@ -18,16 +17,19 @@ export class MailRefused extends Data.TaggedError("MailRefused")<{
   readonly retryable: boolean
 }> {}
 
-/** Hands a text mail over to be delivered. It may arrive twice, since a mail server that took it may fail to say so. */
+/**
+ * Hands a text mail over to be delivered. A key names the mail, and makes its Message-ID: one that is handed over again has the same.
+ * That happens when a mail server took it and nobody lived to write that down, since a mail server cannot be asked what it took.
+ */
 export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
   Mailer,
   {
-    readonly send: (mail: Mail) => Effect.Effect<void, MailRefused>
+    readonly send: (mail: Mail, key: string) => Effect.Effect<void, MailRefused>
   }
 >() {
   /**
-   * Writes every mail as a file `<time>-<number>-<random>.eml` into a directory, for an installation without a mail server. Names
-   * sort by time. The files hold one-time tokens by their nature: their mode is 0600, that of the directory 0700.
+   * Writes every mail as a file `<time>-<number>-<key>.eml` into a directory, for an installation without a mail server. Names sort by
+   * time; a mail whose file is there is not written again. The files hold one-time tokens by their nature: their mode is 0600, that of the directory 0700.
    */
   static readonly layerOutbox = (dir: string, from = "Reins <reins@localhost>") =>
     Layer.sync(Mailer, () => {
@@ -37,17 +39,22 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
         newline: "windows",
         ...closed
       })
+      // These files are read as they stand, by people and scripts: a link that is folded into two lines leads nowhere.
+      composer.use("stream", ({ message }, done) => {
+        message.getTransferEncoding = () => "8bit"
+        done()
+      })
       let written = 0
       return Mailer.of({
-        send: Effect.fn("Mailer.send")(function* (mail) {
+        send: Effect.fn("Mailer.send")(function* (mail, key) {
           const at = new Date(yield* Clock.currentTimeMillis)
           const number = String(written++).padStart(6, "0")
-          const name = `${at.toISOString().replaceAll(/[-:.]/g, "")}-${number}-${randomBytes(4).toString("hex")}.eml`
-          const path = join(dir, name)
+          const path = join(dir, `${at.toISOString().replaceAll(/[-:.]/g, "")}-${number}-${key}.eml`)
           yield* Effect.tryPromise({
             try: async () => {
-              const { message } = await composer.sendMail({ ...envelope(mail, from), date: at })
               await mkdir(dir, { recursive: true, mode: 0o700 })
+              if ((await readdir(dir)).some((name) => name.endsWith(`-${key}.eml`))) return
+              const { message } = await composer.sendMail({ ...envelope(mail, key, from), date: at })
               await writeWhole(path, Buffer.isBuffer(message) ? message : await buffer(message))
             },
             catch: (cause) => new MailRefused({ code: codeOf(cause), retryable: true })
@@ -67,25 +74,35 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
           (open) => Effect.sync(() => open.close())
         )
         return Mailer.of({
-          send: Effect.fn("Mailer.send")(function* (mail) {
-            yield* Effect.tryPromise({ try: () => transport.sendMail(envelope(mail, from)), catch: refusal })
+          send: Effect.fn("Mailer.send")(function* (mail, key) {
+            yield* Effect.tryPromise({ try: () => transport.sendMail(envelope(mail, key, from)), catch: refusal })
           })
         })
       })
     )
 }
 
+/** Whether a mail server takes us, without sending anything; else why not, by its code. */
+export const checkSmtp = (url: Redacted.Redacted): Effect.Effect<void, MailRefused> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => nodemailer.createTransport({ url: Redacted.value(url), ...timeouts, ...closed })),
+    (transport) => Effect.tryPromise({ try: () => transport.verify(), catch: refusal }),
+    (transport) => Effect.sync(() => transport.close())
+  ).pipe(Effect.asVoid)
+
 /** Nothing in a mail makes this program read a file or open a URL. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
 
 const timeouts = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 }
 
-const envelope = (mail: Mail, from: string) => ({
+const envelope = (mail: Mail, key: string, from: string) => ({
   from,
+  messageId: `<${key}@${/@([^\s>]+)/.exec(from)?.[1] ?? "localhost"}>`,
   // As an object, so that nothing in an address is read as a second one.
   to: { name: "", address: mail.to },
   subject: mail.subject,
-  text: mail.text,
+  // With the line ends of mail, else the encoder folds lines where they are short, and a link in the middle.
+  text: mail.text.replaceAll("\n", "\r\n"),
   textEncoding: "quoted-printable" as const
 })
 

@@ -51,8 +51,9 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
   const retryAfterSeconds: Throttle["retryAfterSeconds"] = Effect.fnUntraced(function* (limit, subject) {
     const at = toMillis(yield* now)
     const since = fromMillis(at - limit.windowMs)
+    // A hit in the future is one from before the clock went back: it must not shut anybody out until then.
     const hits = yield* db.all(sql<{ hit_at: Timestamp }>`select hit_at from throttle_hits
-      where subject = ${keyOf(limit, subject)} and hit_at > ${since} order by hit_at desc limit ${limit.max}`)
+      where subject = ${keyOf(limit, subject)} and hit_at > ${since} and hit_at <= ${fromMillis(at)} order by hit_at desc limit ${limit.max}`)
     const oldest = hits[limit.max - 1]
     return oldest === undefined ? undefined : Math.ceil((toMillis(oldest.hit_at) + limit.windowMs - at) / 1000)
   })

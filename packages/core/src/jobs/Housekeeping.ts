@@ -1,4 +1,5 @@
 import { Effect, Layer, Schedule } from "effect"
+import { EventRetention } from "../events/EventRetention.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
@@ -11,7 +12,8 @@ export const layer = Layer.scopedDiscard(
       accounts: (yield* Accounts).purge,
       logins: (yield* LoginSessions).purge,
       invitations: (yield* Members).purge,
-      answers: (yield* Idempotency).purge
+      answers: (yield* Idempotency).purge,
+      events: (yield* EventRetention).purge
     }
     const sweep = Effect.forEach(
       Object.entries(purges),

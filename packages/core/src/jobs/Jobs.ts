@@ -1,4 +1,5 @@
-import { Context, Effect, Layer } from "effect"
+import type { Fragment } from "@effect/sql/Statement"
+import { Context, Effect, Layer, Random } from "effect"
 import { AttemptId, JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
 import type { Attempt, Job, JobFailure, JobState, Operation, OperationRef, Subject } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
@@ -27,6 +28,7 @@ export const leaseMs = 30_000
 
 /** A job that a worker has claimed, with the attempt that entitles it to write. */
 export interface Claim {
+  readonly workerId: string
   readonly jobId: JobId
   readonly operationId: OperationId
   readonly kind: string
@@ -36,6 +38,11 @@ export interface Claim {
   readonly attempt: number
   readonly maxAttempts: number
 }
+
+/**
+ * How a worker was lost: its process has `ended`, or it lives or not and was `silent` until its claim ran out.
+ */
+export type Loss = "ended" | "silent"
 
 /** How an attempt ended, and what becomes of its job. */
 export type Outcome =
@@ -67,12 +74,26 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     ) => Effect.Effect<ReadonlyArray<Claim>>
     /** Prolongs the claim. False when the attempt is no longer the running one; `cancelRequested` says that the work should stop. */
     readonly renew: (claim: Claim) => Effect.Effect<{ readonly held: boolean; readonly cancelRequested: boolean }>
-    /** Inside a commit: true while the attempt is the running one, and nobody else can take the job until the commit is through. */
+    /**
+     * Inside a commit: true while the attempt is the running one and its claim has not run out; nobody else can take the job until the
+     * commit is through. A worker that was stopped beyond its claim finds false, also when nobody has taken the job over yet.
+     */
     readonly fence: (claim: Claim) => Effect.Effect<boolean>
-    /** Ends the attempt and moves its job. Only inside a commit, after `fence`. */
+    /** `fence` for whoever gives up an attempt in the place of its worker: a claim that has run out does as well. */
+    readonly seize: (claim: Claim) => Effect.Effect<boolean>
+    /** Ends the attempt and moves its job. Its error says in words when the next attempt is due. Only inside a commit, after `fence` or `seize`. */
     readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
-    /** Running jobs whose worker is gone: its claim ran out, or it belongs to another boot and this process is alone. */
-    readonly listLost: (bootId: string, alone: boolean) => Effect.Effect<ReadonlyArray<Claim>>
+    /**
+     * Running jobs whose worker is lost: its claim ran out, or its process has ended. That is known of the `ended` boots, and of every
+     * other boot when this process is `alone`.
+     */
+    readonly listLost: (boots: {
+      readonly bootId: string
+      readonly alone: boolean
+      readonly ended: ReadonlyArray<string>
+    }) => Effect.Effect<ReadonlyArray<{ readonly claim: Claim; readonly loss: Loss }>>
+    /** Makes due what waits only because the clock was ahead when it was written down: it was due at once, or after a back-off. */
+    readonly catchUp: Effect.Effect<void>
     /** When the next waiting job of these kinds is due; undefined when none waits. */
     readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
     /** The newest job that was enqueued for a subject, which has one. */
@@ -90,6 +111,14 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
       const sql = db.sql
 
       const wake = journal.ringAfterCommit(jobsTopic)
+
+      /** The attempt is the running one. */
+      const runs = (claim: Claim) => sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt}`
+      const hold = (where: Fragment) =>
+        Effect.map(
+          db.first(sql<{ id: string }>`update jobs set attempt_count = attempt_count where ${where} returning id`),
+          (row) => row !== undefined
+        )
 
       const visible = Effect.fnUntraced(function* (principal: Principal, rows: ReadonlyArray<JobRow>) {
         const workspaceId = rows[0]?.workspace_id
@@ -131,8 +160,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
         }),
         release: Effect.fn("Jobs.release")(function* (jobId) {
           yield* wake
-          const at = yield* now
-          yield* db.run(sql`update jobs set held = 0, run_at = ${at} where id = ${jobId} and held = 1`)
+          yield* db.run(sql`update jobs set held = 0, run_at = created_at where id = ${jobId} and held = 1`)
         }),
         cancel: Effect.fn("Jobs.cancel")(function* (jobId) {
           yield* journal.ringAfterCommit(jobTopic(jobId))
@@ -169,7 +197,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
                       heartbeat_at: at
                     })}`
                   )
-                  return toClaim(row, attemptId)
+                  return toClaim(row, attemptId, worker.workerId)
                 })
               )
             })
@@ -183,25 +211,22 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
               const job = yield* db.first(sql<{
                 cancel_requested: number
               }>`update jobs set lease_expires_at = ${expiresAt}
-            where id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} returning cancel_requested`)
+            where ${runs(claim)} and lease_expires_at > ${at} returning cancel_requested`)
               if (job === undefined) return { held: false, cancelRequested: false }
               yield* db.run(sql`update attempts set heartbeat_at = ${at} where id = ${claim.attemptId}`)
               return { held: true, cancelRequested: job.cancel_requested === 1 }
             })
           )
         }),
-        fence: (claim) =>
-          Effect.map(
-            db.first(sql<{ id: string }>`update jobs set attempt_count = attempt_count
-            where id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} returning id`),
-            (row) => row !== undefined
-          ),
+        fence: (claim) => Effect.flatMap(now, (at) => hold(sql`${runs(claim)} and lease_expires_at > ${at}`)),
+        seize: (claim) => hold(runs(claim)),
         finish: Effect.fn("Jobs.finish")(function* (claim, outcome) {
           yield* wake
           const at = yield* now
           const ended = outcome.state !== "retry_wait"
           const runAt = outcome.state === "retry_wait" ? yield* fromNow(outcome.delayMs) : at
-          const error = "error" in outcome ? JSON.stringify(outcome.error) : null
+          const failure = failureOf(claim, outcome, at, runAt)
+          const error = failure === undefined ? null : JSON.stringify(failure)
           const attemptState =
             "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
           yield* db.run(sql`update jobs set state = ${outcome.state}, run_at = ${runAt}, error = ${error},
@@ -209,15 +234,34 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           yield* db.run(sql`update attempts set state = ${attemptState}, finished_at = ${at}, error = ${error}
           where id = ${claim.attemptId}`)
         }),
-        listLost: Effect.fn("Jobs.listLost")(function* (bootId, alone) {
+        listLost: Effect.fn("Jobs.listLost")(function* ({ alone, bootId, ended }) {
           const at = yield* now
+          const gone = alone
+            ? sql`jobs.boot_id <> ${bootId}`
+            : ended.length > 0
+              ? sql.in("jobs.boot_id", ended)
+              : sql`1 = 0`
           const rows = yield* db.all(sql<
-            JobRow & { attempt_id: AttemptId }
-          >`select jobs.*, attempts.id as attempt_id from jobs
+            JobRow & { attempt_id: AttemptId; worker_id: string; is_gone: number }
+          >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs
           join attempts on attempts.job_id = jobs.id and attempts.ordinal = jobs.attempt_count
-          where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or (${alone ? 1 : 0} = 1 and jobs.boot_id <> ${bootId}))
+          where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or ${gone})
           order by jobs.id`)
-          return rows.map((row) => toClaim(row, row.attempt_id))
+          return rows.map((row) => ({
+            claim: toClaim(row, row.attempt_id, row.worker_id),
+            loss: row.is_gone === 1 ? ("ended" as const) : ("silent" as const)
+          }))
+        }),
+        catchUp: Effect.gen(function* () {
+          const at = yield* now
+          const latest = yield* fromNow(maxBackOffMs)
+          const rows = yield* db.all(sql<{ id: string }>`select id from jobs where state in ('queued', 'retry_wait')
+            and run_at > ${at} and (run_at = created_at or (state = 'retry_wait' and run_at > ${latest}))`)
+          if (rows.length === 0) return
+          const ids = rows.map(({ id }) => id)
+          yield* db.run(
+            sql`update jobs set run_at = ${at} where state in ('queued', 'retry_wait') and ${sql.in("id", ids)}`
+          )
         }),
         nextDue: (kinds) =>
           kinds.length === 0
@@ -264,6 +308,13 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
   )
 }
 
+/** min(2^n, 300) seconds, 10 % more or less. */
+export const backOff = (attempt: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (share) => Math.round(Math.min(2 ** attempt, 300) * 1000 * (0.9 + share * 0.2)))
+
+/** No back-off is longer. */
+const maxBackOffMs = 330_000
+
 interface JobRow {
   readonly id: JobId
   readonly operation_id: OperationId
@@ -285,7 +336,22 @@ interface AttemptRow extends Omit<Attempt, "error"> {
   readonly error: string | null
 }
 
-const toClaim = (row: JobRow, attemptId: AttemptId): Claim => ({
+/** Why an attempt did not succeed, and in words what becomes of its job. */
+const failureOf = (claim: Claim, outcome: Outcome, at: Timestamp, runAt: Timestamp): JobFailure | undefined => {
+  if (outcome.state === "succeeded") return undefined
+  if (outcome.state === "cancelled")
+    return { code: "cancelled", message: "It was cancelled, and its worker stopped.", retryable: false }
+  const { error } = outcome
+  const next = `Attempt ${claim.attempt + 1} of ${claim.maxAttempts} is due`
+  if (outcome.state === "retry_wait")
+    return { ...error, message: `${error.message} ${next} ${runAt === at ? "at once" : `at ${runAt}`}.` }
+  return error.retryable && claim.maxAttempts > 1
+    ? { ...error, message: `${error.message} This was the last of ${claim.maxAttempts} attempts.`, retryable: false }
+    : error
+}
+
+const toClaim = (row: JobRow, attemptId: AttemptId, workerId: string): Claim => ({
+  workerId,
   jobId: row.id,
   operationId: row.operation_id,
   kind: row.kind,

@@ -1,48 +1,52 @@
-import { Cause, Clock, Deferred, Effect, FiberSet, Layer, Random } from "effect"
+import { Cause, Clock, Deferred, Effect, FiberSet, Layer } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
 import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
-import { type Claim, Jobs, leaseMs, type Outcome } from "./Jobs.js"
+import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
 
 /** How often the worker looks for work, lost attempts and expired claims without having been rung. */
 const pollMs = 5_000
 
-/** Runs the jobs of the given kinds until the layer ends, which interrupts what runs; the next boot finds those attempts lost. */
-export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) =>
+/**
+ * Runs the jobs of the given kinds until the layer ends, which gives up what runs. What a boot that has ended left running is ended by
+ * `clearAfter` before any of its jobs goes on.
+ */
+export const layer = <E, R>(
+  kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>,
+  clearAfter: (bootId: string) => Effect.Effect<void> = () => Effect.void
+) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const jobs = yield* Jobs
       const bell = yield* Bell
       const placement = yield* Placement
       const byName = new Map((yield* kinds).map((kind) => [kind.kind, kind]))
-      const attempts = yield* makeAttempts(byName)
       const worker = { workerId: `${placement.nodeId}/${process.pid}`, bootId: placement.bootId }
+      const attempts = yield* makeAttempts(byName, worker.workerId)
       // Attempts run in fibers of the layer: one that was forked inside a commit would inherit its transaction.
       const running = yield* FiberSet.make<void>()
       const fork = yield* FiberSet.runtime(running)()
-      const load = new Map<string, number>()
-      /** What this process has not let go of, however late its heartbeats are. */
-      const held = new Set<string>()
+      /** What this process works on, by attempt. */
+      const load = new Map<string, JobKind>()
 
       const start = (kind: JobKind, claim: Claim) => {
-        held.add(claim.attemptId)
-        load.set(kind.kind, (load.get(kind.kind) ?? 0) + 1)
+        load.set(claim.attemptId, kind)
         fork(
           Effect.ensuring(
             attempts.run(kind, claim),
             Effect.suspend(() => {
-              held.delete(claim.attemptId)
-              load.set(kind.kind, (load.get(kind.kind) ?? 1) - 1)
+              load.delete(claim.attemptId)
               return bell.ring(jobsTopic)
             })
           )
         )
       }
-      const free = (kind: JobKind) => kind.concurrency - (load.get(kind.kind) ?? 0)
+      const free = (kind: JobKind) => kind.concurrency - [...load.values()].filter((each) => each === kind).length
       const kindsWithRoom = () => [...byName.values()].filter((kind) => free(kind) > 0)
       const claimDue = Effect.suspend(() =>
         Effect.forEach(
@@ -56,13 +60,16 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
           { discard: true }
         )
       )
-      const recover = Effect.flatMap(jobs.listLost(placement.bootId, placement.alone), (claims) =>
-        Effect.forEach(
-          claims.filter((claim) => !held.has(claim.attemptId)),
-          (claim) => attempts.lose(claim, workerLost),
-          { discard: true }
-        )
-      )
+      // An attempt of this process that has lost its claim stops first; its end rings, and it is given up then.
+      const giveUp = (claim: Claim, loss: Loss) =>
+        load.has(claim.attemptId) ? bell.ring(jobTopic(claim.jobId)) : attempts.lose(claim, loss)
+      const recover = Effect.gen(function* () {
+        const ended = yield* placement.ended
+        yield* Effect.forEach(ended, clearAfter, { discard: true })
+        const lost = yield* jobs.listLost({ ...placement, ended })
+        yield* Effect.forEach(lost, ({ claim, loss }) => giveUp(claim, loss), { discard: true })
+        yield* Effect.forEach(ended, placement.forget, { discard: true })
+      })
       const untilDue = Effect.gen(function* () {
         // A kind that is full is looked at again when one of its jobs ends, which rings.
         const due = yield* jobs.nextDue(kindsWithRoom().map((kind) => kind.kind))
@@ -78,6 +85,7 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
       yield* Effect.gen(function* () {
         yield* latch.close
         yield* recover
+        yield* jobs.catchUp
         yield* claimDue
         yield* Effect.timeoutOption(latch.await, yield* untilDue)
       }).pipe(
@@ -90,28 +98,29 @@ export const layer = <E, R>(kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>) 
     })
   )
 
-const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, JobKind>) {
+const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, JobKind>, workerId: string) {
   const jobs = yield* Jobs
   const journal = yield* Journal
   const bell = yield* Bell
 
-  const fenced = <A, E>(claim: Claim, command: Effect.Effect<A, E>) =>
+  const holding = <A, E>(hold: Effect.Effect<boolean>, claim: Claim, command: Effect.Effect<A, E>) =>
     journal.commit(
       Effect.flatMap(
-        jobs.fence(claim),
+        hold,
         (held): Effect.Effect<A, E | AttemptLost> =>
           held ? command : Effect.fail(new AttemptLost({ jobId: claim.jobId }))
       )
     )
+  const fenced = <A, E>(claim: Claim, command: Effect.Effect<A, E>) => holding(jobs.fence(claim), claim, command)
 
-  /** Ends an attempt that did not succeed: another one later if it may be retried and one is left, else the job has failed. */
+  /** Ends an attempt that did not succeed: another one after the delay if it may be retried and one is left, else the job has failed. */
   const fail = Effect.fnUntraced(function* (
     kind: JobKind,
     claim: Claim,
     failure: JobFailure,
-    attempt: "failed" | "abandoned" | "unknown"
+    attempt: "failed" | "abandoned" | "unknown",
+    delayMs: number
   ) {
-    const delayMs = yield* backOff(claim.attempt)
     const retry = failure.retryable && claim.attempt < claim.maxAttempts
     const outcome: Outcome = retry
       ? { state: "retry_wait", error: failure, attempt, delayMs }
@@ -119,6 +128,8 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
     yield* jobs.finish(claim, outcome)
     if (!retry) yield* kind.failed(claim, failure)
   })
+  const failed = (kind: JobKind, claim: Claim, failure: JobFailure, attempt: "failed" | "unknown") =>
+    Effect.flatMap(backOff(claim.attempt), (delayMs) => fenced(claim, fail(kind, claim, failure, attempt, delayMs)))
 
   const heartbeat = (claim: Claim, cancel: Deferred.Deferred<void>) =>
     Effect.gen(function* () {
@@ -127,19 +138,22 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  const lose = Effect.fnUntraced(function* (claim: Claim, why: Omit<JobFailure, "retryable">) {
+  const lose = Effect.fnUntraced(function* (claim: Claim, loss: Loss | StorageFault) {
     const kind = kinds.get(claim.kind)
     if (kind === undefined) return
-    const { command, next } = yield* kind.lost(claim, why)
+    const { command, next } = yield* kind.lost(claim, loss)
+    const lost = isWorkerLoss(loss)
+    const why = lost ? workerLost(claim.workerId, workerId, loss) : storageLost(loss)
     const failure = { ...why, retryable: next === "retry" }
-    yield* fenced(claim, Effect.zipRight(command, fail(kind, claim, failure, "abandoned"))).pipe(
-      Effect.catchTag("AttemptLost", () => Effect.void)
-    )
+    // A lost worker says nothing against the work, so the next attempt need not wait; a disk may be full again at once.
+    const delayMs = lost ? 0 : yield* backOff(claim.attempt)
+    const end = Effect.zipRight(command, fail(kind, claim, failure, "abandoned", delayMs))
+    yield* holding(jobs.seize(claim), claim, end).pipe(Effect.catchTag("AttemptLost", () => Effect.void))
   })
 
   /** Ends an attempt whose work could not be kept, as soon as that can be. */
   const loseToStorage = (claim: Claim, fault: StorageFault): Effect.Effect<void> =>
-    Effect.catchAllDefect(lose(claim, storageLost(fault)), (defect) => {
+    Effect.catchAllDefect(lose(claim, fault), (defect) => {
       const still = storageFaultOf(Cause.die(defect))
       return still === undefined
         ? Effect.die(defect)
@@ -163,36 +177,28 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       cancelRequested: Deferred.await(cancel),
       commit: (command) => fenced(claim, command)
     }
-    const work = kind.run(attempt).pipe(
+    const work = Effect.zipRight(failpoint("job.claimed"), kind.run(attempt)).pipe(
       Effect.timeoutFail({
         duration: kind.deadlineMs,
         onTimeout: () =>
           new JobError({
             code: "timeout",
-            message: `It took longer than ${kind.deadlineMs / 1000} seconds.`,
+            message: `It was ended after ${kind.deadlineMs / 1000} seconds, the longest that an attempt of ${kind.kind} may take.`,
             retryable: false
           })
       }),
       Effect.flatMap((completion) =>
         fenced(claim, Effect.zipRight(jobs.finish(claim, outcomeOf(completion)), completion.command))
-      )
+      ),
+      Effect.zipLeft(failpoint("job.finished"))
     )
     yield* Effect.raceFirst(work, watch).pipe(
-      Effect.catchTag("JobError", (error) =>
-        fenced(
-          claim,
-          fail(
-            kind,
-            claim,
-            { code: error.code, message: error.message, retryable: error.retryable },
-            error.attempt ?? "failed"
-          )
-        )
+      Effect.catchTag("JobError", ({ attempt = "failed", code, message, retryable }) =>
+        failed(kind, claim, { code, message, retryable }, attempt)
       ),
       Effect.catchAllDefect((defect) => {
         const fault = storageFaultOf(Cause.die(defect))
-        const end =
-          fault === undefined ? fenced(claim, fail(kind, claim, unforeseen, "failed")) : loseToStorage(claim, fault)
+        const end = fault === undefined ? failed(kind, claim, unforeseen, "failed") : loseToStorage(claim, fault)
         return Effect.zipRight(
           Effect.annotateLogs(tell("a job failed in an unforeseen way", defect), {
             job_id: claim.jobId,
@@ -202,10 +208,10 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
         )
       }),
       Effect.catchTag("AttemptLost", () =>
-        Effect.logWarning("an attempt was taken over and stops", { job_id: claim.jobId })
+        Effect.logWarning("an attempt has lost its claim and stops", { job_id: claim.jobId, attempt: claim.attempt })
       ),
       // The service stops: the attempt is given up in order, rather than found lost by the next boot.
-      Effect.onInterrupt(() => lose(claim, workerLost)),
+      Effect.onInterrupt(() => lose(claim, "ended")),
       Effect.ensuring(Effect.sync(stopListening))
     )
   })
@@ -229,19 +235,26 @@ const tell = (what: string, defect: unknown): Effect.Effect<void> => {
     : Effect.logError(`${describeFault(fault)}: jobs wait until there is room again`)
 }
 
+const isWorkerLoss = (loss: Loss | StorageFault): loss is Loss => loss === "ended" || loss === "silent"
+
 const storageLost = (fault: StorageFault) => ({
   code: "storage_failed",
   message: `${describeFault(fault)}, so what it did could not be kept.`
 })
 
-const workerLost = { code: "worker_lost", message: "The process that worked on it ended before it was done." }
+/** What happened to the worker of an attempt, and who found that. A worker that is stopped in order says it of itself. */
+const workerLost = (lost: string, finder: string, loss: Loss) => ({
+  code: "worker_lost",
+  message:
+    lost === finder && loss === "ended"
+      ? `Its worker ${lost} was stopped before it was done.`
+      : loss === "ended"
+        ? `Its worker ${lost} ended before it was done; ${finder} took over.`
+        : `Its worker ${lost} did not renew its claim for ${leaseMs / 1000} seconds; ${finder} took over, and nothing that the attempt still does counts.`
+})
 
 const unforeseen: JobFailure = {
   code: "internal_error",
   message: "It failed in a way that was not foreseen; the log of the server says more.",
   retryable: true
 }
-
-/** min(2^n, 300) seconds, 10 % more or less. */
-const backOff = (attempt: number): Effect.Effect<number> =>
-  Effect.map(Random.next, (share) => Math.round(Math.min(2 ** attempt, 300) * 1000 * (0.9 + share * 0.2)))

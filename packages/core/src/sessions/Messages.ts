@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
@@ -7,6 +8,7 @@ import type { ContentBlock, Message } from "../domain/Message.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
 import { actorOf } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
@@ -14,6 +16,13 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { notOpen, Turns } from "./Turns.js"
+import { Uploads } from "./Uploads.js"
+
+/** What is posted: text, or blocks that are complete. */
+export interface Posting {
+  readonly content: string | ReadonlyArray<ContentBlock>
+  readonly routing?: Message["routing"] | undefined
+}
 
 /** What was said in a session, in order. A message never changes. */
 export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
@@ -25,23 +34,24 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Message>, ReinsError>
-    /** Accepts a message and, unless it is a note, queues its turn. */
+    /** Accepts a message and, unless it is a note, queues its turn. Files have to be uploads of this session. */
     readonly send: (
       principal: Principal,
       sessionId: string,
       input: MessageSend
-    ) => Effect.Effect<SentMessage, ReinsError>
-    /** `send` for a session that the running commit already holds. */
+    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
+    /** `send` for a session that the running commit already holds. `field` is where the content stands in the body. */
     readonly accept: (
       principal: Principal,
       session: SessionRow,
-      input: MessageSend
-    ) => Effect.Effect<SentMessage, ReinsError>
-    /** `accept` of any author and kind. The service itself may leave a note in an archived session. */
+      input: MessageSend,
+      as?: { readonly kind?: Message["kind"]; readonly field?: "content" | "message" }
+    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
+    /** Posts as any author. The service itself may leave a note in an archived session. */
     readonly post: (
       session: SessionRow,
       actor: Actor,
-      input: MessageSend,
+      posting: Posting,
       kind: Message["kind"]
     ) => Effect.Effect<SentMessage, ReinsError>
     readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
@@ -67,6 +77,8 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const store = yield* SessionStore
       const turns = yield* Turns
       const providers = yield* Providers
+      const uploads = yield* Uploads
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
@@ -88,12 +100,12 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
-        input: MessageSend,
+        { content, routing = "queue" }: Posting,
         kind: Message["kind"]
       ) {
-        const routing = input.routing ?? "queue"
         const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
         if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
+        if (actor.kind !== "system") yield* checkLength(content, limits.messageCharacters)
         if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
@@ -106,7 +118,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
           kind,
           author: { kind: actor.kind, id: actor.id },
           routing,
-          content: blocksOf(input.content),
+          content: typeof content === "string" ? [{ type: "text", text: content }] : content,
           turn_id: null,
           state: routing === "note" ? "accepted" : "queued"
         })
@@ -118,8 +130,15 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
 
-      const accept = (principal: Principal, session: SessionRow, input: MessageSend) =>
-        post(session, actorOf(principal), input, "message")
+      const accept = Effect.fnUntraced(function* (
+        principal: Principal,
+        session: SessionRow,
+        input: MessageSend,
+        { field = "content", kind = "message" }: Parameters<Messages["Type"]["accept"]>[3] = {}
+      ) {
+        const content = yield* uploads.contentOf(session.id, input, field)
+        return yield* post(session, actorOf(principal), { content, routing: input.routing }, kind)
+      })
 
       return Messages.of({
         list: Effect.fn("Messages.list")(function* (principal, sessionId, page) {
@@ -180,9 +199,6 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
   )
 }
 
-const blocksOf = (content: MessageSend["content"]): ReadonlyArray<ContentBlock> =>
-  typeof content === "string" ? [{ type: "text", text: content }] : content
-
 const contextLost = (session: SessionRow): ReinsError =>
   new ReinsError({
     code: "context_unavailable",
@@ -191,6 +207,23 @@ const contextLost = (session: SessionRow): ReinsError =>
       "Create a new session with a summary as its first message.",
     details: { session_id: session.id, provider_id: session.provider_id }
   })
+
+/** The schema knows the most that any installation takes; this one may take less. */
+const checkLength = (content: Posting["content"], limit: number): Effect.Effect<void, ReinsError> => {
+  const length =
+    typeof content === "string"
+      ? content.length
+      : content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0)
+  return length <= limit
+    ? Effect.void
+    : Effect.fail(
+        new ReinsError({
+          code: "payload_too_large",
+          message: `A message may have ${limit} characters of text here; this one has ${length}. Send less, or a file.`,
+          details: { limit_characters: limit, characters: length }
+        })
+      )
+}
 
 interface MessageRow extends Omit<Message, "author" | "content"> {
   readonly author: string

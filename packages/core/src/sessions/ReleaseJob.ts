@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { Changesets } from "../changes/Changesets.js"
 import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
+import { failpoint } from "../Failpoint.js"
 import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
@@ -69,7 +70,9 @@ export const releaseJob = Effect.gen(function* () {
         row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
       )
     )
+    yield* failpoint("release.quiesced")
     yield* leases.reap(session)
+    yield* failpoint("release.reaped")
     if (session.workspace_state === "ready") {
       yield* salvage(session).pipe(
         Effect.catchTag("GitError", (error) =>
@@ -77,6 +80,7 @@ export const releaseJob = Effect.gen(function* () {
         )
       )
     }
+    yield* failpoint("release.salvaged")
     yield* settle(session, reason)
     if (leaseId === undefined) yield* workspaces.remove(id)
   })

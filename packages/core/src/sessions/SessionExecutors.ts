@@ -4,7 +4,7 @@ import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { leaseStates } from "../domain/Session.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import { actorOf, systemActor } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
@@ -86,11 +86,11 @@ export class SessionExecutors extends Context.Tag("@reins/core/sessions/SessionE
           maxAttempts: 20
         })
 
-      const releaseIdleOne = (id: string, before: Timestamp) =>
+      const releaseIdleOne = (id: string, before: Timestamp, soon: Timestamp) =>
         journal.commit(
           Effect.gen(function* () {
             const row = yield* store.lock(id)
-            if (row === undefined || !isIdle(row, before)) return false
+            if (row === undefined || !isIdle(row, before, soon)) return false
             yield* leases.move(row.id, "quiescing", system, "idle")
             yield* enqueueRelease(row, "idle")
             return true
@@ -137,10 +137,12 @@ export class SessionExecutors extends Context.Tag("@reins/core/sessions/SessionE
           )
         ),
         releaseIdle: Effect.fn("SessionExecutors.releaseIdle")(function* (before) {
+          const soon = yield* fromNow(clockSlackMs)
           const rows = yield* store.select(
-            sql`lease_state = 'ready' and lease_used_at <= ${before} order by lease_used_at limit ${idleBatch}`
+            sql`lease_state = 'ready' and (lease_used_at <= ${before} or lease_used_at > ${soon})
+              order by lease_used_at limit ${idleBatch}`
           )
-          const begun = yield* Effect.forEach(rows, (row) => releaseIdleOne(row.id, before))
+          const begun = yield* Effect.forEach(rows, (row) => releaseIdleOne(row.id, before, soon))
           return begun.filter((isBegun) => isBegun).length
         })
       })
@@ -150,12 +152,15 @@ export class SessionExecutors extends Context.Tag("@reins/core/sessions/SessionE
 
 const system = systemActor("workspaces")
 
+/** An executor that was used further in the future than this was used before the clock went back: it counts as idle. */
+const clockSlackMs = 60_000
+
 /** Turns that wait behind one that nobody has acknowledged do not use the executor. */
-const isIdle = (row: SessionRow, before: Timestamp): boolean =>
+const isIdle = (row: SessionRow, before: Timestamp, soon: Timestamp): boolean =>
   row.lease_state === "ready" &&
   row.lifecycle !== "closed" &&
   row.lease_used_at !== null &&
-  row.lease_used_at <= before &&
+  (row.lease_used_at <= before || row.lease_used_at > soon) &&
   row.active_turn_id === null &&
   (row.queued_turns === 0 || row.held_turns > 0)
 

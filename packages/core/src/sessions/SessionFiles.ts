@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto"
 import { Context, DateTime, Effect, Layer, ParseResult, Schema } from "effect"
-import { type FileUpload, maxUploadBytes } from "../api/SessionsApi.js"
+import type { FileUpload } from "../api/SessionsApi.js"
+import { CoreConfig } from "../CoreConfig.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromMillis } from "../domain/Timestamp.js"
 import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
+import { failpoint } from "../Failpoint.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { Journal } from "../store/Journal.js"
 import { storageError } from "../store/StorageFault.js"
@@ -14,6 +16,7 @@ import type { GitError } from "../workspace/GitError.js"
 import { type PathRefused, parseWorkspacePath } from "../workspace/WorkspacePath.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { notOpen } from "./Turns.js"
+import { Uploads } from "./Uploads.js"
 import { Workspaces } from "./Workspaces.js"
 
 type Failure = ReinsError | RequestInvalid
@@ -24,11 +27,12 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
   {
     /** One directory; the empty path is the root. Fails with `executor_unavailable` while there is no workspace. */
     readonly list: (principal: Principal, sessionId: string, path: string) => Effect.Effect<FileList, Failure>
-    /** A regular file, cut at 10 MiB. Fails with `executor_unavailable` while there is no workspace. */
+    /** A regular file, cut at the limit for reads. Fails with `executor_unavailable` while there is no workspace. */
     readonly read: (principal: Principal, sessionId: string, path: string) => Effect.Effect<FileContent, Failure>
     /**
      * Puts a file into the workspace in one step, also while an agent works, and makes the workspace first where there is none. Fails
-     * with `version_conflict` when another file is there than was expected. Repeating it writes the same again.
+     * with `version_conflict` when another file is there than was expected. Repeating it writes the same again. Messages attach the
+     * file by the id of its upload.
      */
     readonly upload: (principal: Principal, sessionId: string, file: FileUpload) => Effect.Effect<UploadedFile, Failure>
   }
@@ -39,8 +43,10 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const access = yield* Access
       const journal = yield* Journal
       const store = yield* SessionStore
+      const uploads = yield* Uploads
       const workspaces = yield* Workspaces
       const files = yield* Files
+      const { limits } = yield* CoreConfig
 
       /** The root of the files of a session that the principal may read. */
       const rootOf = Effect.fnUntraced(function* (principal: Principal, sessionId: string) {
@@ -83,16 +89,19 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
         }),
         read: Effect.fn("SessionFiles.read")(function* (principal, sessionId, path) {
           const root = yield* rootOf(principal, sessionId)
-          return yield* Effect.mapError(files.read(root, path), (error) => failureOf("query", error))
+          return yield* Effect.mapError(files.read(root, path, limits.fileReadBytes), (error) =>
+            failureOf("query", error)
+          )
         }),
         upload: Effect.fn("SessionFiles.upload")(function* (principal, sessionId, upload) {
           const session = yield* store.readable(principal, sessionId)
           yield* access.write(principal, session.workspace_id)
           if (session.lifecycle !== "open") return yield* notOpen(session)
           yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
-          const bytes = yield* bytesOf(upload)
+          const bytes = yield* bytesOf(upload, limits.uploadBytes)
           yield* Effect.mapError(workspaces.make(session.id), notMade)
           const written = yield* put(session, upload, bytes)
+          yield* failpoint("upload.written")
           return yield* journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
@@ -101,7 +110,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
               yield* journal.append(row.id, actorOf(principal), [
                 { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
               ])
-              return { file: written }
+              return { upload_id: yield* uploads.record(row.id, written), file: written }
             })
           )
         })
@@ -117,13 +126,13 @@ const isBase64 = (text: string): boolean => {
   return !/[^A-Za-z0-9+/]/.test(text.slice(0, -4)) && Buffer.from(last, "base64").toString("base64") === last
 }
 
-const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload) {
+const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
   const bytes = Buffer.from(content, encoding === "base64" ? "base64" : "utf8")
-  if (bytes.length > maxUploadBytes) {
+  if (bytes.length > maxBytes) {
     return yield* new ReinsError({
       code: "payload_too_large",
-      message: `A file may have ${maxUploadBytes} bytes; this one has ${bytes.length}.`,
-      details: { limit_bytes: maxUploadBytes, size: bytes.length }
+      message: `A file may have ${maxBytes} bytes; this one has ${bytes.length}.`,
+      details: { limit_bytes: maxBytes, size: bytes.length }
     })
   }
   if (encoding === "base64" ? isBase64(content) : !/\p{Surrogate}/u.test(content)) return bytes
@@ -151,7 +160,7 @@ const refusals: Record<PathRefused["reason"], string> = {
   too_long: "the path may have 4096 bytes",
   git_directory: "the directory of a git repository is not reachable",
   symlink: "the path leads over a symbolic link, which is not followed",
-  hard_link: "the file has a second name (a hard link), which may be outside the workspace",
+  hard_link: "it is a hard link to a file outside the workspace",
   special_file: "this is no regular file"
 }
 

@@ -8,6 +8,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { HarnessSelection, ProjectVersion } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import {
   type LinkKind,
   noUsage,
@@ -69,12 +70,12 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       workspaceId: string,
       filter: SessionFilter
     ) => Effect.Effect<Page<Session>, ReinsError>
-    /** Fails with `provider_disabled` or `connection_required` when no turn could run. */
+    /** Fails with `provider_disabled` or `connection_required` when no turn could run. A first message has no files yet to attach. */
     readonly create: (
       principal: Principal,
       workspaceId: string,
       input: SessionInput
-    ) => Effect.Effect<CreatedSession, ReinsError>
+    ) => Effect.Effect<CreatedSession, ReinsError | RequestInvalid>
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
     readonly update: (
       principal: Principal,
@@ -295,7 +296,12 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               const row = yield* reread(id)
               yield* journal.append(id, actorOf(principal), [{ type: "session.created", payload: sessionPayload(row) }])
               if (input.message === undefined) return toSession(yield* reread(id))
-              const sent = yield* messages.accept(principal, yield* reread(id), { content: input.message })
+              const sent = yield* messages.accept(
+                principal,
+                yield* reread(id),
+                { content: input.message },
+                { field: "message" }
+              )
               return {
                 ...toSession(yield* reread(id)),
                 ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),

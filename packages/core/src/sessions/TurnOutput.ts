@@ -1,6 +1,6 @@
 import type { EventSubjects, NewEvent, ToolPayload } from "../domain/Event.js"
-import type { MessageId } from "../domain/Ids.js"
-import type { ContentBlock, MessagePart } from "../domain/Message.js"
+import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
+import type { ContentBlock, MessageDelta, MessagePart } from "../domain/Message.js"
 import { noUsage, type Usage } from "../domain/Session.js"
 import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
 
@@ -20,15 +20,25 @@ export class TurnOutput {
   private readonly parts = new Map<string, Part>()
   /** What was last told of each tool. */
   private readonly tools = new Map<string, string>()
+  /** How much of each part has been told as deltas. */
+  private readonly whispered = new Map<string, number>()
   private readonly changedParts = new Set<string>()
   usage: Usage = noUsage
-  stopReason: "completed" | "cancelled" | "refused" | "limit" | undefined
-  nativeSessionId: string | undefined
+  stopReason: "completed" | "cancelled" | "refused" | "denied" | "limit" | undefined
 
   constructor(
     private readonly messageId: MessageId,
     private readonly subjects: EventSubjects
   ) {}
+
+  /** Words that have just been said, for those who do not want to wait for the events of their batch. */
+  delta(sessionId: SessionId, turnId: TurnId, words: Words): MessageDelta {
+    const part_key = keyOf(words)
+    const offset = this.whispered.get(part_key) ?? 0
+    this.whispered.set(part_key, offset + words.text.length)
+    const { _tag: kind, text } = words
+    return { session_id: sessionId, turn_id: turnId, message_id: this.messageId, part_key, kind, offset, text }
+  }
 
   /** The events of a batch of output, in its order; words of one part that follow one another become one event. */
   events(batch: Iterable<HarnessEvent>): Array<NewEvent> {
@@ -56,7 +66,7 @@ export class TurnOutput {
     switch (event._tag) {
       case "text":
       case "reasoning": {
-        const key = `${event._tag}:${event.message_key}`
+        const key = keyOf(event)
         const part = this.parts.get(key) ?? { kind: event._tag, text: "", pending: "", revision: 0 }
         part.pending += event.text
         this.parts.set(key, part)
@@ -75,13 +85,12 @@ export class TurnOutput {
         return [
           { type: "diagnostic.reported", payload: { kind: event.kind, line: event.line }, subjects: this.subjects }
         ]
-      case "native_session":
-        this.nativeSessionId = event.id
-        return []
       case "ended":
         this.stopReason = event.stop_reason
         return []
+      case "native_session":
       case "ready":
+      case "asked":
         return []
     }
   }
@@ -147,6 +156,10 @@ export class TurnOutput {
     }
   }
 }
+
+type Words = Extract<HarnessEvent, { _tag: "text" | "reasoning" }>
+
+const keyOf = (words: Words): string => `${words._tag}:${words.message_key}`
 
 const toolPayload = (tool: Tool): ToolPayload => {
   const input = JSON.stringify(tool.input) ?? "null"

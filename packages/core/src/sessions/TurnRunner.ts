@@ -9,18 +9,23 @@ import { ChangesetId, type CredentialId, MessageId, newId, TurnId } from "../dom
 import type { Message } from "../domain/Message.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, TurnReason, turnStates } from "../domain/Turn.js"
+import { EventFeed } from "../events/EventFeed.js"
 import { failpoint } from "../Failpoint.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
-import type { Claim } from "../jobs/Jobs.js"
+import type { Claim, Loss } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
+import { describeFault, type StorageFault } from "../store/StorageFault.js"
 import type { GitError } from "../workspace/GitError.js"
+import { Interactions } from "./Interactions.js"
 import { Leases } from "./Leases.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnOutput } from "./TurnOutput.js"
+import * as TurnPrompt from "./TurnPrompt.js"
+import { TurnQuestions } from "./TurnQuestions.js"
 import { type PreparedTurn, type TurnRefused, TurnSetup } from "./TurnSetup.js"
 import { Turns, turnJobKind } from "./Turns.js"
 import { Workspaces } from "./Workspaces.js"
@@ -45,21 +50,24 @@ interface Work {
 
 /**
  * Runs a turn: prepares, has the harness work, writes down what it says as it says it, captures what it did, and moves the turn to
- * the end that can be proven. A turn that never started its agent can be attempted again; one that did is never run twice.
+ * the end that can be proven. A turn whose agent was never asked can be attempted again; one that was is never run twice.
  */
 export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
   const connections = yield* Connections
   const credentials = yield* CredentialProxy
+  const feed = yield* EventFeed
   const journal = yield* Journal
   const harness = yield* Harness
   const leases = yield* Leases
+  const interactions = yield* Interactions
   const store = yield* SessionStore
   const turns = yield* Turns
   const messages = yield* Messages
   const changesets = yield* Changesets
   const workspaces = yield* Workspaces
   const setup = yield* TurnSetup
+  const promptOf = yield* TurnPrompt.make
 
   /** The turn, now preparing; undefined when it was cancelled before it could start. */
   const begin = Effect.fnUntraced(function* (attempt: RunningAttempt) {
@@ -102,46 +110,66 @@ export const turnJob = Effect.gen(function* () {
     work: Work,
     prepared: PreparedTurn,
     output: TurnOutput,
+    questions: TurnQuestions,
     harnessActor: Actor
   ) {
     const { attempt, message, session, turn } = work
-    const write = (batch: Chunk.Chunk<HarnessEvent>) =>
-      Effect.suspend(() => {
-        const before = output.nativeSessionId
-        const events = output.events(batch)
-        const opened = output.nativeSessionId !== before
-        if (events.length === 0 && !opened) return Effect.void
-        return attempt.commit(
-          Effect.gen(function* () {
-            if (opened) yield* store.change(session.id, { native_session_id: output.nativeSessionId ?? null })
-            if (events.length > 0) yield* journal.append(session.id, harnessActor, events)
-          })
-        )
-      })
+    const write = Effect.fnUntraced(function* (batch: Chunk.Chunk<HarnessEvent>) {
+      const events = output.events(batch)
+      const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
+      if (events.length === 0 && asked.length === 0) return
+      const given = yield* attempt.commit(
+        Effect.gen(function* () {
+          if (events.length > 0) yield* journal.append(session.id, harnessActor, events)
+          return yield* questions.open(harnessActor, asked)
+        })
+      )
+      yield* questions.opened(given)
+    })
+    const isAsking = prepared.manifest.capabilities.interactive_approval === "supported"
     // An agent that begins anew is told what an earlier one left for it, and again until it has a session of its own.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
-    yield* attempt.commit(
-      Effect.gen(function* () {
-        yield* turns.move(turn.id, "running", system)
-        if (handoff !== undefined) yield* messages.deliver(handoff, system)
-        yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-        yield* store.change(session.id, { lease_used_at: yield* now })
-      })
-    )
+    const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
+    // Until the agent is asked, it has done nothing, and the turn can begin again without anybody's leave.
+    const startAsking = (nativeSessionId: string) =>
+      attempt
+        .commit(
+          Effect.gen(function* () {
+            yield* store.lock(session.id)
+            if ((yield* turns.find(turn.id))?.state !== "preparing") return false
+            yield* turns.move(turn.id, "running", system)
+            if (handoff !== undefined) yield* messages.deliver(handoff, system)
+            yield* messages.deliver({ ...message, turn_id: turn.id }, system)
+            yield* store.change(session.id, { native_session_id: nativeSessionId, lease_used_at: yield* now })
+            return true
+          })
+        )
+        .pipe(
+          Effect.tap(() => failpoint("turn.running")),
+          // The commit that ends the turn finds the same.
+          Effect.catchTag("AttemptLost", () => Effect.succeed(false))
+        )
     let failure: HarnessFailure | undefined
     yield* harness
       .runTurn({
         ...prepared,
-        prompt: [...(handoff?.content ?? []), ...message.content].map((block) => block.text),
-        cancel: attempt.cancelRequested
+        beforePrompt: startAsking,
+        prompt,
+        cancel: attempt.cancelRequested,
+        ...(isAsking && { ask: questions.answer })
       })
       .pipe(
+        Stream.tap((event) =>
+          event._tag === "text" || event._tag === "reasoning"
+            ? feed.whisper(output.delta(session.id, turn.id, event))
+            : Effect.void
+        ),
         Stream.either,
         Stream.groupedWithin(batchSize, batchWindow),
         Stream.runForEach((batch) => {
           const [failures, events] = Chunk.separate(batch)
           failure = Chunk.toReadonlyArray(failures)[0] ?? failure
-          return write(events)
+          return Effect.zipLeft(write(events), failpoint("turn.output_written"))
         })
       )
     return failure
@@ -174,6 +202,7 @@ export const turnJob = Effect.gen(function* () {
   const conclude = Effect.fnUntraced(function* (
     work: Work,
     output: TurnOutput,
+    questions: TurnQuestions,
     messageId: MessageId,
     harnessActor: Actor,
     failure: HarnessFailure | undefined,
@@ -182,7 +211,7 @@ export const turnJob = Effect.gen(function* () {
     const { session, turn } = work
     const nativeDigest = yield* setup.nativeDigest(session)
     const cancelled = (yield* turns.find(turn.id))?.state === "cancelling"
-    const problem = cancelled ? undefined : (failure ?? unprovenEnd(output))
+    const problem = cancelled ? undefined : (failure ?? unprovenEnd(output, questions))
     const capture = problem === undefined && !cancelled ? yield* captureFor(session) : undefined
     const content = output.content()
     const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
@@ -197,6 +226,7 @@ export const turnJob = Effect.gen(function* () {
       if (session.connection_id !== null && credentialId !== null && health !== undefined) {
         yield* connections.observe(session.connection_id, credentialId, health)
       }
+      yield* interactions.withdraw(turn.id, harnessActor)
       yield* end(turn, problem === undefined ? "succeeded" : "failed", {
         outcome,
         usage: output.usage,
@@ -224,11 +254,13 @@ export const turnJob = Effect.gen(function* () {
     const messageId = yield* newId(MessageId)
     const harnessActor: Actor = { kind: "harness", id: work.session.provider_id }
     const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
+    const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const failure = yield* onLoan(prepared).pipe(
-      Effect.flatMap((lent) => converse(work, lent, output, harnessActor)),
+      Effect.flatMap((lent) => converse(work, lent, output, questions, harnessActor)),
       Effect.scoped
     )
-    return yield* conclude(work, output, messageId, harnessActor, failure, prepared.credentialId)
+    yield* failpoint("turn.agent_ended")
+    return yield* conclude(work, output, questions, messageId, harnessActor, failure, prepared.credentialId)
   })
 
   const work = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, AttemptLost | JobError> {
@@ -248,6 +280,7 @@ export const turnJob = Effect.gen(function* () {
     }
     if (prepared.right === "cancelled")
       return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }
+    yield* failpoint("turn.prepared")
     return yield* runPrepared(work, prepared.right)
   })
 
@@ -271,40 +304,45 @@ export const turnJob = Effect.gen(function* () {
         reasonMessage: failure.message
       })
     }),
-    lost: Effect.fn("turnJob.lost")(function* (claim, why) {
+    lost: Effect.fn("turnJob.lost")(function* (claim, loss) {
       const turn = yield* turns.find(turnOf(claim))
       const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
       yield* leases.reap(session)
-      if (turn.state === "queued" || turn.state === "preparing") {
-        const requeue =
-          turn.state === "queued"
-            ? Effect.void
-            : Effect.asVoid(
-                turns.move(turn.id, "queued", system, {
-                  reason: why.code === "worker_lost" ? "service_restart" : "waiting_capacity"
-                })
-              )
-        return { next: "retry" as const, command: requeue }
+      if (turn.state === "queued") return { next: "retry" as const, command: Effect.void }
+      const ending = endingOf(loss)
+      // Starting the agent may have changed its own state as well as working did.
+      const settled = store.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
+      if (turn.state === "preparing") {
+        const requeue = turns.move(turn.id, "queued", system, { reason: ending.requeuedFor })
+        return { next: "retry" as const, command: Effect.zipRight(settled, requeue).pipe(Effect.asVoid) }
       }
-      const nativeDigest = yield* setup.nativeDigest(session)
-      const reason = why.code === "worker_lost" ? "service_restart" : "outcome_unknown"
       const command = Effect.gen(function* () {
-        yield* store.change(session.id, { native_digest: nativeDigest })
-        yield* leases.lose(session.id, system, reason)
-        yield* end(turn, "interrupted", {
-          reason,
-          reasonMessage: reason === "service_restart" ? restarted : `${why.message} ${afterUnknownEnd}`
-        })
+        yield* settled
+        yield* leases.lose(session.id, system, ending.reason)
+        yield* end(turn, "interrupted", { reason: ending.reason, reasonMessage: ending.reasonMessage })
       })
       return { next: "failed" as const, command }
     })
   } satisfies JobKind
 })
 
-const afterUnknownEnd = "Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
+const lookAndGoOn =
+  "how far it came cannot be proven. Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
 
-const restarted = `The service stopped while the agent worked, so how far it came cannot be proven. ${afterUnknownEnd}`
+/** How a turn ends whose worker was lost while the agent worked, and why one that was still being prepared waits again. */
+const endingOf = (loss: Loss | StorageFault) => {
+  if (loss === "ended") {
+    const reasonMessage = `The service stopped while the agent worked, so ${lookAndGoOn}`
+    return { reason: "service_restart", reasonMessage, requeuedFor: "service_restart" } as const
+  }
+  if (loss === "silent") {
+    const reasonMessage = `The service stood still for longer than its claim on the turn while the agent worked, so ${lookAndGoOn}`
+    return { reason: "outcome_unknown", reasonMessage, requeuedFor: "service_restart" } as const
+  }
+  const reasonMessage = `${describeFault(loss)}, so what the agent did could not be kept, and ${lookAndGoOn}`
+  return { reason: "outcome_unknown", reasonMessage, requeuedFor: "waiting_capacity" } as const
+}
 
 const unknownOutcome = {
   code: "outcome_unknown",
@@ -320,11 +358,21 @@ const healthAfter = (problem: { readonly reason: TurnReason } | undefined): Conn
 }
 
 /** An end that the harness reports but that is none: the agent stopped by itself although nobody asked it to. */
-const unprovenEnd = (output: TurnOutput): { readonly reason: TurnReason; readonly message: string } | undefined => {
+const unprovenEnd = (
+  output: TurnOutput,
+  questions: TurnQuestions
+): { readonly reason: TurnReason; readonly message: string } | undefined => {
   if (output.stopReason === undefined) {
     return {
       reason: "harness_crashed",
       message: "The agent ended without saying how the turn ended. Send the message again."
+    }
+  }
+  if (output.stopReason === "denied" && questions.hasExpired) {
+    return {
+      reason: "approval_expired",
+      message:
+        "Nobody answered in time what the agent asked, and it went no further. Send the message again and answer it."
     }
   }
   return output.stopReason === "cancelled"

@@ -1,6 +1,8 @@
 import { Context, Effect, Layer } from "effect"
-import type { Actor, EventType } from "../domain/Event.js"
+import { CoreConfig } from "../CoreConfig.js"
+import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../domain/Ids.js"
+import type { Interaction } from "../domain/Interaction.js"
 import type { OperationRef } from "../domain/Job.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -8,8 +10,9 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { addUsage, noUsage, type Usage } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { type Turn, type TurnReason, type TurnState, turnStates } from "../domain/Turn.js"
-import { actorOf } from "../identity/Access.js"
+import { actorOf, systemActor } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
+import { Projects } from "../projects/Projects.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -19,19 +22,21 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 /** The kind of the job that runs a turn; its payload is `{turn_id}`. */
 export const turnJobKind = "turn.run"
 
-/** Turns that may wait in one session. */
-export const maxQueuedTurns = 20
+const system = systemActor("turns")
 
 export interface TurnEnd {
   readonly reason?: TurnReason
   readonly reasonMessage?: string
   readonly outcome?: Turn["outcome"]
   readonly usage?: Usage
+  /** What the turn begins to wait for, or has waited for: given with moves to `requires_action` and back to `running`, and only then. */
+  readonly interaction?: Interaction
 }
 
 /**
  * The turns of a session, one at a time, first in, first out. The only place that moves a turn from one state to another. An
- * interrupted turn holds the queue until it is acknowledged.
+ * interrupted turn holds the queue until it is acknowledged, which the service does at once where the project version says
+ * `auto_acknowledge`.
  */
 export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
   Turns,
@@ -66,6 +71,8 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const jobs = yield* Jobs
       const store = yield* SessionStore
       const listeners = yield* SessionListeners
+      const projects = yield* Projects
+      const { limits } = yield* CoreConfig
       const sql = db.sql
 
       const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
@@ -93,6 +100,27 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         if (next !== undefined) yield* jobs.release(next.job_id)
       })
 
+      const acknowledge = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
+        yield* db.run(sql`update turns set acknowledged_at = ${yield* now} where id = ${turnId}`)
+        const row = yield* findRow(turnId)
+        if (row === undefined) return yield* Effect.dieMessage(`no turn ${turnId}`)
+        const turn = toTurn(row)
+        yield* journal.append(row.session_id, actor, [
+          { type: "turn.acknowledged", payload: { turn }, subjects: { turn_id: row.id } }
+        ])
+        yield* dispatch(row.session_id)
+        return turn
+      })
+
+      /** The project version that the session was made from says that nobody needs to look at an interrupted turn. */
+      const goesOnByItself = Effect.fnUntraced(function* (session: SessionRow) {
+        if (session.project_version_id === null) return false
+        const version = yield* Effect.orDie(
+          projects.resolve(session.workspace_id, { versionId: session.project_version_id })
+        )
+        return version.spec.auto_acknowledge === true
+      })
+
       const move = Effect.fnUntraced(function* (turnId: TurnId, to: TurnState, actor: Actor, end: TurnEnd = {}) {
         const unheld = yield* findRow(turnId)
         if (unheld !== undefined) yield* store.lock(unheld.session_id)
@@ -114,14 +142,13 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         )
         const turn = yield* Effect.map(findRow(turnId), (moved) => toTurn(moved ?? row))
         yield* journal.append(row.session_id, actor, [
-          { type: eventOf[to], payload: { turn }, subjects: { turn_id: turnId, job_id: row.job_id } }
+          { ...eventOf(row.state, turn, end.interaction), subjects: { turn_id: turnId, job_id: row.job_id } }
         ])
-        if (turnStates.isTerminal(to)) {
-          const session = yield* store.find(row.session_id)
-          if (session !== undefined) {
-            yield* store.change(session.id, { usage: JSON.stringify(addUsage(JSON.parse(session.usage), usage)) })
-          }
-          yield* dispatch(row.session_id)
+        const session = turnStates.isTerminal(to) ? yield* store.find(row.session_id) : undefined
+        if (session !== undefined) {
+          yield* store.change(session.id, { usage: JSON.stringify(addUsage(JSON.parse(session.usage), usage)) })
+          if (to === "interrupted" && (yield* goesOnByItself(session))) yield* acknowledge(turnId, system)
+          else yield* dispatch(row.session_id)
         }
         yield* listeners.turnMoved(turn, actor)
         return turn
@@ -134,28 +161,17 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         return yield* move(row.id, "cancelled", actor, { reason: "user_cancelled" })
       })
 
-      const acknowledge = Effect.fnUntraced(function* (row: TurnRow, actor: Actor) {
-        const at = yield* now
-        yield* db.run(sql`update turns set acknowledged_at = ${at} where id = ${row.id}`)
-        const turn = toTurn({ ...row, acknowledged_at: at })
-        yield* journal.append(row.session_id, actor, [
-          { type: "turn.acknowledged", payload: { turn }, subjects: { turn_id: row.id } }
-        ])
-        yield* dispatch(row.session_id)
-        return turn
-      })
-
       const queue = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
         messageId: MessageId,
         retryOf?: TurnId
       ) {
-        if (session.queued_turns >= maxQueuedTurns) {
+        if (session.queued_turns >= limits.queuedTurns) {
           return yield* new ReinsError({
             code: "quota_exhausted",
-            message: `${maxQueuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
-            details: { queued_turns: session.queued_turns, limit: maxQueuedTurns },
+            message: `${limits.queuedTurns} turns wait in this session already. Wait until some have run, or cancel them.`,
+            details: { queued_turns: session.queued_turns, limit: limits.queuedTurns },
             retryAfterSeconds: 10
           })
         }
@@ -236,7 +252,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               if (!turnStates.isTerminal(row.state)) return yield* notEnded(row)
               if (session.lifecycle !== "open") return yield* notOpen(session)
               if (row.state === "interrupted" && row.acknowledged_at === null)
-                yield* acknowledge(row, actorOf(principal))
+                yield* acknowledge(row.id, actorOf(principal))
               return (yield* queue(session, actorOf(principal), row.message_id, row.id)).turn
             })
           )
@@ -252,7 +268,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
                   details: { resource: "turn", from: row.state }
                 })
               }
-              return row.acknowledged_at === null ? yield* acknowledge(row, actorOf(principal)) : toTurn(row)
+              return row.acknowledged_at === null ? yield* acknowledge(row.id, actorOf(principal)) : toTurn(row)
             })
           )
         ),
@@ -288,17 +304,31 @@ export const notOpen = (session: SessionRow): ReinsError =>
     details: { resource: "session", from: session.lifecycle }
   })
 
-const eventOf = {
+const eventTypes = {
   queued: "turn.queued",
   preparing: "turn.preparing",
   running: "turn.started",
-  requires_action: "turn.started",
   cancelling: "turn.cancel_requested",
   succeeded: "turn.succeeded",
   failed: "turn.failed",
   cancelled: "turn.cancelled",
   interrupted: "turn.interrupted"
-} as const satisfies Record<TurnState, EventType>
+} as const satisfies Record<Exclude<TurnState, "requires_action">, EventType>
+
+const eventOf = (from: TurnState, turn: Turn, interaction: Interaction | undefined): NewEvent => {
+  const { state } = turn
+  if (state === "requires_action" || (state === "running" && from === "requires_action")) {
+    if (interaction === undefined) throw new TypeError("a turn waits for an interaction only")
+    return actionEvent(turn, interaction)
+  }
+  return { type: eventTypes[state], payload: { turn } }
+}
+
+/** What is told of a turn when something is asked or resolved. */
+export const actionEvent = (turn: Turn, interaction: Interaction): NewEvent => ({
+  type: interaction.state === "pending" ? "turn.action_required" : "turn.action_resolved",
+  payload: { turn, interaction }
+})
 
 interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
   readonly job_id: JobId

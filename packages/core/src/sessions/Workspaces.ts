@@ -5,6 +5,7 @@ import { Connections, type OpenConnection } from "../connections/Connections.js"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import type { ProjectSpec } from "../domain/Project.js"
 import { workspaceStates } from "../domain/Session.js"
+import { failpoint } from "../Failpoint.js"
 import { mayReceive } from "../forge/ForgeHost.js"
 import { systemActor } from "../identity/Access.js"
 import { Projects } from "../projects/Projects.js"
@@ -126,6 +127,7 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
           yield* journal.commitAside(store.change(id, { workspace_state: "preparing" }))
         }
         const { commit, ref } = yield* materialize(row)
+        yield* failpoint("workspace.made")
         yield* journal.commitAside(
           Effect.gen(function* () {
             yield* store.change(id, { workspace_state: "ready", base_commit: commit, base_ref: ref })
@@ -146,6 +148,7 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
           yield* journal.commitAside(leases.move(id, "released", actor, "superseded"))
         }
         yield* journal.commitAside(leases.allocate(id, actor))
+        yield* failpoint("executor.allocated")
         yield* workspace(id).pipe(
           Effect.onError((cause) =>
             journal.commitAside(
@@ -177,6 +180,7 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
                 await rm(workTree, { recursive: true, force: true })
                 await rm(home, { recursive: true, force: true })
               })
+              yield* failpoint("workspace.removed")
               yield* journal.commit(store.change(id, { workspace_state: "removed" }))
             })
           )

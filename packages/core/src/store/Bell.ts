@@ -38,4 +38,6 @@ export const jobsTopic = "jobs"
 
 export const jobTopic = (jobId: string): string => `job:${jobId}`
 
+export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
+
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`

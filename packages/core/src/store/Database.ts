@@ -31,16 +31,16 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
   /** `readDirectly` spares a read that is in no transaction the way through the client, and the wait for the writer. */
   static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", readDirectly?: ReadDirectly) => {
     const withTransaction = makeTransaction(sql, dialect)
-    const all =
-      readDirectly === undefined
-        ? <Row extends object>(query: Query<Row>) => Effect.orDie(query)
-        : directly(readDirectly)
+    const whole = <Row extends object>(query: Query<Row>) =>
+      // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
+      dialect === "pg" ? Effect.uninterruptible(Effect.orDie(query)) : Effect.orDie(query)
+    const all = readDirectly === undefined ? whole : directly(readDirectly)
     return Database.of({
       sql,
       dialect,
       all,
       first: (query) => Effect.map(all(query), (rows) => rows[0]),
-      run: (query) => Effect.asVoid(Effect.orDie(query)),
+      run: (query) => Effect.asVoid(whole(query)),
       forUpdate: sql.literal(dialect === "pg" ? " for update" : ""),
       skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : ""),
       transaction: (effect) => Effect.catchIf(withTransaction(effect), isSqlError, Effect.die)

@@ -2,6 +2,7 @@ import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Vault } from "../connections/Vault.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
+import { failpoint } from "../Failpoint.js"
 import { Database } from "./Database.js"
 import { CurrentAnswer } from "./Journal.js"
 
@@ -47,6 +48,10 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
     readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer<A>, ReinsError | E>
     /** Deletes the records that can no longer be replayed. */
     readonly purge: Effect.Effect<void>
+    /** Seals the stored answers with the current key of the ring, and gives back how many were not. */
+    readonly rewrap: Effect.Effect<number>
+    /** How many answers that can still be replayed need the key. */
+    readonly countKeyedBy: (keyId: string) => Effect.Effect<number>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -136,13 +141,46 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           return yield* Effect.acquireUseRelease(
             Effect.suspend(() => (running.has(place) ? inProgress : Effect.sync(() => running.add(place)))),
             () =>
-              Effect.catchSomeDefect(execute(request), (defect) =>
-                defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+              failpoint("request.begun").pipe(
+                Effect.zipRight(execute(request)),
+                Effect.zipLeft(failpoint("request.committed")),
+                Effect.catchSomeDefect((defect) =>
+                  defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+                )
               ),
             () => Effect.sync(() => running.delete(place))
           )
         }),
-        purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`))
+        purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`)),
+        rewrap: Effect.gen(function* () {
+          const rows = yield* db.all(db.sql<{ scope: string; key: string; body: string }>`
+          select scope, key, body from idempotency where sealed = 1 and body is not null`)
+          const changed = yield* Effect.forEach(rows, (row) =>
+            Effect.flatMap(
+              Effect.option(vault.rewrap(row.body, sealContext(row))),
+              Option.match({
+                // What cannot be opened is left as it is; it expires.
+                onNone: () => Effect.succeed(false),
+                onSome: (body) =>
+                  body === row.body
+                    ? Effect.succeed(false)
+                    : Effect.as(
+                        db.run(db.sql`update idempotency set body = ${body}
+                        where scope = ${row.scope} and key = ${row.key} and body = ${row.body}`),
+                        true
+                      )
+              })
+            )
+          )
+          return changed.filter((each) => each).length
+        }),
+        countKeyedBy: Effect.fn("Idempotency.countKeyedBy")(function* (keyId) {
+          const at = yield* now
+          const row = yield* db.first(db.sql<{ count: number }>`
+          select cast(count(*) as integer) as count from idempotency where expires_at > ${at}
+            and (fingerprint like ${`${keyId}.%`} or (sealed = 1 and body like ${`%"key_id":"${keyId}"%`}))`)
+          return row?.count ?? 0
+        })
       })
 
       function replay<A, E>(request: MutationRequest<A, E>) {

@@ -1,5 +1,5 @@
-import { Migrator, SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Migrator, SqlClient, type SqlError } from "@effect/sql"
+import { Data, Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
 
 const statements = (list: ReadonlyArray<string>) =>
@@ -8,14 +8,61 @@ const statements = (list: ReadonlyArray<string>) =>
     for (const statement of list) yield* sql.unsafe(statement)
   })
 
-const steps = {
-  "0001_initial": statements(initial)
+const steps = { "0001_initial": statements(initial) }
+
+/** A step of the schema, as the database remembers it. */
+export interface Migration {
+  readonly id: number
+  readonly name: string
 }
 
-/** The number of the newest step of this release. */
-export const schemaVersion = Object.keys(steps).length
-
-/** Brings the schema up to date. Each step commits for itself; a database of a newer release is refused. */
-export const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord(steps)
+/** The steps that this release knows, in their order. */
+export const known: ReadonlyArray<Migration> = Object.keys(steps).map((step) => {
+  const [number = "", ...words] = step.split("_")
+  return { id: Number(number), name: words.join("_") }
 })
+
+/** The data has steps behind it that this release does not know: a newer release made it. */
+export class DatabaseNewer extends Data.TaggedError("DatabaseNewer")<{ readonly unknown: ReadonlyArray<Migration> }> {
+  override get message() {
+    return (
+      `The data is of a newer release of Reins: its schema has ${this.unknown.map(({ id, name }) => `${id}_${name}`).join(", ")}, ` +
+      `and this release knows ${known.at(-1)?.id ?? 0} and below. Nothing was changed. Run the newer release, or restore a backup ` +
+      "that was made before the upgrade."
+    )
+  }
+}
+
+const table = "effect_sql_migrations"
+
+/** The steps that the database has behind it, in their order; none when it is empty. */
+export const applied: Effect.Effect<ReadonlyArray<Migration>, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    const sql = yield* SqlClient.SqlClient
+    const found = yield* sql.onDialectOrElse({
+      pg: () => sql`select 1 as there where to_regclass(${table}) is not null`,
+      orElse: () => sql`select 1 as there from sqlite_master where type = 'table' and name = ${table}`
+    })
+    if (found.length === 0) return []
+    return yield* sql<Migration>`select migration_id as id, name from ${sql(table)} order by migration_id`
+  }
+)
+
+/** Fails when a step is not one that this release knows. */
+export const requireKnown = (steps: ReadonlyArray<Migration>): Effect.Effect<void, DatabaseNewer> => {
+  const unknown = steps.filter((step) => !known.some(({ id, name }) => id === step.id && name === step.name))
+  return unknown.length === 0 ? Effect.void : Effect.fail(new DatabaseNewer({ unknown }))
+}
+
+/** The steps that this release would still take. */
+export const pending = (steps: ReadonlyArray<Migration>): ReadonlyArray<Migration> =>
+  known.filter((step) => !steps.some(({ id }) => id === step.id))
+
+/** Brings the schema up to date and gives back the steps that were taken. A database of a newer release is refused as it is. */
+export const migrate: Effect.Effect<ReadonlyArray<Migration>, DatabaseNewer, SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    yield* requireKnown(yield* Effect.orDie(applied))
+    const taken = yield* Effect.orDie(Migrator.make({})({ loader: Migrator.fromRecord(steps) }))
+    return taken.map(([id, name]) => ({ id, name }))
+  }
+)

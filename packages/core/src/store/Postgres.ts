@@ -6,7 +6,10 @@ import { Bell } from "./Bell.js"
 import { Database } from "./Database.js"
 import { migrate } from "./Migrations.js"
 
-/** A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. */
+/**
+ * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with `DatabaseNewer`
+ * for the data of a newer release.
+ */
 export const layer = (url: Redacted.Redacted) =>
   Layer.merge(
     Layer.effect(
@@ -45,7 +48,28 @@ export const layer = (url: Redacted.Redacted) =>
         })
       })
     )
-  ).pipe(Layer.provide(PgClient.layer({ url })), Layer.orDie)
+  ).pipe(Layer.provide(Layer.orDie(PgClient.layer({ url }))))
+
+/** The database as it is: its schema is not brought up to date. Fails with `DatabaseUnreachable`, which does not show the URL. */
+export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, DatabaseUnreachable> =>
+  Layer.effect(
+    Database,
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      yield* sql`select 1`
+      return Database.make(sql, "pg")
+    })
+  ).pipe(
+    Layer.provide(PgClient.layer({ url })),
+    Layer.mapError((error) => new DatabaseUnreachable({ code: codeOf("cause" in error ? error.cause : error) }))
+  )
+
+/** The PostgreSQL server did not let us in. */
+export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly code: string }> {
+  override get message() {
+    return `The PostgreSQL database cannot be reached (${this.code}). Check that it runs, and REINS_DATABASE_URL.`
+  }
+}
 
 const channel = "reins_bell"
 
@@ -75,10 +99,9 @@ const notifications = (url: Redacted.Redacted): Stream.Stream<string, ListenFail
   )
 
 /** By its code alone: the message of a connection error can hold the URL. */
-const listenFailed = (cause: unknown): ListenFailed =>
-  new ListenFailed({
-    code:
-      typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string"
-        ? cause.code
-        : "unknown"
-  })
+const listenFailed = (cause: unknown): ListenFailed => new ListenFailed({ code: codeOf(cause) })
+
+const codeOf = (cause: unknown): string =>
+  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string"
+    ? cause.code
+    : "unknown"

@@ -4,7 +4,7 @@ import { Cause, Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "./Database.js"
-import { schemaVersion } from "./Migrations.js"
+import { known } from "./Migrations.js"
 import { describeFault, type StorageFault, storageFaultOf } from "./StorageFault.js"
 
 /** What each part says: `ok`, or why the service cannot do its work. */
@@ -42,6 +42,8 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
           on conflict (id) do update set checked_at = excluded.checked_at`)
       ).pipe(
         Effect.as("ok" as const),
+        // A probe does not wait for a database that is stuck.
+        Effect.disconnect,
         Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "busy" as const }),
         Effect.catchAllDefect((defect) => {
           const fault = storageFaultOf(Cause.die(defect))
@@ -57,7 +59,8 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
       const migrations: Effect.Effect<ReadinessReport["migrations"]> = db
         .first(db.sql<{ newest: number }>`select max(migration_id) as newest from effect_sql_migrations`)
         .pipe(
-          Effect.map((row) => (row?.newest === schemaVersion ? "ok" : "other_release")),
+          Effect.map((row) => (row?.newest === known.at(-1)?.id ? "ok" : "other_release")),
+          Effect.disconnect,
           Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "unknown" as const }),
           Effect.catchAllDefect(() => Effect.succeed("unknown" as const))
         )

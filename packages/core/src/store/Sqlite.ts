@@ -1,11 +1,12 @@
-import { accessSync, constants, mkdirSync } from "node:fs"
-import { join } from "node:path"
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
-import { Cause, Data, Effect, Layer } from "effect"
+import { Data, Effect, Layer } from "effect"
 import { Database, type ReadDirectly } from "./Database.js"
-import { migrate } from "./Migrations.js"
+import * as DatabaseFile from "./DatabaseFile.js"
+import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
+import { type DatabaseNewer, migrate } from "./Migrations.js"
 import { describeFault, storageFaultOf } from "./StorageFault.js"
 
 /** Another server already works on the data directory. */
@@ -28,22 +29,25 @@ export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusab
 /** What every connection to the file is set to. FULL makes an acknowledged commit survive a loss of power. */
 const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = off", "busy_timeout = 2000"]
 
-/** The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. */
+/**
+ * The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. Fails with
+ * `DatabaseNewer` for the data of a newer release, and with `DataDirectoryUnusable` where the disk does not take it.
+ */
 export const layer = (dataDir: string) =>
   Layer.scoped(
     Database,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      for (const pragma of pragmas) yield* sql.unsafe(`pragma ${pragma}`)
+      for (const pragma of pragmas) yield* Effect.orDie(sql.unsafe(`pragma ${pragma}`))
       yield* migrate
-      return Database.make(sql, "sqlite", yield* reader(join(dataDir, "reins.db")))
+      return Database.make(sql, "sqlite", yield* reader(databaseFile(dataDir)))
     })
   ).pipe(
-    Layer.provide(clientLayer(dataDir)),
-    Layer.catchAllCause((cause) => {
+    Layer.provide(Layer.orDie(clientLayer(dataDir))),
+    Layer.catchAllCause((cause): Layer.Layer<Database, DatabaseNewer | DataDirectoryUnusable> => {
       const fault = storageFaultOf(cause)
       return fault === undefined
-        ? Layer.die(Cause.squash(cause))
+        ? Layer.failCause(cause)
         : Layer.fail(new DataDirectoryUnusable({ dataDir, why: `${describeFault(fault)}.` }))
     }),
     (database) => Layer.unwrapEffect(Effect.as(usable(dataDir), database))
@@ -56,8 +60,13 @@ const usable = (dataDir: string) =>
       mkdirSync(dataDir, { recursive: true, mode: 0o700 })
       accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
     },
-    catch: (cause) => new DataDirectoryUnusable({ dataDir, why: String(cause) })
+    catch: (cause) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })
   })
+
+const whyOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** The database of a data directory as it is: nothing is made, and its schema is not brought up to date. */
+export const layerAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
 
 /** A second connection that only reads: it sees every commit at once, and never waits for a transaction that is open. */
 const reader = (file: string) =>
@@ -82,41 +91,32 @@ const reader = (file: string) =>
 /** Texts are few, since values are bound; a list of values makes one text for each length. */
 const maxPrepared = 500
 
-const clientLayer = (dataDir: string) =>
-  Layer.suspend(() => SqliteClient.layer({ filename: join(dataDir, "reins.db") }))
+const clientLayer = (dataDir: string) => Layer.suspend(() => SqliteClient.layer({ filename: databaseFile(dataDir) }))
 
 /** A database that lives as long as its layer, for tests. */
 export const layerMemory = Layer.effect(
   Database,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* migrate
+    yield* Effect.orDie(migrate)
     return Database.make(sql, "sqlite")
   })
 ).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
 
-/**
- * Holds a data directory for this process while the layer lives. The lock is one of the kernel's (SQLite's own, on a file of its
- * own), so it ends with the process however that ends.
- */
+/** Holds a data directory for this process while the layer lives. Refused while a restore into it is not finished. */
 export const lockLayer = (dataDir: string) =>
   Layer.scopedDiscard(
-    Effect.acquireRelease(
-      Effect.zipRight(
-        usable(dataDir),
-        Effect.try({
-          try: () => {
-            const lock = new SqliteDatabase(join(dataDir, "server.lock"), { timeout: 0 })
-            lock.pragma("journal_mode = memory")
-            lock.exec("begin exclusive")
-            return lock
-          },
-          catch: (cause) =>
-            cause instanceof SqliteDatabase.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-              ? new DataDirectoryInUse({ dataDir })
-              : new DataDirectoryUnusable({ dataDir, why: String(cause) })
+    Effect.gen(function* () {
+      yield* usable(dataDir)
+      yield* DatabaseFile.hold(serverLock(dataDir)).pipe(
+        Effect.catchTags({
+          LockHeld: () => new DataDirectoryInUse({ dataDir }),
+          DatabaseFileError: ({ cause }) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })
         })
-      ),
-      (lock) => Effect.sync(() => lock.close())
-    )
+      )
+      if (existsSync(restoring(dataDir))) {
+        const why = "a restore into it was broken off. Empty it and restore again."
+        return yield* new DataDirectoryUnusable({ dataDir, why })
+      }
+    })
   )

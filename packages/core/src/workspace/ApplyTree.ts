@@ -1,6 +1,7 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { DateTime, Effect } from "effect"
+import { failpoint } from "../Failpoint.js"
 import { attempt, type BeneathError, inDirectory, removeFile, replaceFile, replaceLink } from "./Beneath.js"
 import { type BlobWriter, blobId } from "./BlobWriter.js"
 import { capture, pathBytes, refusedName } from "./Capture.js"
@@ -12,13 +13,15 @@ import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
 
-export interface ApplyRequest {
+export interface ApplyRequest<E = never> {
   /** The change, in the trusted directory of the session that made it. */
   readonly source: { readonly gitDir: string; readonly base: string | null; readonly tree: string }
   /** The workspace to change, and the commit that it started from. */
   readonly target: { readonly gitDir: string; readonly workTree: string; readonly base: string | null }
   readonly strategy: "three_way" | "exact"
   readonly dryRun: boolean
+  /** Told which paths are about to be written, before the first of them is. */
+  readonly planned?: (paths: ReadonlyArray<string>) => Effect.Effect<void, E>
 }
 
 /** `conflicted` exactly when `conflicts` names a path. Both lists are sorted. */
@@ -44,13 +47,13 @@ const conflicted = (paths: ReadonlyArray<string>): ApplyResult => ({
 })
 
 // The source's objects are read where they are; what the merge writes goes to the target.
-const alternates = (request: ApplyRequest): Record<string, string> => ({
+const alternates = (request: ApplyRequest<unknown>): Record<string, string> => ({
   GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(request.source.gitDir, "objects"))
 })
 
 const mergeTrees = (
   options: GitOptionsShape,
-  request: ApplyRequest,
+  request: ApplyRequest<unknown>,
   ours: string,
   base: string
 ): Effect.Effect<Merge, GitError> =>
@@ -79,7 +82,7 @@ const mergeTrees = (
     return { tree, conflicts: output.exitCode === 0 ? [] : conflicts.filter((path) => path !== "") }
   })
 
-const treeOf = (options: GitOptionsShape, request: ApplyRequest): Effect.Effect<string, GitError> =>
+const treeOf = (options: GitOptionsShape, request: ApplyRequest<unknown>): Effect.Effect<string, GitError> =>
   request.source.base === null
     ? Effect.succeed(emptyTree)
     : git({
@@ -89,7 +92,7 @@ const treeOf = (options: GitOptionsShape, request: ApplyRequest): Effect.Effect<
       }).pipe(Effect.map((output) => output.stdout.toString("utf8").trim()))
 
 // The paths of the change that the target holds neither as the base does nor, after an earlier application, as the change does.
-const inexact = (options: GitOptionsShape, request: ApplyRequest, ours: string, base: string) =>
+const inexact = (options: GitOptionsShape, request: ApplyRequest<unknown>, ours: string, base: string) =>
   Effect.gen(function* () {
     const env = alternates(request)
     const { gitDir } = request.target
@@ -106,7 +109,7 @@ const inexact = (options: GitOptionsShape, request: ApplyRequest, ours: string, 
 const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)), flush: Effect.void }
 
 // What is on disk must still be what was merged: an ignored file in the way, or a process that writes meanwhile, is a conflict.
-const inTheWay = (options: GitOptionsShape, request: ApplyRequest, changes: ReadonlyArray<RawChange>) =>
+const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.map(
     capture(
       options,
@@ -125,7 +128,7 @@ const inTheWay = (options: GitOptionsShape, request: ApplyRequest, changes: Read
         .map((change) => change.path)
   )
 
-const blobOf = (options: GitOptionsShape, request: ApplyRequest, id: string) =>
+const blobOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, id: string) =>
   git({
     args: ["cat-file", "blob", id],
     gitDir: request.target.gitDir,
@@ -164,7 +167,7 @@ const put = (workTree: string, change: RawChange, bytes: Uint8Array): Effect.Eff
   )
 }
 
-const writeOut = (options: GitOptionsShape, request: ApplyRequest, changes: ReadonlyArray<RawChange>) =>
+const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.gen(function* () {
     const { workTree } = request.target
     const gone = changes.filter((change) => change.newMode === noMode)
@@ -173,7 +176,11 @@ const writeOut = (options: GitOptionsShape, request: ApplyRequest, changes: Read
     yield* Effect.forEach(gone, (change) => remove(workTree, change.path), { discard: true })
     yield* Effect.forEach(
       written,
-      (change) => Effect.flatMap(blobOf(options, request, change.newId), (bytes) => put(workTree, change, bytes)),
+      (change) =>
+        blobOf(options, request, change.newId).pipe(
+          Effect.flatMap((bytes) => put(workTree, change, bytes)),
+          Effect.zipLeft(failpoint("application.file_written"))
+        ),
       { discard: true }
     )
   }).pipe(
@@ -189,7 +196,7 @@ const writeOut = (options: GitOptionsShape, request: ApplyRequest, changes: Read
   )
 
 /** See `Git.applyTree`. */
-export const applyTree = Effect.fnUntraced(function* (options: GitOptionsShape, request: ApplyRequest) {
+export const applyTree = Effect.fnUntraced(function* <E>(options: GitOptionsShape, request: ApplyRequest<E>) {
   const { source, target } = request
   yield* requireTrusted(source.gitDir, source.tree, ...(source.base === null ? [] : [source.base]))
   const ours = yield* snapshot(options, target)
@@ -203,11 +210,11 @@ export const applyTree = Effect.fnUntraced(function* (options: GitOptionsShape, 
   const changes = yield* rawChanges(options, target.gitDir, ours.tree, merged.tree, alternates(request))
   const blocked = yield* inTheWay(options, request, changes)
   if (blocked.length > 0) return conflicted(blocked)
-  if (!request.dryRun) yield* writeOut(options, request, changes)
-  const result: ApplyResult = {
-    state: "applied",
-    conflicts: [],
-    changed: changes.map((change) => shownName(change.path)).sort()
+  const changed = changes.map((change) => shownName(change.path)).sort()
+  if (!request.dryRun) {
+    if (request.planned !== undefined) yield* request.planned(changed)
+    yield* writeOut(options, request, changes)
   }
+  const result: ApplyResult = { state: "applied", conflicts: [], changed }
   return result
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { constants, existsSync } from "node:fs"
+import { type BigIntStats, constants, existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import { Data, Effect } from "effect"
 
@@ -113,6 +113,16 @@ const walk = async (root: string, names: ReadonlyArray<string | Buffer>, create:
   return current
 }
 
+/** The directory `name`, never through a symbolic link. The caller closes it. */
+export const openIn = async (parent: OpenDirectory, name: Buffer): Promise<OpenDirectory> =>
+  openDirectory(await descend(parent, name, false), Buffer.from(parent.entry(name)))
+
+/** Runs `use` with the root held open. */
+export const inRoot = async <A>(root: string, use: (directory: OpenDirectory) => Promise<A>): Promise<A> => {
+  const directory = await walk(root, [], false)
+  return use(directory).finally(() => directory.handle.close())
+}
+
 /**
  * Runs `use` with the directory at `names` below `root` held open. With `create`, missing directories are made on the way.
  * The names must already be checked: none is empty, `.`, `..` or holds a slash.
@@ -128,6 +138,12 @@ export const inDirectory = <A, E, R>(
     use,
     (directory) => Effect.promise(() => directory.handle.close())
   )
+
+/** Knows which files have all of their names below a root. */
+export interface HardLinks {
+  /** Whether every name of this open file is below the root. False as well when that cannot be said. */
+  readonly areWithin: (file: BigIntStats) => Promise<boolean>
+}
 
 /** What an open regular file is, and whether its reader has been interrupted meanwhile. */
 export interface OpenFile {
@@ -150,30 +166,32 @@ export const readUpTo = async (handle: fs.FileHandle, size: number, maxBytes: nu
 }
 
 /**
- * Opens the regular file `name` and runs `use`; a link, directory, FIFO, socket or device is `not_a_file` or `link`. With
- * `singleName` a file that has a second name somewhere, perhaps outside the root, is `hard_link`.
+ * Opens the regular file `name` and runs `use`; a link, directory, FIFO, socket or device is `not_a_file` or `link`. With `links` a
+ * file that has a name which they do not know is `hard_link`.
  */
 export const withFile = <A>(
   directory: OpenDirectory,
   name: string | Buffer,
   use: (handle: fs.FileHandle, file: OpenFile) => Promise<A>,
-  options: { readonly singleName: boolean } = { singleName: false }
+  links?: HardLinks
 ): Effect.Effect<A, BeneathError> =>
   Effect.acquireUseRelease(
-    // O_NONBLOCK: opening a FIFO without a writer would otherwise hold a thread for ever.
-    attempt(name, () =>
-      fs.open(
-        directory.entry(name),
-        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
-      )
-    ),
+    attempt(name, async () => {
+      const path = directory.entry(name)
+      // To open a device is to use it: what is known to be one is left alone. A link is refused by the open.
+      const found = await fs.lstat(path)
+      if (!found.isFile() && !found.isSymbolicLink()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
+      // O_NONBLOCK: opening a FIFO without a writer, one put there since, would hold a thread for ever.
+      return fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
+    }),
     (handle) =>
       Effect.tryPromise({
         try: async (signal) => {
-          const stat = await handle.stat()
+          const stat = await handle.stat({ bigint: true })
           if (!stat.isFile()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
-          if (options.singleName && stat.nlink > 1) throw new BeneathError({ reason: "hard_link", at: shown(name) })
-          return use(handle, { size: stat.size, mode: stat.mode, interrupted: () => signal.aborted })
+          if (links !== undefined && stat.nlink > 1n && !(await links.areWithin(stat)))
+            throw new BeneathError({ reason: "hard_link", at: shown(name) })
+          return use(handle, { size: Number(stat.size), mode: Number(stat.mode), interrupted: () => signal.aborted })
         },
         catch: (cause) => beneathError(cause, name)
       }),

@@ -1,11 +1,21 @@
 import * as fs from "node:fs/promises"
 import { Effect } from "effect"
-import { attempt, type BeneathError, inDirectory, type OpenDirectory, readLink, readUpTo, withFile } from "./Beneath.js"
+import {
+  attempt,
+  type BeneathError,
+  type HardLinks,
+  inDirectory,
+  type OpenDirectory,
+  readLink,
+  readUpTo,
+  withFile
+} from "./Beneath.js"
 import type { BlobWriter } from "./BlobWriter.js"
 import { shownName } from "./Changes.js"
 import { utf8Name } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
+import { hardLinksOf } from "./HardLinks.js"
 import { isGitName } from "./WorkspacePath.js"
 
 // Reads single files of a hostile workspace into blobs. Does not decide which files belong to a snapshot.
@@ -35,11 +45,15 @@ const noteOf = (path: string, error: BeneathError): Captured => {
     case "not_a_file":
     case "exists":
       return { state: "absent", note: `${quoted(path)} is not a regular file, directory or symbolic link` }
+    case "hard_link":
+      return {
+        state: "kept",
+        note: `${quoted(path)} was left out: it is a hard link to a file outside the workspace. Copy the file instead`
+      }
     case "denied":
     case "disk_full":
     case "read_only":
     case "failed":
-    case "hard_link":
       return { state: "kept", note: `${quoted(path)} could not be read` }
   }
 }
@@ -60,16 +74,29 @@ const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
 const largeBytes = 1024 * 1024
 const large = Effect.unsafeMakeSemaphore(1)
 
-const captureRegular = (options: GitOptionsShape, directory: OpenDirectory, name: Buffer) =>
-  withFile(directory, name, async (handle, { mode, size }) =>
-    size > options.maxFileBytes
-      ? null
-      : { bytes: await readUpTo(handle, size, options.maxFileBytes), mode: (mode & 0o100) === 0 ? "100644" : "100755" }
+interface Source {
+  readonly options: GitOptionsShape
+  readonly workTree: string
+  readonly writer: BlobWriter
+  readonly links: HardLinks
+}
+
+const captureRegular = ({ links, options }: Source, directory: OpenDirectory, name: Buffer) =>
+  withFile(
+    directory,
+    name,
+    async (handle, { mode, size }) =>
+      size > options.maxFileBytes
+        ? null
+        : {
+            bytes: await readUpTo(handle, size, options.maxFileBytes),
+            mode: (mode & 0o100) === 0 ? "100644" : "100755"
+          },
+    links
   )
 
 const captureEntry = (
-  options: GitOptionsShape,
-  writer: BlobWriter,
+  source: Source,
   directory: OpenDirectory,
   path: string,
   name: Buffer
@@ -78,13 +105,13 @@ const captureEntry = (
     const stat = yield* attempt(name, () => fs.lstat(directory.entry(name)))
     if (stat.isDirectory()) return { state: "absent" }
     if (stat.isSymbolicLink()) {
-      const id = yield* writer.put(yield* readLink(directory, name))
+      const id = yield* source.writer.put(yield* readLink(directory, name))
       return { state: "file", file: { mode: "120000", id } }
     }
     const store = Effect.gen(function* () {
-      const content = yield* captureRegular(options, directory, name)
-      if (content === null) return tooLarge(options, path)
-      const file = { mode: content.mode, id: yield* writer.put(content.bytes) }
+      const content = yield* captureRegular(source, directory, name)
+      if (content === null) return tooLarge(source.options, path)
+      const file = { mode: content.mode, id: yield* source.writer.put(content.bytes) }
       return { state: "file" as const, file }
     })
     return yield* stat.size > largeBytes ? large.withPermits(1)(store) : store
@@ -100,19 +127,17 @@ export const pathBytes = (latin1: string): ReadonlyArray<Buffer> =>
   latin1 === "" ? [] : latin1.split("/").map((name) => Buffer.from(name, "latin1"))
 
 const captureFolder = (
-  options: GitOptionsShape,
-  workTree: string,
-  writer: BlobWriter,
+  source: Source,
   folder: string,
   names: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<readonly [string, Captured]>, GitError> => {
   const pathOf = (name: string) => (folder === "" ? name : `${folder}/${name}`)
-  return inDirectory(workTree, pathBytes(folder), { create: false }, (directory) =>
+  return inDirectory(source.workTree, pathBytes(folder), { create: false }, (directory) =>
     Effect.forEach(
       names,
       (name) => {
         const path = pathOf(name)
-        return captureEntry(options, writer, directory, path, Buffer.from(name, "latin1")).pipe(
+        return captureEntry(source, directory, path, Buffer.from(name, "latin1")).pipe(
           Effect.catchTag("BeneathError", (error) => Effect.succeed(noteOf(path, error))),
           Effect.map((captured) => [path, captured] as const)
         )
@@ -140,7 +165,8 @@ export const capture = (
     if (names === undefined) folders.set(folder, [name])
     else names.push(name)
   }
-  return Effect.forEach(folders, ([folder, names]) => captureFolder(options, workTree, writer, folder, names), {
+  const source: Source = { options, workTree, writer, links: hardLinksOf(workTree) }
+  return Effect.forEach(folders, ([folder, names]) => captureFolder(source, folder, names), {
     concurrency: 8
   }).pipe(Effect.map((groups) => new Map(groups.flat())))
 }

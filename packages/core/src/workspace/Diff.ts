@@ -28,9 +28,6 @@ export interface PatchRequest {
   readonly maxBytes?: number
 }
 
-const maxFiles = 1_000
-const maxFileBytes = 512 * 1024
-const maxBytes = 1024 * 1024
 // Read from git before it is cut; a few files far above their limit must not hide the small ones behind them.
 const maxReadBytes = 16 * 1024 * 1024
 
@@ -53,7 +50,7 @@ const startsOf = (patch: Buffer, marker: string): ReadonlyArray<number> => {
   return starts
 }
 
-const cutFile = (file: Buffer): { readonly text: Buffer; readonly cut: boolean } => {
+const cutFile = (file: Buffer, maxFileBytes: number): { readonly text: Buffer; readonly cut: boolean } => {
   if (file.length <= maxFileBytes) return { text: file, cut: false }
   const hunks = startsOf(file, "@@ ")
   const fitting = hunks.filter((at) => at <= maxFileBytes)
@@ -61,17 +58,21 @@ const cutFile = (file: Buffer): { readonly text: Buffer; readonly cut: boolean }
 }
 
 /** Cuts a patch to its limits at the edges of files and hunks, so that what is left still reads as a patch. */
-export const limitDiff = (patch: Buffer, complete: boolean): Diff => {
+export const limitDiff = (
+  patch: Buffer,
+  complete: boolean,
+  options: Pick<GitOptionsShape, "maxDiffBytes" | "maxDiffFileBytes" | "maxDiffFiles">
+): Diff => {
   const starts = startsOf(patch, "diff --git ")
   const kept: Array<Buffer> = []
   let size = 0
-  let truncated = !complete || starts.length > maxFiles
-  for (const [number, start] of starts.slice(0, maxFiles).entries()) {
+  let truncated = !complete || starts.length > options.maxDiffFiles
+  for (const [number, start] of starts.slice(0, options.maxDiffFiles).entries()) {
     const next = starts[number + 1]
     // The last file of an incomplete patch may end in the middle of a line.
     if (next === undefined && !complete) break
-    const { cut, text } = cutFile(patch.subarray(start, next ?? patch.length))
-    if (size + text.length > maxBytes) {
+    const { cut, text } = cutFile(patch.subarray(start, next ?? patch.length), options.maxDiffFileBytes)
+    if (size + text.length > options.maxDiffBytes) {
       truncated = true
       break
     }
@@ -95,7 +96,7 @@ export const diff = Effect.fnUntraced(function* (options: GitOptionsShape, reque
     maxStdoutBytes: maxReadBytes,
     timeoutMs: options.localTimeoutMs
   })
-  return limitDiff(output.stdout, !output.truncated)
+  return limitDiff(output.stdout, !output.truncated, options)
 })
 
 /** See `Git.patch`. */

@@ -10,6 +10,7 @@ import {
   replaceFile,
   withFile
 } from "./Beneath.js"
+import { hardLinksOf } from "./HardLinks.js"
 import { isGitName, PathRefused, parseWorkspacePath } from "./WorkspacePath.js"
 
 /** Nothing is at the path, or the workspace folder is absent. */
@@ -91,8 +92,8 @@ export class Files extends Context.Tag("@reins/core/workspace/Files")<
       path?: string
     ) => Effect.Effect<{ readonly items: ReadonlyArray<FileItem>; readonly truncated: boolean }, FileError>
     /**
-     * A regular file's content, cut at `maxBytes` (default 10 MiB). One that has a second name (a hard link) is refused, since that
-     * name may be outside the root; a write puts a new file in its place.
+     * A regular file's content, cut at `maxBytes` (default 10 MiB). One that has a second name outside the root (a hard link) is refused;
+     * a write puts a new file in its place.
      */
     readonly read: (root: string, path: string, maxBytes?: number) => Effect.Effect<FileRead, FileError>
     /**
@@ -252,7 +253,7 @@ const read = Effect.fnUntraced(function* (root: string, path: string, maxBytes: 
         const size = whole ? end : (await handle.stat()).size
         return contentOf(path, bytes, size, whole ? `sha256:${hash.digest("hex")}` : null)
       },
-      { singleName: true }
+      hardLinksOf(root)
     ).pipe(Effect.catchTag("BeneathError", (error) => refineNotAFile(directory, name, path, error)))
   ).pipe(Effect.catchTag("BeneathError", (error) => Effect.fail(fileError(path)(error))))
 })
@@ -262,7 +263,7 @@ interface Existing {
   readonly mode: number
 }
 
-const existingFile = (directory: OpenDirectory, name: string, path: string, hashed: boolean) =>
+const existingFile = (root: string, directory: OpenDirectory, name: string, path: string, hashed: boolean) =>
   withFile(
     directory,
     name,
@@ -271,7 +272,7 @@ const existingFile = (directory: OpenDirectory, name: string, path: string, hash
       if (hashed) await hashRest(handle, hash, 0, interrupted)
       return { digest: `sha256:${hash.digest("hex")}`, mode: mode & 0o777 }
     },
-    { singleName: hashed }
+    hashed ? hardLinksOf(root) : undefined
   ).pipe(
     Effect.catchTag("BeneathError", (error) =>
       error.reason === "missing" ? Effect.succeed(null) : refineNotAFile(directory, name, path, error)
@@ -287,7 +288,7 @@ const write = Effect.fnUntraced(function* (root: string, path: string, bytes: Ui
   const expected = options.expectedDigest
   return yield* inDirectory(root, segments.slice(0, -1), { create: true }, (directory) =>
     Effect.gen(function* () {
-      const existing = yield* existingFile(directory, name, path, expected !== undefined)
+      const existing = yield* existingFile(root, directory, name, path, expected !== undefined)
       if (expected !== undefined && expected !== (existing?.digest ?? "absent")) {
         return yield* mismatch(path, expected, existing)
       }
@@ -295,7 +296,7 @@ const write = Effect.fnUntraced(function* (root: string, path: string, bytes: Ui
       yield* replaceFile(directory, name, bytes, { mode, exclusive: expected === "absent" }).pipe(
         Effect.catchTag("BeneathError", (error) =>
           error.reason === "exists" && expected === "absent"
-            ? Effect.flatMap(existingFile(directory, name, path, true), (now) =>
+            ? Effect.flatMap(existingFile(root, directory, name, path, true), (now) =>
                 Effect.fail(mismatch(path, expected, now))
               )
             : Effect.fail(fileError(path)(error))

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
+import { processMarks } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
 import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
 import { type PushRequest, type PushResult, push, type RemoteHeadRequest, remoteHead } from "./Push.js"
@@ -81,27 +82,39 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
      * wants every touched path as `base` has it. Conflicts list their paths and leave the target untouched, as does
      * `dryRun`. `changed` lists the paths that were, or would be, written.
      */
-    readonly applyTree: (request: ApplyRequest) => Effect.Effect<ApplyResult, GitError>
+    readonly applyTree: <E = never>(request: ApplyRequest<E>) => Effect.Effect<ApplyResult, GitError | E>
   }
 >() {
   static readonly layer: Layer.Layer<Git> = Layer.effect(
     Git,
     Effect.gen(function* () {
       const options = yield* GitOptions
+      /** A method whose processes bear the marks. */
+      const method = <Request, A>(
+        name: string,
+        run: (options: GitOptionsShape, request: Request) => Effect.Effect<A, GitError>
+      ) =>
+        Effect.fn(`Git.${name}`)((request: Request) =>
+          Effect.locally(run(options, request), processMarks, options.marks)
+        )
       return Git.of({
-        clone: Effect.fn("Git.clone")((request: CloneRequest) => clone(options, request)),
-        init: Effect.fn("Git.init")((request: InitRequest) => init(options, request)),
-        snapshot: Effect.fn("Git.snapshot")((request: SnapshotRequest) => snapshot(options, request)),
-        subject: Effect.fn("Git.subject")((request: SubjectRequest) => subjectOf(options, request)),
-        commitTree: Effect.fn("Git.commitTree")((request: CommitRequest) => commitTree(options, request)),
-        keep: Effect.fn("Git.keep")((request: Parameters<typeof keep>[1]) => keep(options, request)),
-        diff: Effect.fn("Git.diff")((request: DiffRequest) => diff(options, request)),
-        patch: Effect.fn("Git.patch")((request: PatchRequest) => patch(options, request)),
-        listTree: Effect.fn("Git.listTree")((request: TreeRequest) => listTree(options, request)),
-        readBlob: Effect.fn("Git.readBlob")((request: BlobRequest) => readBlob(options, request)),
-        remoteHead: Effect.fn("Git.remoteHead")((request: RemoteHeadRequest) => remoteHead(options, request)),
-        push: Effect.fn("Git.push")((request: PushRequest) => push(options, request)),
-        applyTree: Effect.fn("Git.applyTree")((request: ApplyRequest) => applyTree(options, request))
+        clone: method("clone", clone),
+        init: method("init", init),
+        snapshot: method("snapshot", snapshot),
+        subject: method("subject", subjectOf),
+        commitTree: method("commitTree", commitTree),
+        keep: method("keep", keep),
+        diff: method("diff", diff),
+        patch: method("patch", patch),
+        listTree: method("listTree", listTree),
+        readBlob: method("readBlob", readBlob),
+        remoteHead: method("remoteHead", remoteHead),
+        push: method("push", push),
+        applyTree: (request) =>
+          applyTree(options, request).pipe(
+            Effect.locally(processMarks, options.marks),
+            Effect.withSpan("Git.applyTree")
+          )
       })
     })
   )

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { Data, Effect } from "effect"
+import { Data, Effect, FiberRef, GlobalValue } from "effect"
 import { classify, GitError, scrub } from "./GitError.js"
 
 // Owns how git is started: its environment, settings, process group and limits. Knows no operation.
@@ -128,10 +128,15 @@ const endGroup = (child: ChildProcess): Effect.Effect<void> =>
     signal("SIGTERM")
   })
 
-const start = (invocation: GitInvocation): ChildProcess =>
+/** Variables that every git process of the running method bears, so that it is found again when the service ends before it. */
+export const processMarks = GlobalValue.globalValue("@reins/core/workspace/processMarks", () =>
+  FiberRef.unsafeMake<Readonly<Record<string, string>>>({})
+)
+
+const start = (invocation: GitInvocation, marks: Readonly<Record<string, string>>): ChildProcess =>
   spawn("git", argv(invocation), {
     cwd: invocation.workTree ?? "/",
-    env: environment(invocation),
+    env: { ...environment(invocation), ...marks },
     detached: true,
     stdio: ["pipe", "pipe", "pipe"]
   })
@@ -209,7 +214,7 @@ const isBrokenPipe = (cause: unknown): boolean =>
 /** Runs git and gives what it left, also when it fails. Fails itself only with `timeout`, or when git cannot be started. */
 export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitError> =>
   Effect.acquireUseRelease(
-    Effect.sync(() => start(invocation)),
+    Effect.map(FiberRef.get(processMarks), (marks) => start(invocation, marks)),
     (child) =>
       Effect.map(
         Effect.all(

@@ -14,21 +14,31 @@ export interface GitOptionsShape {
   readonly maxFileBytes: number
   /** The most files that one snapshot reads anew. Default 100,000. */
   readonly maxChangedFiles: number
+  /** Variables that every git process bears, by which it is found when the service has ended before it. Default none. */
+  readonly marks: Readonly<Record<string, string>>
+  /** What a diff for people shows: in all, of one file, and of how many. Defaults 1 MiB, 512 KiB and 1,000. */
+  readonly maxDiffBytes: number
+  readonly maxDiffFileBytes: number
+  readonly maxDiffFiles: number
 }
 
-const defaults: GitOptionsShape = {
+export const defaultGitOptions: GitOptionsShape = {
   allowHttp: true,
   allowFile: false,
   networkTimeoutMs: 10 * 60_000,
   localTimeoutMs: 2 * 60_000,
   maxFileBytes: 50 * 1024 * 1024,
-  maxChangedFiles: 100_000
+  maxChangedFiles: 100_000,
+  marks: {},
+  maxDiffBytes: 1024 * 1024,
+  maxDiffFileBytes: 512 * 1024,
+  maxDiffFiles: 1_000
 }
 
 /** The options of `Git`; the defaults hold where nobody provides others. */
 export class GitOptions extends Context.Reference<GitOptions>()("@reins/core/workspace/GitOptions", {
-  defaultValue: () => defaults
+  defaultValue: () => defaultGitOptions
 }) {
   static readonly layer = (options: Partial<GitOptionsShape>): Layer.Layer<GitOptions> =>
-    Layer.succeed(GitOptions, { ...defaults, ...options })
+    Layer.succeed(GitOptions, { ...defaultGitOptions, ...options })
 }

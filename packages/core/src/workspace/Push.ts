@@ -115,6 +115,9 @@ export const push = Effect.fnUntraced(function* (options: GitOptionsShape, reque
     timeoutMs: options.networkTimeoutMs
   })
   if (output.exitCode !== 0) {
+    // The git of an attempt whose service was killed may live on, and come first with the same commit.
+    const found = yield* Effect.orElseSucceed(lookUp(options, request, remote), () => null)
+    if (found === request.commit) return { head: found, pushed: false }
     return yield* rejection(output.stdout.toString("utf8"), output.stderr, remote.secrets)
   }
   return { head: request.commit, pushed: true }

@@ -89,7 +89,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  it("describes the events of a session with the parameters and defaults of the specification, as JSON and as a stream", () => {
+  it("describes the events of a session with the parameters and defaults of the specification and one more, as JSON and as a stream", () => {
     const events = document.paths["/api/sessions/{session_id}/events"]?.["get"]
     assert.deepStrictEqual(
       events?.parameters.filter((parameter) => parameter.in === "query").map(({ name, schema }) => [name, schema]),
@@ -98,7 +98,8 @@ describe("the OpenAPI document", () => {
         ["limit", { type: "integer", minimum: 1, maximum: 1000, default: 500 }],
         ["types", { anyOf: [{ type: "string" }, { type: "null" }] }],
         ["turn_id", { anyOf: [{ type: "string" }, { type: "null" }] }],
-        ["max_seconds", { type: "number", default: 600 }]
+        ["max_seconds", { type: "number", default: 600 }],
+        ["deltas", { type: "boolean", default: false }]
       ]
     )
     assert.hasAllKeys(events?.responses["200"]?.["content"], ["application/json", "text/event-stream"])

@@ -201,11 +201,13 @@ describe("a body", () => {
       {
         type: "literal_error",
         loc: ["body", "content", 0, "type"],
-        msg: "Input should be 'text'",
+        msg: "Input should be 'text' or 'file'",
         input: "x",
-        ctx: { expected: "'text'" }
-      },
-      { type: "missing", loc: ["body", "content", 0, "text"], msg: "Field required", input: { type: "x" } }
+        ctx: { expected: "'text' or 'file'" }
+      }
+    ])
+    assert.deepStrictEqual(detailsOf(MessageSend, { content: [{ type: "text" }] }), [
+      { type: "missing", loc: ["body", "content", 0, "text"], msg: "Field required", input: { type: "text" } }
     ])
     assert.deepStrictEqual(
       detailsOf(MessageSend, { content: "" }).map(({ type, loc }) => ({ type, loc })),

@@ -44,7 +44,7 @@ const Told = Schema.parseJson(Schema.Struct({ payload: Schema.Struct({ state: Sc
 /** The states that the events of a resource tell, in their order, each change once. */
 const toldStates = (sessionId: SessionId, prefix: string) =>
   Effect.gen(function* () {
-    const events = yield* (yield* EventLog).read(sessionId, 0, 1000)
+    const { events } = yield* (yield* EventLog).read(sessionId, 0, 1000)
     const states = events
       .filter((event) => event.type.startsWith(prefix))
       .map((event) => Schema.decodeSync(Told)(event.envelope).payload.state)

@@ -1,96 +1,9 @@
-import { createHash, randomBytes } from "node:crypto"
-import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
+import type http from "node:http"
+import type { IncomingHttpHeaders } from "node:http"
 import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/catalog/Manifests"
-import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
-import { Outbound } from "@reins/core/connections/Outbound"
-import type { HarnessConnection } from "@reins/core/harness/TurnInput"
-import { Deferred, Effect, Exit, Fiber, Layer, Queue, Redacted, Scope } from "effect"
-
-const key = 'sk-real"key/Zq8rT2vX5nB7'
-const services = Layer.provide(
-  CredentialProxy.layer,
-  Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1", "gateway.invalid"] }))
-)
-
-const portOf = (server: http.Server) => {
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : 0
-}
-
-/** A gateway on loopback with the base path `/v1`. */
-const gatewayOf = (listener: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.async<http.Server>((resume) => {
-      const server = http.createServer(listener)
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.async<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  ).pipe(Effect.map((server) => `http://127.0.0.1:${portOf(server)}/v1`))
-
-const connectionTo = (baseUrl: string, apiKey = key): HarnessConnection => ({
-  kind: "alpha_gateway",
-  settings: { base_url: baseUrl, protocol: "openai_chat" },
-  secrets: { api_key: Redacted.make(apiKey) }
-})
-
-const lend = (connection: HarnessConnection) => Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection))
-
-const lentTo = (baseUrl: string, apiKey?: string) =>
-  Effect.map(lend(connectionTo(baseUrl, apiKey)), ({ secrets, settings }) => ({
-    url: settings["base_url"] ?? "",
-    token: secrets["api_key"] === undefined ? "" : Redacted.value(secrets["api_key"])
-  }))
-
-interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
-
-interface Question {
-  readonly method?: string
-  /** As it stands in the request line, instead of the path of the URL. */
-  readonly path?: string
-  readonly headers?: http.OutgoingHttpHeaders
-  readonly body?: string | Buffer
-  readonly onChunk?: (text: string) => void
-  readonly onError?: (received: string) => void
-}
-
-const ask = (url: string, { body, headers = {}, method = "GET", onChunk, onError, path }: Question = {}) =>
-  Effect.async<Answer, Error>((resume) => {
-    const request = http.request(url, { method, headers, agent: false, ...(path === undefined ? {} : { path }) })
-    request.on("error", (error) => resume(Effect.fail(error)))
-    request.on("response", (response) => {
-      const chunks: Array<Buffer> = []
-      response.on("data", (chunk: Buffer) => {
-        chunks.push(chunk)
-        onChunk?.(chunk.toString())
-      })
-      response.on("error", (error) => {
-        onError?.(Buffer.concat(chunks).toString())
-        resume(Effect.fail(error))
-      })
-      response.on("end", () =>
-        resume(
-          Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) })
-        )
-      )
-    })
-    request.end(body)
-    return Effect.sync(() => request.destroy())
-  })
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
-const errorOf = (answer: Answer): { readonly type: string; readonly message: string } =>
-  JSON.parse(answer.body.toString()).error
+import { Deferred, Effect, Exit, Redacted, Scope } from "effect"
+import { ask, bearer, errorOf, gatewayOf, key, lend, lentTo, services } from "./Loans.js"
 
 it.scopedLive("the proxy keeps no process alive and closes with its layer", () =>
   Effect.gen(function* () {
@@ -144,51 +57,6 @@ it.scopedLive("the key reaches the gateway in the field that the agent used, and
       assert.notInclude(raw, token)
       assert.include(raw, "REINS_API_KEY=***")
     }
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive("an answer streams chunk by chunk", () =>
-  Effect.gen(function* () {
-    let writeNext = () => {}
-    const base = yield* gatewayOf((_request, response) => {
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      const events = ["data: one\n\n", "data: two\n\n", "data: three\n\n"]
-      writeNext = () => {
-        const event = events.shift()
-        if (event === undefined) response.end()
-        else response.write(event)
-      }
-      writeNext()
-    })
-    const { token, url } = yield* lentTo(base)
-    const chunks: Array<string> = []
-    const answer = yield* ask(`${url}/chat/completions`, {
-      method: "POST",
-      headers: bearer(token),
-      body: "{}",
-      // The next event is written only after the agent has read the one before.
-      onChunk: (text) => {
-        chunks.push(text)
-        writeNext()
-      }
-    })
-    assert.strictEqual(answer.headers["content-type"], "text/event-stream")
-    assert.deepStrictEqual(chunks, ["data: one\n\n", "data: two\n\n", "data: three\n\n"])
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive("a large body passes both ways unchanged", () =>
-  Effect.gen(function* () {
-    const base = yield* gatewayOf((request, response) => void request.pipe(response))
-    const { token, url } = yield* lentTo(base)
-    const body = randomBytes(24 * 1024 * 1024)
-    const digest = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex")
-    const headers = bearer(token)
-    const known = yield* ask(`${url}/files`, { method: "POST", headers, body })
-    assert.strictEqual(digest(known.body), digest(body))
-    const chunked = { ...headers, "transfer-encoding": "chunked" }
-    const unknown = yield* ask(`${url}/files`, { method: "PUT", headers: chunked, body })
-    assert.strictEqual(digest(unknown.body), digest(body))
   }).pipe(Effect.provide(services))
 )
 
@@ -293,128 +161,6 @@ it.scopedLive("a request that leads away from the base URL is refused", () =>
   }).pipe(Effect.provide(services))
 )
 
-it.scopedLive("a base URL keeps its query and loses its last slash", () =>
-  Effect.gen(function* () {
-    const asked: Array<string> = []
-    const base = yield* gatewayOf((request, response) => {
-      asked.push(request.url ?? "")
-      response.end()
-    })
-    const { token, url } = yield* lentTo(`${base}/?api-version=1`)
-    assert.match(url, /\/v1$/)
-    yield* ask(`${url}/models`, { headers: bearer(token) })
-    yield* ask(`${url}/models?a=1`, { headers: bearer(token) })
-    assert.deepStrictEqual(asked, ["/v1/models?api-version=1", "/v1/models?api-version=1&a=1"])
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive("a gateway that breaks off in mid-stream breaks off for the agent, after the words before it", () =>
-  Effect.gen(function* () {
-    let reset = () => {}
-    const base = yield* gatewayOf((_request, response) => {
-      reset = () => void response.socket?.resetAndDestroy()
-      response.write("data: one\n\n")
-    })
-    const { token, url } = yield* lentTo(base)
-    let received = ""
-    const question = {
-      headers: bearer(token),
-      onChunk: () => reset(),
-      onError: (text: string) => {
-        received = text
-      }
-    }
-    const error = yield* Effect.flip(ask(`${url}/responses`, question))
-    assert.deepStrictEqual([error.message, received], ["aborted", "data: one\n\n"])
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive("a gateway that cannot be reached is told as 502, with a body of any size on its way", () =>
-  Effect.gen(function* () {
-    const closed = yield* Effect.scoped(gatewayOf(() => {}))
-    const plain = yield* gatewayOf((_request, response) => void response.end())
-    const dropping = yield* gatewayOf((request) => request.socket.destroy())
-    const upgrading = yield* gatewayOf((request) => {
-      request.socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
-    })
-    const cases = [
-      [closed, "refuses connections"],
-      [plain.replace("http:", "https:"), "does not speak TLS"],
-      [dropping, "closed the connection without an answer"],
-      [upgrading, "closed the connection without an answer"],
-      ["http://gateway.invalid/v1", "its name"]
-    ] as const
-    for (const [base, cause] of cases) {
-      const { token, url } = yield* lentTo(base)
-      for (const body of ["{}", Buffer.alloc(8 * 1024 * 1024)]) {
-        const answer = yield* ask(`${url}/responses`, { method: "POST", headers: bearer(token), body })
-        assert.strictEqual(answer.status, 502)
-        assert.include(errorOf(answer).message, cause)
-        assert.include(errorOf(answer).message, new URL(base).origin)
-        assert.notInclude(answer.body.toString(), key)
-      }
-    }
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive(
-  "a gateway on a private address that the operator has not allowed is not asked, and that is no passing failure",
-  () =>
-    Effect.gen(function* () {
-      let asked = 0
-      const base = yield* gatewayOf((_request, response) => {
-        asked++
-        response.end()
-      })
-      for (const refused of [base, base.replace("http:", "https:"), base.replace("127.0.0.1", "localhost")]) {
-        const { token, url } = yield* lentTo(refused)
-        const answer = yield* ask(`${url}/responses`, { method: "POST", headers: bearer(token), body: "{}" })
-        assert.strictEqual(answer.status, 400)
-        assert.deepInclude(errorOf(answer), { type: "gateway_refused" })
-        assert.include(errorOf(answer).message, "REINS_ALLOW_PRIVATE_HOSTS")
-      }
-      assert.strictEqual(asked, 0)
-    }).pipe(
-      Effect.provide(CredentialProxy.layer),
-      Effect.provide(Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: [] })))
-    )
-)
-
-it.scopedLive("a redirect is not followed and not passed on", () =>
-  Effect.gen(function* () {
-    let lured = 0
-    const elsewhere = yield* gatewayOf((_request, response) => {
-      lured++
-      response.end()
-    })
-    const base = yield* gatewayOf((_request, response) => void response.writeHead(307, { location: elsewhere }).end())
-    const { token, url } = yield* lentTo(base)
-    const answer = yield* ask(`${url}/models`, { headers: bearer(token) })
-    assert.deepStrictEqual([answer.status, answer.headers.location, lured], [502, undefined, 0])
-    assert.include(errorOf(answer).message, "redirect (307)")
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive("an agent that leaves makes the proxy leave the gateway", () =>
-  Effect.gen(function* () {
-    const begun = yield* Queue.unbounded<string>()
-    const left = yield* Queue.unbounded<string>()
-    const base = yield* gatewayOf(({ url = "" }, response) => {
-      response.once("close", () => Queue.unsafeOffer(left, url))
-      if (url === "/v1/streaming") response.write("data: one\n\n")
-      else Queue.unsafeOffer(begun, url)
-    })
-    const { token, url } = yield* lentTo(base)
-    for (const path of ["/waiting", "/streaming"]) {
-      const onChunk = () => Queue.unsafeOffer(begun, path)
-      const asking = yield* Effect.fork(ask(url + path, { headers: bearer(token), onChunk }))
-      yield* Queue.take(begun)
-      yield* Fiber.interrupt(asking)
-      assert.strictEqual(yield* Queue.take(left), `/v1${path}`)
-    }
-  }).pipe(Effect.provide(services))
-)
-
 it.scopedLive("an error passes unchanged, but for the key in its body and fields", () =>
   Effect.gen(function* () {
     const said = (text: string) =>
@@ -435,27 +181,6 @@ it.scopedLive("an error passes unchanged, but for the key in its body and fields
       assert.strictEqual(answer.headers["x-echo"], "key=[secret]")
       assert.strictEqual(answer.headers["content-type"], "application/json")
     }
-  }).pipe(Effect.provide(services))
-)
-
-it.scopedLive("fifty streams at once do not mix", () =>
-  Effect.gen(function* () {
-    const waiting: Array<() => void> = []
-    const base = yield* gatewayOf((request, response) => {
-      response.write(`${request.url} begins\n`)
-      waiting.push(() => response.end(`${request.url} ends\n`))
-      // None ends before all have begun.
-      if (waiting.length === 50) for (const end of waiting) end()
-    })
-    const { token, url } = yield* lentTo(base)
-    const answers = yield* Effect.forEach(
-      Array.from({ length: 50 }, (_, at) => at),
-      (at) => ask(`${url}/stream/${at}`, { headers: bearer(token) }),
-      { concurrency: "unbounded" }
-    )
-    answers.forEach((answer, at) => {
-      assert.strictEqual(answer.body.toString(), `/v1/stream/${at} begins\n/v1/stream/${at} ends\n`)
-    })
   }).pipe(Effect.provide(services))
 )
 

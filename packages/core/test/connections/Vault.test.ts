@@ -8,16 +8,16 @@ import * as fc from "fast-check"
 /** A vault whose ring holds the given keys, of which the first is the current one. */
 const vaultWith = (...ids: ReadonlyArray<keyof typeof keys>) => {
   const [current = "k1"] = ids
-  const ring = KeyRing.of({
-    current: { id: current, key: keys[current] },
-    find: (id) => (ids.some((known) => known === id) && isKey(id) ? keys[id] : undefined)
-  })
-  return Effect.provide(Vault, Layer.provide(Vault.layer, Layer.succeed(KeyRing, ring)))
+  const ring = {
+    current,
+    keys: new Map(ids.map((id) => [id, keys[id]])),
+    retired: new Map(),
+    forgotten: new Set<string>()
+  }
+  return Effect.provide(Vault, Layer.provide(Vault.layer, KeyRing.layerOf(ring)))
 }
 
 const keys = { k1: randomBytes(32), k2: randomBytes(32) }
-
-const isKey = (id: string): id is keyof typeof keys => id in keys
 
 const secret = "sk-canary-öäü-🗝"
 

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
-import { Delegations, maxDepth, maxLiveDelegations } from "@reins/core/delegations/Delegations"
+import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
 import { ChangesetId, newId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -245,28 +246,30 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
-    it.scopedLive(`at most ${maxLiveDelegations} are live in a session, however many are asked for at once`, () =>
-      Effect.gen(function* () {
-        const { delegations, parent, principal, spawn } = yield* given
-        const tries = yield* Effect.forEach(
-          Array.from({ length: maxLiveDelegations + 3 }),
-          () => Effect.either(spawn()),
-          { concurrency: "unbounded" }
-        )
-        const refused = tries.flatMap((tried) => (tried._tag === "Left" ? [tried.left] : []))
-        assert.strictEqual(refused.length, 3)
-        assert.isTrue(refused.every((error) => error._tag === "ReinsError" && error.code === "delegation_limit"))
-        const [first] = (yield* delegations.list(principal, parent.id, {})).items
-        yield* delegations.cancel(principal, first?.id ?? "")
-        yield* spawn()
-      }).pipe(Effect.provide(services(layer)))
+    it.scopedLive(
+      `at most ${defaultLimits.liveDelegations} are live in a session, however many are asked for at once`,
+      () =>
+        Effect.gen(function* () {
+          const { delegations, parent, principal, spawn } = yield* given
+          const tries = yield* Effect.forEach(
+            Array.from({ length: defaultLimits.liveDelegations + 3 }),
+            () => Effect.either(spawn()),
+            { concurrency: "unbounded" }
+          )
+          const refused = tries.flatMap((tried) => (tried._tag === "Left" ? [tried.left] : []))
+          assert.strictEqual(refused.length, 3)
+          assert.isTrue(refused.every((error) => error._tag === "ReinsError" && error.code === "delegation_limit"))
+          const [first] = (yield* delegations.list(principal, parent.id, {})).items
+          yield* delegations.cancel(principal, first?.id ?? "")
+          yield* spawn()
+        }).pipe(Effect.provide(services(layer)))
     )
 
-    it.scopedLive(`delegations are nested at most ${maxDepth} deep`, () =>
+    it.scopedLive(`delegations are nested at most ${defaultLimits.delegationDepth} deep`, () =>
       Effect.gen(function* () {
         const { parent, spawn } = yield* given
         let session: string = parent.id
-        for (let depth = 1; depth <= maxDepth; depth++) {
+        for (let depth = 1; depth <= defaultLimits.delegationDepth; depth++) {
           const delegation = yield* spawn({}, session)
           assert.strictEqual(delegation.depth, depth)
           session = delegation.child_session_id

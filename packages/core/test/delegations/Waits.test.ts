@@ -4,12 +4,14 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import { deadlineJob } from "@reins/core/delegations/DeadlineJob"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { wakeJobKind } from "@reins/core/delegations/DelegationStore"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
 import { wakeJob } from "@reins/core/delegations/WakeJob"
+import { textOf } from "@reins/core/domain/Message"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -17,7 +19,7 @@ import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { maxQueuedTurns, Turns } from "@reins/core/sessions/Turns"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -118,7 +120,7 @@ for (const { layer, name } of databases) {
           Stream.runDrain
         )
         const [message] = yield* wakeUps(principal, parent.id)
-        assert.include(message?.content[0]?.text, "deadline")
+        assert.include(textOf(message?.content ?? []), "deadline")
         assert.isNotNull(message?.turn_id)
       }).pipe(Effect.provide(Layer.provideMerge(working, services(layer))))
     )
@@ -148,7 +150,7 @@ for (const { layer, name } of databases) {
           const jobs = yield* Jobs
           const job = yield* wakeJob
           yield* waits.wait(principal, delegation.id, { timeout_seconds: 0, wake: "message" })
-          yield* Effect.forEach(Array.from({ length: maxQueuedTurns }), () =>
+          yield* Effect.forEach(Array.from({ length: defaultLimits.queuedTurns }), () =>
             messages.send(principal, parent.id, { content: "More" })
           )
           yield* begin(principal, delegation.child_session_id)
@@ -166,7 +168,7 @@ for (const { layer, name } of databases) {
           yield* job.run(attempt)
           const told = yield* wakeUps(principal, parent.id)
           assert.deepStrictEqual(
-            told.map(({ content, routing, turn_id }) => [content[0]?.text.includes("Tested."), routing, turn_id]),
+            told.map(({ content, routing, turn_id }) => [textOf(content).includes("Tested."), routing, turn_id]),
             [[true, "note", null]]
           )
 
@@ -192,9 +194,9 @@ const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
 const restartable = [
   {
     name: "SQLite",
-    database: (dataDir: string) => Effect.succeed(Layer.provideMerge(Layer.orDie(Sqlite.layer(dataDir)), Bell.layer))
+    database: (dataDir: string) => Effect.succeed(Layer.orDie(Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer)))
   },
-  { name: "PostgreSQL", database: () => Effect.map(postgresDatabase, (url) => Postgres.layer(url)) }
+  { name: "PostgreSQL", database: () => Effect.map(postgresDatabase, (url) => Layer.orDie(Postgres.layer(url))) }
 ]
 
 for (const { database, name } of restartable) {
@@ -228,8 +230,8 @@ for (const { database, name } of restartable) {
             yield* Effect.repeat(ended, { until: (over) => over })
             const told = yield* wakeUps(principal, parent.id)
             assert.strictEqual(told.length, 1)
-            assert.include(told[0]?.content[0]?.text, delegation.id)
-            assert.include(told[0]?.content[0]?.text, "Tested.")
+            assert.include(textOf(told[0]?.content ?? []), delegation.id)
+            assert.include(textOf(told[0]?.content ?? []), "Tested.")
             assert.isNotNull(told[0]?.turn_id)
             assert.deepStrictEqual(told[0]?.author, { kind: "system", id: "delegations" })
             const satisfied = (yield* delegationEvents(principal, parent.id)).filter(

@@ -43,6 +43,34 @@ for (const { layer, name } of databases) {
         })
       )
 
+      it.effect("large events come a few at a time, to those who catch up and to those who are live", () =>
+        Effect.gen(function* () {
+          const feed = yield* EventFeed
+          const { principal, sessionId } = yield* newSession
+          const padding = "x".repeat(100_000)
+          yield* append(sessionId, numbersTo(30), padding)
+          let most = 0
+          const count = (frames: ReadonlyArray<Frame>) => {
+            most = Math.max(most, frames.length)
+            return true
+          }
+          const early = yield* collector(60, count)
+          const late = yield* collector(60, count)
+          const request = { batch: 500 }
+          const first = yield* feed.subscribe(principal, sessionId, request, early.sink)
+          first.resume()
+          yield* append(sessionId, numbersTo(30), padding)
+          const second = yield* feed.subscribe(principal, sessionId, request, late.sink)
+          second.resume()
+          yield* early.done
+          yield* late.done
+          assert.deepStrictEqual([early.seen, late.seen], [numbersTo(60), numbersTo(60)])
+          assert.isAtMost(most, 6)
+          first.close()
+          second.close()
+        })
+      )
+
       it.effect("readers that come at different times, pause and filter all get their own events, none twice", () =>
         Effect.gen(function* () {
           const feed = yield* EventFeed

@@ -34,6 +34,27 @@ for (const { layer, name } of databases) {
         })
       )
 
+      it.effect("of large events a reader is given few at once, and a page holds no more than it can", () =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const { principal, sessionId } = yield* newSession
+          const megabyte = "é".repeat(512 * 1024)
+          yield* Effect.forEach([1, 2, 3, 4, 5], (index) => append(sessionId, [2 * index - 1, 2 * index], megabyte))
+          const seen: Array<number> = []
+          for (let isWhole = false; !isWhole; ) {
+            const slice = yield* log.read(sessionId, seen.length, 500)
+            assert.strictEqual(slice.events.length, 1)
+            seen.push(...slice.events.map(({ seq }) => seq))
+            isWhole = slice.isWhole
+          }
+          assert.deepStrictEqual(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+          const first = yield* log.page(principal, sessionId, { limit: 1000 })
+          assert.deepStrictEqual([first.items.length, first.next_after, first.has_more], [8, 8, true])
+          const second = yield* log.page(principal, sessionId, { after: first.next_after, limit: 1000 })
+          assert.deepStrictEqual([second.items.length, second.next_after, second.has_more], [2, 10, false])
+        })
+      )
+
       it.effect("a filtered page reads on beyond what it leaves out", () =>
         Effect.gen(function* () {
           const log = yield* EventLog

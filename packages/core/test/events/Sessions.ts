@@ -56,14 +56,17 @@ export const newSession = Effect.gen(function* () {
 
 const actor: Actor = { kind: "system", id: "test" }
 
-/** Appends events in one commit: diagnostics whose line is their number. */
-export const append = (sessionId: SessionId, numbers: ReadonlyArray<number>) =>
+/** Appends events in one commit: diagnostics whose line is their number, followed by `padding`. */
+export const append = (sessionId: SessionId, numbers: ReadonlyArray<number>, padding = "") =>
   Effect.flatMap(Journal, (journal) =>
     journal.commit(
       journal.append(
         sessionId,
         actor,
-        numbers.map((number) => ({ type: "diagnostic.reported", payload: { kind: "test", line: String(number) } }))
+        numbers.map((number) => ({
+          type: "diagnostic.reported",
+          payload: { kind: "test", line: `${number}${padding}` }
+        }))
       )
     )
   )

@@ -1,14 +1,20 @@
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import * as path from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import type { AgentCommand } from "@reins/core/executor/Executor"
 import * as Local from "@reins/core/executor/Local"
+import { endProcessesOf } from "@reins/core/executor/Orphans"
 import { bearing } from "@reins/core/executor/ProcessTable"
-import { Chunk, Effect, Redacted, Stream } from "effect"
+import { Chunk, Effect, Logger, Redacted, Stream } from "effect"
 
 let leases = 0
+
+const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`))
+
+const leaseOf = (id: string) => ({ kind: "lease" as const, id })
 
 const command = Effect.gen(function* () {
   const root = yield* Effect.acquireRelease(
@@ -33,12 +39,12 @@ const command = Effect.gen(function* () {
 const output = (made: AgentCommand) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const process = yield* Local.make.spawn(made)
+      const process = yield* executor.spawn(made)
       return Chunk.toReadonlyArray(yield* Stream.runCollect(process.lines))
     })
   )
 
-const left = (made: AgentCommand) => Effect.promise(() => bearing(made.leaseId))
+const left = (made: AgentCommand) => Effect.promise(() => bearing(leaseOf(made.leaseId)))
 
 describe("the local executor", () => {
   it.scopedLive("gives a home of its own and an environment without the service's", () =>
@@ -66,7 +72,7 @@ describe("the local executor", () => {
   it.scopedLive("writes lines, tells the exit and keeps the end of stderr", () =>
     Effect.gen(function* () {
       const make = yield* command
-      const process = yield* Local.make.spawn(make("read line; echo got $line; seq 1 20000 >&2; exit 3"))
+      const process = yield* executor.spawn(make("read line; echo got $line; seq 1 20000 >&2; exit 3"))
       yield* process.write("hello")
       assert.deepStrictEqual([...(yield* Stream.runCollect(process.lines))], ["got hello"])
       assert.deepStrictEqual(yield* process.exit, { code: 3, signal: null })
@@ -80,7 +86,7 @@ describe("the local executor", () => {
   it.scopedLive("a command that cannot start is an error, not a defect", () =>
     Effect.gen(function* () {
       const make = yield* command
-      const error = yield* Effect.flip(Effect.scoped(Local.make.spawn(make("", { executable: "/does/not/exist" }))))
+      const error = yield* Effect.flip(Effect.scoped(executor.spawn(make("", { executable: "/does/not/exist" }))))
       assert.strictEqual(error.kind, "spawn_failed")
     })
   )
@@ -93,12 +99,51 @@ describe("the local executor", () => {
         const made = make("trap '' TERM; setsid sleep 1000 & sleep 1000 & echo ready; while :; do sleep 0.1; done")
         yield* Effect.scoped(
           Effect.gen(function* () {
-            const process = yield* Local.make.spawn(made)
+            const process = yield* executor.spawn(made)
             yield* Stream.runHead(process.lines)
             assert.isAtLeast((yield* left(made)).length, 3)
           })
         )
         assert.deepStrictEqual(yield* left(made), [])
+      })
+  )
+
+  it.scopedLive(
+    "a daemon that has left its session, its parents, its directory and its environment behind is found by its limits",
+    () =>
+      Effect.gen(function* () {
+        const make = yield* command
+        const made = make("env -i setsid sh -c 'cd / && (exec sleep 1001 &)' </dev/null >/dev/null 2>&1; echo gone")
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const process = yield* executor.spawn(made)
+            yield* Stream.runDrain(process.lines)
+            yield* process.exit
+            const [daemon] = yield* left(made)
+            assert.strictEqual(daemon?.command, "sleep")
+            assert.notInclude(readFileSync(`/proc/${daemon?.pid}/environ`, "utf8"), "REINS")
+          })
+        )
+        assert.deepStrictEqual(yield* left(made), [])
+      })
+  )
+
+  it.scopedLive(
+    "everything that a boot has started is ended by its id, whatever its lease, and nothing of another boot",
+    () =>
+      Effect.gen(function* () {
+        const make = yield* command
+        const started = Effect.fnUntraced(function* (boot: string) {
+          const made = make("env -i setsid sleep 1002 & exec sleep 1002")
+          const process = yield* (yield* Local.make(boot)).spawn(made)
+          yield* Effect.repeat(left(made), { until: (processes) => processes.length === 2 })
+          return { made, process }
+        })
+        const ended = yield* started(`boot_ended_${process.pid}`)
+        const living = yield* started(`boot_living_${process.pid}`)
+        yield* endProcessesOf(`boot_ended_${process.pid}`).pipe(Effect.provide(Logger.remove(Logger.defaultLogger)))
+        assert.deepStrictEqual([yield* left(ended.made), (yield* ended.process.exit).signal], [[], "SIGKILL"])
+        assert.strictEqual((yield* left(living.made)).length, 2)
       })
   )
 
@@ -110,7 +155,7 @@ describe("the local executor", () => {
       const made = make("cat > /dev/null; exit 7", {
         stop: { cancel_ms: 100, close_ms: 100, stdin_eof_ms: 2000, sigterm_ms: 2000 }
       })
-      const process = yield* Local.make.spawn(made)
+      const process = yield* executor.spawn(made)
       yield* process.stop({
         cancel: Effect.zipRight(note("cancel"), Effect.never),
         close: Effect.zipRight(note("close"), Effect.fail("no"))
@@ -133,17 +178,17 @@ describe("the local executor", () => {
         )
       const own = `lease-reap-${process.pid}`
       const [mine, other] = yield* Effect.all([start(own), start(`${own}-other`)])
-      const reaped = yield* Local.make.reap(own)
+      const reaped = yield* executor.reap(own)
       assert.deepStrictEqual(
         reaped.map((each) => each.pid),
         [mine.pid]
       )
-      assert.deepStrictEqual(yield* Local.make.reap(own), [])
-      assert.strictEqual((yield* Effect.promise(() => bearing(`${own}-other`)))[0]?.pid, other.pid)
+      assert.deepStrictEqual(yield* executor.reap(own), [])
+      assert.strictEqual((yield* Effect.promise(() => bearing(leaseOf(`${own}-other`))))[0]?.pid, other.pid)
     })
   )
 
   it("says that it is no security boundary", () => {
-    assert.deepInclude(Local.make.isolation, { level: "none", own_home: true, filesystem: "shared", network: "shared" })
+    assert.deepInclude(executor.isolation, { level: "none", own_home: true, filesystem: "shared", network: "shared" })
   })
 })

@@ -323,7 +323,7 @@ layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
         const input = turnInput(where, script({ daemon: true }, { say: "left one behind" }))
         yield* runTurn(input)
         const pid = Number(readFileSync(`${where.homeDir}/daemon.pid`, "utf8"))
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing(input.leaseId)), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId })), [])
         // Nobody may have collected it yet, but it runs no more.
         assert.strictEqual(commandLine(pid), "")
       })
@@ -342,9 +342,9 @@ layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
           Effect.fork
         )
         yield* Deferred.await(working)
-        assert.strictEqual((yield* Effect.promise(() => bearing(input.leaseId))).length, 2)
+        assert.strictEqual((yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId }))).length, 2)
         yield* Fiber.interrupt(running)
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing(input.leaseId)), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId })), [])
       })
     )
   })

@@ -89,7 +89,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (i
             event._tag === "tool" && event.state === "running" ? Deferred.succeed(cancel, undefined) : Effect.void
         )
         assert.deepStrictEqual(of(cancelled, "ended"), [{ _tag: "ended", stop_reason: "cancelled" }])
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing("lease-codex")), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: "lease-codex" })), [])
       }),
     60_000
   )

@@ -91,7 +91,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.deepInclude(of(first, "usage").at(-1), { scope: "last_call", output_tokens: 20, cached_tokens: 100 })
         assert.strictEqual(first.at(-1)?._tag, "ended")
         assert.deepStrictEqual(of(first, "diagnostic"), [])
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing("lease-first")), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: "lease-first" })), [])
 
         assert.isAbove(seen.length, 0)
         assert.notInclude(seen.join("\n"), apiKey)
@@ -184,14 +184,16 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
               Effect.promise(async () => {
                 if (event._tag === "native_session") id = event.id
                 if (event._tag !== "tool" || event.state !== "running") return
-                const agent = (await bearing(leaseId)).find((each) => each.command.endsWith("opencode"))
+                const agent = (await bearing({ kind: "lease", id: leaseId })).find((each) =>
+                  each.command.endsWith("opencode")
+                )
                 if (agent !== undefined) signal(agent.pid, "SIGKILL")
               })
           )
         )
         assert.deepInclude({ ...crash }, { reason: "harness_crashed", retryable: true })
         assert.include(crash.message, "SIGKILL")
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing(leaseId)), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: leaseId })), [])
 
         const cancel = yield* Deferred.make<void>()
         const cancelled = yield* turn(
@@ -202,7 +204,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         )
         assert.deepStrictEqual(of(cancelled, "ended"), [{ _tag: "ended", stop_reason: "cancelled" }])
         assert.isFalse(["pending", "running"].includes(of(cancelled, "tool").at(-1)?.state ?? ""))
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing(leaseId)), [])
+        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: leaseId })), [])
 
         const after = yield* turn(script("Still there?", { say: "Yes." }), { nativeSessionId: id })
         assert.strictEqual(said(after), "Yes.")

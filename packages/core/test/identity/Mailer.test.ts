@@ -23,16 +23,17 @@ describe("The outbox", () => {
       const layer = Mailer.layerOutbox(dir)
       yield* Effect.gen(function* () {
         const mailer = yield* Mailer
-        for (const to of ["a@example.com", "b@example.com"]) yield* mailer.send({ ...mail, to })
+        yield* mailer.send({ ...mail, to: "a@example.com" }, "job_a")
+        yield* mailer.send({ ...mail, to: "b@example.com" }, "job_b")
         yield* TestClock.adjust("1 day")
-        yield* mailer.send({ ...mail, to: "c@example.com" })
+        yield* mailer.send({ ...mail, to: "c@example.com" }, "job_c")
       }).pipe(Effect.provide(layer))
       const names = readdirSync(dir).sort()
       assert.strictEqual(names.length, 3)
       const texts = names.map((name) => readFileSync(join(dir, name), "utf8"))
       for (const [index, address] of ["a@example.com", "b@example.com", "c@example.com"].entries()) {
         const text = texts[index] ?? ""
-        assert.match(names[index] ?? "", /^\d{8}T\d{9}Z-\d{6}-[0-9a-f]{8}\.eml$/)
+        assert.match(names[index] ?? "", /^\d{8}T\d{9}Z-\d{6}-job_[abc]\.eml$/)
         assert.match(text, /^From: Reins <reins@localhost>\r$/m)
         assert.include(text, `\r\nTo: ${address}\r\n`)
         assert.include(text, "\r\n\r\nHello,\r\n\r\nopen this:\r\nhttps://x/verify?abc-_1\r\n")
@@ -42,6 +43,39 @@ describe("The outbox", () => {
     })
   )
 
+  it.scoped("a link stands on one line of its file, however long it is", () =>
+    Effect.gen(function* () {
+      const dir = yield* directory
+      const link = `https://reins.${"long-".repeat(30)}example/verify?${"a".repeat(43)}`
+      const send = Effect.flatMap(Mailer, (mailer) =>
+        mailer.send({ ...mail, text: `Grüße,\n\nopen this:\n${link}\n` }, "job_a")
+      )
+      yield* Effect.provide(send, Mailer.layerOutbox(dir))
+      const text = readFileSync(join(dir, readdirSync(dir)[0] ?? "nothing"), "utf8")
+      assert.include(text, `\r\nContent-Transfer-Encoding: 8bit\r\n`)
+      assert.include(text, `\r\n\r\nGrüße,\r\n\r\nopen this:\r\n${link}\r\n`)
+    })
+  )
+
+  it.scoped(
+    "a mail that is handed over again, by a later process too, lies in the outbox once under one Message-ID",
+    () =>
+      Effect.gen(function* () {
+        const dir = join(yield* directory, "outbox")
+        for (const text of ["first\n", "again\n"]) {
+          yield* Effect.flatMap(Mailer, (mailer) => mailer.send({ ...mail, text }, "job_a")).pipe(
+            Effect.provide(Mailer.layerOutbox(dir, "Reins <reins@example.com>"))
+          )
+          yield* TestClock.adjust("1 minute")
+        }
+        const [name = "", ...others] = readdirSync(dir)
+        assert.isEmpty(others)
+        const text = readFileSync(join(dir, name), "utf8")
+        assert.include(text, "\r\nMessage-ID: <job_a@example.com>\r\n")
+        assert.include(text, "first")
+      })
+  )
+
   it.scoped("the log says where a mail lies and nothing of what it says", () =>
     Effect.gen(function* () {
       const dir = yield* directory
@@ -49,7 +83,7 @@ describe("The outbox", () => {
       const logger = Logger.make(({ annotations, message }) => {
         lines.push(JSON.stringify([message, [...annotations]]))
       })
-      yield* Effect.flatMap(Mailer, (mailer) => mailer.send(mail)).pipe(
+      yield* Effect.flatMap(Mailer, (mailer) => mailer.send(mail, "job_a")).pipe(
         Effect.provide(Mailer.layerOutbox(dir)),
         Effect.provide(Logger.replace(Logger.defaultLogger, logger))
       )
@@ -63,7 +97,9 @@ describe("The outbox", () => {
     Effect.gen(function* () {
       const dir = yield* directory
       yield* Effect.flatMap(Mailer, (mailer) =>
-        Effect.exit(mailer.send({ ...mail, to: "a@example.com, b@example.com", subject: "x\r\nBcc: c@example.com" }))
+        Effect.exit(
+          mailer.send({ ...mail, to: "a@example.com, b@example.com", subject: "x\r\nBcc: c@example.com" }, "job_a")
+        )
       ).pipe(Effect.provide(Mailer.layerOutbox(dir)))
       for (const name of readdirSync(dir)) {
         const head = readFileSync(join(dir, name), "utf8").split("\r\n\r\n")[0] ?? ""

@@ -78,7 +78,7 @@ const smtp = (url: string) => Mailer.layerSmtp(Redacted.make(url), "Reins <reins
 
 const sendThrough = (url: string) =>
   Effect.provide(
-    Effect.flatMap(Mailer, (mailer) => mailer.send(mail)),
+    Effect.flatMap(Mailer, (mailer) => mailer.send(mail, "job_a")),
     smtp(url)
   )
 
@@ -93,6 +93,7 @@ describe("a mail server", () => {
       assert.deepStrictEqual([got.from, got.to, got.secure], ["reins@example.com", [mail.to], false])
       assert.include(got.text, "From: Reins <reins@example.com>\r\n")
       assert.include(got.text, "To: ada@example.com\r\n")
+      assert.include(got.text, "\r\nMessage-ID: <job_a@example.com>\r\n")
       assert.include(got.text, "\r\nhttps://x/verify?abc-_1\r\n")
       assert.strictEqual(yield* server.left, 0)
     })

@@ -1,4 +1,6 @@
 import { assert, it } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/CoreConfig"
+import { EventRetention } from "@reins/core/events/EventRetention"
 import { Accounts } from "@reins/core/identity/Accounts"
 import * as Housekeeping from "@reins/core/jobs/Housekeeping"
 import { Database } from "@reins/core/store/Database"
@@ -28,7 +30,12 @@ const newToken = Effect.gen(function* () {
 })
 
 if (sqlite !== undefined) {
-  it.layer(identity(sqlite.layer))("Housekeeping", (it) => {
+  it.layer(
+    EventRetention.layer.pipe(
+      Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
+      Layer.provideMerge(identity(sqlite.layer))
+    )
+  )("Housekeeping", (it) => {
     it.effect("deletes what is of no use any more at the start, and each hour after that", () =>
       Effect.gen(function* () {
         yield* newToken

@@ -2,12 +2,15 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { MessageSend } from "@reins/core/api/ConversationApi"
 import type { CoreConfig } from "@reins/core/CoreConfig"
+import { Manifests } from "@reins/core/catalog/Manifests"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
-import type { ConnectionId, WorkspaceId } from "@reins/core/domain/Ids"
+import type { ConnectionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Turn } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
@@ -22,17 +25,24 @@ export const temporaryDirectory = Effect.acquireRelease(
 )
 
 /** A whole installation on a data directory, working its own jobs, as an embedding program has it. */
-const installation = (dataDir: string, config: Partial<CoreConfig["Type"]>) =>
+export const installation = (
+  dataDir: string,
+  config: Partial<CoreConfig["Type"]> = {},
+  manifests: typeof Manifests.layer = Manifests.layer
+) =>
   Layer.provide(
-    Embedded.layer({
-      dataDir,
-      allowLocalRepositories: true,
-      allowPrivateHosts: ["127.0.0.1"],
-      maxRunningTurns: 2,
-      turnDeadlineMs: 120_000,
-      ...cacheDir,
-      ...config
-    }),
+    Embedded.layer(
+      {
+        dataDir,
+        allowLocalRepositories: true,
+        allowPrivateHosts: ["127.0.0.1"],
+        maxRunningTurns: 2,
+        turnDeadlineMs: 120_000,
+        ...cacheDir,
+        ...config
+      },
+      manifests
+    ),
     Logger.minimumLogLevel(LogLevel.Warning)
   )
 
@@ -63,9 +73,14 @@ export const withAgent = <A, E, R>(
     /** The events of a session from the first one to the first that is wanted. */
     readonly eventsUntil: (sessionId: string, wanted: (event: Event) => boolean) => Effect.Effect<ReadonlyArray<Event>>
     /** Sends a message and gives back its turn once that has ended. */
-    readonly runTurn: (sessionId: string, content: string) => Effect.Effect<Turn, ReinsError>
+    readonly runTurn: (
+      sessionId: string,
+      content: MessageSend["content"],
+      attachments?: ReadonlyArray<UploadId>
+    ) => Effect.Effect<Turn, ReinsError | RequestInvalid>
   }) => Effect.Effect<A, E, R>,
-  config: Partial<CoreConfig["Type"]> = {}
+  config: Partial<CoreConfig["Type"]> = {},
+  manifests: typeof Manifests.layer = Manifests.layer
 ) =>
   Effect.gen(function* () {
     const directory = yield* temporaryDirectory
@@ -96,8 +111,12 @@ export const withAgent = <A, E, R>(
             Effect.timeout("90 seconds"),
             Effect.orDie
           )
-      const runTurn = Effect.fnUntraced(function* (sessionId: string, content: string) {
-        const { turn_id: id } = yield* messages.send(principal, sessionId, { content })
+      const runTurn = Effect.fnUntraced(function* (
+        sessionId: string,
+        content: MessageSend["content"],
+        attachments: ReadonlyArray<UploadId> = []
+      ) {
+        const { turn_id: id } = yield* messages.send(principal, sessionId, { content, attachments })
         yield* eventsUntil(sessionId, (event) => event.turn_id === id && isTurnEnd(event))
         return yield* turns.get(principal, id ?? "")
       })
@@ -112,7 +131,7 @@ export const withAgent = <A, E, R>(
         runTurn
       })
     })
-    return yield* Effect.provide(inside, installation(dataDir, config))
+    return yield* Effect.provide(inside, installation(dataDir, config, manifests))
   })
 
 const git = (cwd: string, ...args: ReadonlyArray<string>) =>

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto"
 import { link, mkdir, readFile, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { maxUploadBytes } from "@reins/core/api/SessionsApi"
 import { toDetails } from "@reins/core/api/Validation"
 import * as Core from "@reins/core/Core"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import { Changesets } from "@reins/core/changes/Changesets"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
@@ -137,7 +137,10 @@ for (const { layer, name } of databases) {
           const refused = files.upload(principal, session.id, { path: "../x", content: "" })
           assert.strictEqual(yield* failureOf(refused), "value_error body path")
           assert.strictEqual((yield* (yield* Sessions).get(principal, session.id)).workspace.state, "none")
-          const tooLarge = files.upload(principal, session.id, { path: "x", content: "x".repeat(maxUploadBytes + 1) })
+          const tooLarge = files.upload(principal, session.id, {
+            path: "x",
+            content: "x".repeat(defaultLimits.uploadBytes + 1)
+          })
           assert.strictEqual(yield* failureOf(tooLarge), "payload_too_large")
           yield* files.upload(principal, session.id, { path: "dir/file", content: "x" })
           yield* Effect.promise(async () => {

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -10,7 +11,7 @@ import { Jobs } from "@reins/core/jobs/Jobs"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { maxQueuedTurns, Turns } from "@reins/core/sessions/Turns"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Effect, Redacted } from "effect"
 import { databases } from "../store/Databases.js"
 import { ownerWithConnection, services } from "./Services.js"
@@ -68,7 +69,7 @@ for (const { layer, name } of databases) {
         const session = yield* (yield* Sessions).create(principal, workspaceId, { message: "First" })
         assert.strictEqual(session.activity, "queued")
         yield* Effect.forEach(
-          Array.from({ length: maxQueuedTurns - 1 }),
+          Array.from({ length: defaultLimits.queuedTurns - 1 }),
           () => messages.send(principal, session.id, { content: "More" }),
           {
             concurrency: 10

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/core/CoreLimits"
 import type { Event } from "@reins/core/domain/Event"
 import { TurnId, type WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -7,13 +8,15 @@ import { type SessionActivity, type SessionLifecycle, sessionStates } from "@rei
 import { Turn, TurnState, turnStates } from "@reins/core/domain/Turn"
 import { EventLog } from "@reins/core/events/EventLog"
 import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
+import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { maxQueuedTurns, Turns, turnJobKind } from "@reins/core/sessions/Turns"
+import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { Cause, Effect, Exit, Option, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
 import { databases } from "../store/Databases.js"
+import { question } from "./Questions.js"
 import { ownerWithConnection, services } from "./Services.js"
 
 const runner = { kind: "system", id: "runner" } as const
@@ -79,7 +82,7 @@ class Model {
   /** Why new work is refused, if it is. */
   get refusal(): ErrorCode | undefined {
     if (this.lifecycle !== "open") return "invalid_transition"
-    return this.queued.length >= maxQueuedTurns ? "quota_exhausted" : undefined
+    return this.queued.length >= defaultLimits.queuedTurns ? "quota_exhausted" : undefined
   }
 }
 
@@ -98,6 +101,7 @@ const play = Effect.fnUntraced(function* (
   const sessions = yield* Sessions
   const messages = yield* Messages
   const turns = yield* Turns
+  const interactions = yield* Interactions
   const jobs = yield* Jobs
   const journal = yield* Journal
   const model = new Model()
@@ -121,8 +125,20 @@ const play = Effect.fnUntraced(function* (
       )
     })
 
+  /** A turn begins to wait with a question, and has waited once it is answered. */
+  const moveOf = (turn: ModelTurn, to: TurnState): Effect.Effect<unknown, unknown> => {
+    const turnId = TurnId.make(turn.id)
+    if (turn.state === "running" && to === "requires_action") return interactions.open(turnId, runner, question)
+    if (turn.state === "requires_action" && to === "running") {
+      return Effect.flatMap(interactions.list(principal, id, { state: "pending" }), ({ items }) =>
+        interactions.answer(principal, items[0]?.id ?? "", { answer: "yes" })
+      )
+    }
+    return turns.move(turnId, to, runner)
+  }
+
   const move = Effect.fnUntraced(function* (turn: ModelTurn, to: TurnState) {
-    const exit = yield* Effect.exit(journal.commit(turns.move(TurnId.make(turn.id), to, runner)))
+    const exit = yield* Effect.exit(journal.commit(moveOf(turn, to)))
     const isDrawn = turnStates.allows(turn.state, to)
     assert.strictEqual(Exit.isSuccess(exit), isDrawn, `${turn.state} -> ${to}`)
     if (isDrawn) turn.state = to
@@ -232,6 +248,8 @@ const play = Effect.fnUntraced(function* (
   /** What the API shows is what the model holds. */
   const compare = Effect.gen(function* () {
     const session = yield* sessions.get(principal, id)
+    const pending = (yield* interactions.list(principal, id, { state: "pending" })).items.length
+    assert.strictEqual(pending, model.active?.state === "requires_action" ? 1 : 0)
     assert.deepStrictEqual(
       [session.lifecycle, session.activity, session.active_turn_id, session.version],
       [model.lifecycle, model.activity, model.active?.id ?? null, model.version]
@@ -299,7 +317,9 @@ for (const { layer, name } of databases) {
       () =>
         Effect.gen(function* () {
           const { principal, workspaceId } = yield* ownerWithConnection
-          const runtime = yield* Effect.runtime<Sessions | Messages | Turns | Jobs | Journal | EventLog>()
+          const runtime = yield* Effect.runtime<
+            Sessions | Messages | Turns | Interactions | Jobs | Journal | EventLog
+          >()
           const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 60 }), (commands) =>
             Runtime.runPromise(runtime)(play(principal, workspaceId, commands))
           )

@@ -43,5 +43,5 @@ export const databases: ReadonlyArray<{
   readonly layer: Layer.Layer<Database | Bell>
 }> = [
   { name: "SQLite", layer: Layer.merge(Sqlite.layerMemory, Bell.layer) },
-  { name: "PostgreSQL", layer: Layer.unwrapScoped(Effect.map(postgresDatabase, Postgres.layer)) }
+  { name: "PostgreSQL", layer: Layer.orDie(Layer.unwrapScoped(Effect.map(postgresDatabase, Postgres.layer))) }
 ]

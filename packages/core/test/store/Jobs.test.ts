@@ -2,7 +2,7 @@ import { assert, layer as suite } from "@effect/vitest"
 import { AccountId, JobId, newId, type WorkspaceId } from "@reins/core/domain/Ids"
 import { type JobState, jobStates } from "@reins/core/domain/Job"
 import type { Principal } from "@reins/core/domain/Principal"
-import { now, toMillis } from "@reins/core/domain/Timestamp"
+import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { type Claim, Jobs, leaseMs, type NewJob, type Outcome } from "@reins/core/jobs/Jobs"
 import { Database } from "@reins/core/store/Database"
@@ -38,6 +38,12 @@ const claimOne = (kind: string) =>
   Effect.gen(function* () {
     const [claim] = yield* (yield* Jobs).claim(kind, 1, worker)
     return claim ?? (yield* Effect.dieMessage(`no job of ${kind} is due`))
+  })
+
+const lostOf = (kind: string, boots: Parameters<Jobs["Type"]["listLost"]>[0]) =>
+  Effect.gen(function* () {
+    const lost = yield* (yield* Jobs).listLost(boots)
+    return lost.filter(({ claim }) => claim.kind === kind)
   })
 
 const finish = (claim: Claim, outcome: Outcome) =>
@@ -108,6 +114,34 @@ for (const { name, layer } of databases) {
       }).pipe(Effect.provide(TestContext.TestContext))
     )
 
+    it.effect("what waits only because the clock was ahead becomes due, and what is to wait still waits", () =>
+      Effect.gen(function* () {
+        const jobs = yield* Jobs
+        const [kind, delayed, retried] = [newKind(), newKind(), newKind()]
+        yield* TestClock.setTime(25 * 60 * 60 * 1000)
+        const first = (yield* enqueue(kind)).job_id
+        const held = (yield* enqueue(kind, { held: true })).job_id
+        yield* enqueue(delayed, { runAt: yield* fromNow(60_000) })
+        yield* enqueue(retried)
+        yield* finish(yield* claimOne(retried), {
+          state: "retry_wait",
+          error: failure,
+          attempt: "failed",
+          delayMs: 2000
+        })
+        yield* TestClock.setTime(0)
+        const claimed = Effect.map(jobs.claim(kind, 9, worker), (claims) => claims.map(({ jobId }) => jobId))
+        assert.deepStrictEqual(yield* claimed, [])
+        yield* jobs.catchUp
+        assert.deepStrictEqual(yield* claimed, [first])
+        assert.lengthOf(yield* jobs.claim(retried, 9, worker), 1)
+        assert.deepStrictEqual(yield* jobs.claim(delayed, 9, worker), [])
+        yield* (yield* Journal).commit(jobs.release(held))
+        yield* jobs.catchUp
+        assert.deepStrictEqual(yield* claimed, [held])
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+
     it.effect("no job is claimed twice by workers that look at the same time", () =>
       Effect.gen(function* () {
         const jobs = yield* Jobs
@@ -168,33 +202,52 @@ for (const { name, layer } of databases) {
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
         const claim = yield* claimOne(kind)
-        const lost = Effect.map(jobs.listLost(worker.bootId, false), (claims) =>
-          claims.filter((other) => other.kind === kind)
-        )
+        const lost = lostOf(kind, { bootId: worker.bootId, alone: false, ended: [] })
         yield* TestClock.adjust(leaseMs - 1)
         assert.deepStrictEqual(yield* lost, [])
         assert.deepStrictEqual(yield* jobs.renew(claim), { held: true, cancelRequested: false })
         yield* TestClock.adjust(leaseMs - 1)
         assert.deepStrictEqual(yield* lost, [])
         yield* TestClock.adjust(1)
-        assert.deepStrictEqual(yield* lost, [claim])
+        assert.deepStrictEqual(yield* lost, [{ claim, loss: "silent" }])
         assert.strictEqual(yield* stateOf(job_id), "running")
-        yield* finish(claim, { state: "succeeded" })
-        assert.deepStrictEqual(yield* lost, [])
       }).pipe(Effect.provide(TestContext.TestContext))
     )
 
-    it.effect("the jobs of another boot are lost at once to a process that is alone, and to no other", () =>
+    it.effect("a worker whose claim has run out can neither write nor renew, although nobody has taken over yet", () =>
       Effect.gen(function* () {
         const jobs = yield* Jobs
         const kind = newKind()
-        yield* enqueue(kind)
+        const { job_id } = yield* enqueue(kind)
         const claim = yield* claimOne(kind)
-        const mine = (claims: ReadonlyArray<Claim>) => claims.filter((other) => other.kind === kind)
-        assert.deepStrictEqual(mine(yield* jobs.listLost("boot_two", true)), [claim])
-        assert.deepStrictEqual(mine(yield* jobs.listLost("boot_two", false)), [])
-        assert.deepStrictEqual(mine(yield* jobs.listLost(worker.bootId, true)), [])
-      })
+        yield* TestClock.adjust(leaseMs - 1)
+        assert.isTrue(yield* jobs.fence(claim))
+        yield* TestClock.adjust(1)
+        assert.isFalse(yield* jobs.fence(claim))
+        assert.isFalse(yield* finish(claim, { state: "succeeded" }))
+        assert.deepStrictEqual(yield* jobs.renew(claim), { held: false, cancelRequested: false })
+        assert.strictEqual(yield* stateOf(job_id), "running")
+        // Whoever takes over ends the attempt in its place.
+        assert.isTrue(yield* jobs.seize(claim))
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
+
+    it.effect(
+      "the jobs of a boot that has ended are lost at once, those of another living one when their claim runs out",
+      () =>
+        Effect.gen(function* () {
+          const kind = newKind()
+          yield* enqueue(kind)
+          const claim = yield* claimOne(kind)
+          const other = { bootId: "boot_two", alone: false, ended: [] }
+          assert.deepStrictEqual(yield* lostOf(kind, other), [])
+          assert.deepStrictEqual(yield* lostOf(kind, { ...other, ended: ["boot_three"] }), [])
+          assert.deepStrictEqual(yield* lostOf(kind, { ...other, ended: ["boot_zero", worker.bootId] }), [
+            { claim, loss: "ended" }
+          ])
+          assert.deepStrictEqual(yield* lostOf(kind, { ...other, alone: true }), [{ claim, loss: "ended" }])
+          assert.deepStrictEqual(yield* lostOf(kind, { bootId: worker.bootId, alone: true, ended: [] }), [])
+        })
     )
 
     it.effect("cancelling ends a job that waits, and asks the worker of a running one to stop", () =>
@@ -240,35 +293,53 @@ for (const { name, layer } of databases) {
       }).pipe(Effect.provide(TestContext.TestContext))
     )
 
-    it.effect("an operation shows its job with every attempt to those who belong to its workspace", () =>
-      Effect.gen(function* () {
-        const jobs = yield* Jobs
-        const kind = newKind()
-        const { principal, workspaceId } = yield* newMember
-        const ref = yield* enqueue(kind, { workspaceId, subject: { type: "session", id: "sess_1" } })
-        yield* finish(yield* claimOne(kind), { state: "retry_wait", error: failure, attempt: "unknown", delayMs: 0 })
-        const waiting = yield* jobs.get(principal, ref.job_id)
-        assert.deepStrictEqual([waiting.state, waiting.error, waiting.finished_at], ["retry_wait", failure, null])
-        assert.isNotNull(waiting.run_at)
-        yield* finish(yield* claimOne(kind), { state: "succeeded" })
+    it.effect(
+      "an operation tells those who belong to its workspace what became of each attempt and when the next is due",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* Jobs
+          const kind = newKind()
+          const { principal, workspaceId } = yield* newMember
+          const ref = yield* enqueue(kind, { workspaceId, subject: { type: "session", id: "sess_1" } })
+          const at = yield* now
+          yield* finish(yield* claimOne(kind), { state: "retry_wait", error: failure, attempt: "unknown", delayMs: 0 })
+          const first = { ...failure, message: "It failed. Attempt 2 of 3 is due at once." }
+          const waiting = yield* jobs.get(principal, ref.job_id)
+          assert.deepStrictEqual(
+            [waiting.state, waiting.error, waiting.run_at, waiting.finished_at],
+            ["retry_wait", first, at, null]
+          )
+          yield* finish(yield* claimOne(kind), {
+            state: "retry_wait",
+            error: failure,
+            attempt: "failed",
+            delayMs: 4_000
+          })
+          const due = yield* fromNow(4_000)
+          const second = { ...failure, message: `It failed. Attempt 3 of 3 is due at ${due}.` }
+          assert.strictEqual((yield* jobs.get(principal, ref.job_id)).run_at, due)
+          yield* TestClock.adjust(4_000)
+          const third = { ...failure, message: "It failed. This was the last of 3 attempts.", retryable: false }
+          yield* finish(yield* claimOne(kind), { state: "failed", error: failure, attempt: "failed" })
 
-        const operation = yield* jobs.operation(principal, ref.id)
-        assert.deepStrictEqual(
-          [operation.id, operation.kind, operation.state, operation.subject],
-          [ref.id, kind, "succeeded", { type: "session", id: "sess_1" }]
-        )
-        assert.deepStrictEqual(operation.jobs, [yield* jobs.get(principal, ref.job_id)])
-        const [job] = operation.jobs
-        assert.deepStrictEqual(
-          job?.attempts.map((attempt) => [attempt.ordinal, attempt.state, attempt.error, attempt.worker_id]),
-          [
-            [1, "unknown", failure, worker.workerId],
-            [2, "succeeded", null, worker.workerId]
-          ]
-        )
-        assert.deepStrictEqual([job?.error, job?.run_at, job?.attempt_count], [null, null, 2])
-        assert.isNotNull(operation.finished_at)
-      })
+          const operation = yield* jobs.operation(principal, ref.id)
+          assert.deepStrictEqual(
+            [operation.id, operation.kind, operation.state, operation.subject],
+            [ref.id, kind, "failed", { type: "session", id: "sess_1" }]
+          )
+          assert.deepStrictEqual(operation.jobs, [yield* jobs.get(principal, ref.job_id)])
+          const [job] = operation.jobs
+          assert.deepStrictEqual(
+            job?.attempts.map((attempt) => [attempt.ordinal, attempt.state, attempt.error, attempt.worker_id]),
+            [
+              [1, "unknown", first, worker.workerId],
+              [2, "failed", second, worker.workerId],
+              [3, "failed", third, worker.workerId]
+            ]
+          )
+          assert.deepStrictEqual([job?.error, job?.run_at, job?.attempt_count], [third, null, 3])
+          assert.strictEqual(operation.finished_at, yield* now)
+        }).pipe(Effect.provide(TestContext.TestContext))
     )
 
     it.effect("jobs of other workspaces and of none are answered like jobs that do not exist", () =>

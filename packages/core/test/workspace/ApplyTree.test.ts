@@ -107,4 +107,23 @@ describe("Git.applyTree", () => {
       assert.deepStrictEqual(fs.readdirSync(join(workTree, "../outside")), [])
     }).pipe(Effect.provide(gitLayer))
   )
+
+  it.scopedLive("what is about to be written is told before any of it is, and nothing is written when that fails", () =>
+    Effect.gen(function* () {
+      const { git, source, target, workTree } = yield* sessions((work) => {
+        put(work, "a.txt", "A\n")
+        put(work, "new.txt", "new\n")
+      })
+      const plans: Array<ReadonlyArray<string>> = []
+      const planned = (paths: ReadonlyArray<string>) => {
+        plans.push(paths)
+        return Effect.fail("not now" as const)
+      }
+      const error = yield* Effect.flip(git.applyTree({ source, target, strategy: "exact", dryRun: false, planned }))
+      assert.strictEqual(error, "not now")
+      assert.deepStrictEqual(plans, [["a.txt", "new.txt"]])
+      assert.strictEqual(read(workTree, "a.txt"), lines)
+      assert.isFalse(fs.existsSync(join(workTree, "new.txt")))
+    }).pipe(Effect.provide(gitLayer))
+  )
 })

@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Files } from "@reins/core/workspace/Files"
 import { parseWorkspacePath } from "@reins/core/workspace/WorkspacePath"
 import { Effect, Either } from "effect"
-import { put, temporary } from "./Fixture.js"
+import { devices, plantDevices, put, temporary } from "./Fixture.js"
 
 const sha256 = (content: string | Uint8Array) => `sha256:${createHash("sha256").update(content).digest("hex")}`
 
@@ -157,6 +157,7 @@ describe("Files.read", () => {
       fs.symlinkSync("dir", join(root, "inner-link"))
       fs.symlinkSync("/proc/self/root", join(root, "magic"))
       execFileSync("mkfifo", [join(root, "fifo")])
+      plantDevices(root)
       yield* Effect.acquireRelease(
         Effect.async<ReturnType<typeof createServer>>((resume) => {
           const server = createServer().listen(join(root, "socket"), () => resume(Effect.succeed(server)))
@@ -173,6 +174,8 @@ describe("Files.read", () => {
       assert.strictEqual(yield* told("magic/etc/passwd"), "PathRefused:symlink")
       assert.strictEqual(yield* told("fifo"), "PathRefused:special_file")
       assert.strictEqual(yield* told("socket"), "PathRefused:special_file")
+      for (const device of Object.keys(devices).filter((name) => fs.existsSync(join(root, name))))
+        assert.strictEqual(yield* told(device), "PathRefused:special_file")
       assert.strictEqual(yield* told("dir"), "NotAFile")
       assert.strictEqual(yield* told("dir/file/x"), "NotADirectory")
       assert.strictEqual(yield* told("none"), "FileNotFound")

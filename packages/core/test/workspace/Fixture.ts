@@ -1,7 +1,8 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { assert } from "@effect/vitest"
 import { Git } from "@reins/core/workspace/Git"
 import { Effect, type Scope } from "effect"
 
@@ -76,3 +77,17 @@ export const cloned = (files: Readonly<Record<string, string>>) =>
     const { commit } = yield* git.clone({ url, ref: null, gitDir, workTree })
     return { git, root, url, gitDir, workTree, base: commit }
   })
+
+/** The numbers of /dev/zero and of a disk that is not there. */
+export const devices = { zero: ["c", "1", "5"], disk: ["b", "7", "200"] } as const
+
+/** Puts devices into a folder, which only root may do. Where it cannot be done, whoever reads the output has to know. */
+export const plantDevices = (root: string): void => {
+  for (const [name, numbers] of Object.entries(devices)) {
+    const made = spawnSync("mknod", [join(root, name), ...numbers], { encoding: "utf8" })
+    if (made.status === 0) continue
+    const problem = `device files are NOT tested: ${made.error?.message ?? made.stderr.trim()}`
+    if (process.env["REINS_TEST_DEVICES"] === "required") assert.fail(problem)
+    process.stderr.write(`\n*** ${problem} ***\n\n`)
+  }
+}

@@ -69,6 +69,32 @@ describe("Git.push", () => {
     }).pipe(Effect.provide(gitLayer))
   )
 
+  it.scopedLive("another push that brings the same commit in between is success without a push", () =>
+    Effect.gen(function* () {
+      const { commit, git, gitDir, root } = yield* commitOf("two\n")
+      const bare = join(root, "remote.git")
+      const server = yield* gitHttpServer(root, basic, (request) => {
+        if (request.method === "POST" && request.url?.endsWith("git-receive-pack") === true) {
+          plainGit("/", `--git-dir=${gitDir}`, "push", "--quiet", bare, `${commit}:refs/heads/reins/ses/cs`)
+        }
+        return false
+      })
+      const url = `${server.url}/remote.git`
+      const request = {
+        gitDir,
+        url,
+        commit,
+        branch: "reins/ses/cs",
+        credential: { username: "ann", password: Redacted.make(password) }
+      }
+      for (const strategy of ["fast_forward", "force_with_lease"] as const) {
+        const pushed = yield* git.push({ ...request, expectedHead: null, strategy })
+        assert.deepStrictEqual(pushed, { head: commit, pushed: false })
+        plainGit(bare, "update-ref", "-d", "refs/heads/reins/ses/cs")
+      }
+    }).pipe(Effect.provide(gitLayer))
+  )
+
   it.scopedLive("a branch that exists although it was expected to be absent is remote_head_changed", () =>
     Effect.gen(function* () {
       const { commit, git, gitDir, root, url } = yield* commitOf("two\n")

@@ -3,6 +3,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { limitDiff } from "@reins/core/workspace/Diff"
+import { defaultGitOptions } from "@reins/core/workspace/GitOptions"
 import { Effect } from "effect"
 import { cloned, gitLayer, plainGit, put } from "./Fixture.js"
 
@@ -60,10 +61,14 @@ describe("Git.diff", () => {
 
   it("more than 1,000 files, and a patch that was not read to its end, are cut", () => {
     const file = "diff --git a/x b/x\n@@ -1 +1 @@\n-a\n+b\n"
-    assert.isFalse(limitDiff(Buffer.from(file.repeat(1_000)), true).truncated)
-    const many = limitDiff(Buffer.from(file.repeat(1_001)), true)
+    assert.isFalse(limitDiff(Buffer.from(file.repeat(1_000)), true, defaultGitOptions).truncated)
+    const many = limitDiff(Buffer.from(file.repeat(1_001)), true, defaultGitOptions)
     assert.deepStrictEqual([many.diff, many.truncated], [file.repeat(1_000), true])
-    const partial = limitDiff(Buffer.from(file.repeat(2)), false)
+    const fewer = limitDiff(Buffer.from(file.repeat(3)), true, { ...defaultGitOptions, maxDiffFiles: 2 })
+    assert.deepStrictEqual(fewer, { diff: file.repeat(2), truncated: true })
+    const smaller = { ...defaultGitOptions, maxDiffBytes: file.length * 2 }
+    assert.deepStrictEqual(limitDiff(Buffer.from(file.repeat(3)), true, smaller), fewer)
+    const partial = limitDiff(Buffer.from(file.repeat(2)), false, defaultGitOptions)
     assert.deepStrictEqual([partial.diff, partial.truncated], [file, true])
   })
 })

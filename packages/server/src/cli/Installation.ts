@@ -2,25 +2,44 @@ import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Layer } from "effect"
 import type { Config } from "../Config.js"
 
 /** The core with the database that the configuration names. It neither listens nor works jobs. */
-export const layer = (config: Config) =>
-  Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), Placement.layerSingle))
+export const layer = (config: Config, placement: Layer.Layer<Placement> = Placement.layerSingle) =>
+  Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), placement))
 
-/** Keeps other servers off the data directory while this one runs. */
-export const lock = (config: Config) => Sqlite.lockLayer(config.dataDir)
+/**
+ * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL another server of the
+ * machine may share the database and the directory, and takes over what this one loses.
+ */
+export const workingLayer = (config: Config) => {
+  const alone = config.databaseUrl === undefined
+  const installation = layer(config, Placement.layerOn(config.dataDir, { alone }))
+  return Layer.provide(installation, lock(config))
+}
 
-const database = (config: Config) =>
+/** Keeps others off a data directory whose database is in it. */
+export const lock = (config: Config) =>
+  config.databaseUrl === undefined ? Sqlite.lockLayer(config.dataDir) : Layer.empty
+
+/** The database as it is, which nothing is done to. */
+export const databaseAsIs = (config: Config): Layer.Layer<Database, { readonly message: string }> =>
+  config.databaseUrl === undefined ? Sqlite.layerAsIs(config.dataDir) : Postgres.layerAsIs(config.databaseUrl)
+
+export const database = (config: Config) =>
   config.databaseUrl === undefined
     ? Layer.merge(Sqlite.layer(config.dataDir), Bell.layer)
     : Postgres.layer(config.databaseUrl)
 
-const coreConfig = (config: Config) =>
-  CoreConfig.layer({
+const coreConfig = (config: Config) => Layer.sync(CoreConfig, () => coreConfigOf(config))
+
+/** What the core is told, with its defaults. */
+export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
+  CoreConfig.from({
     dataDir: config.dataDir,
     publicUrl: config.publicUrl.href.replace(/\/$/, ""),
     allowLocalRepositories: config.allowLocalRepositories,
@@ -30,5 +49,12 @@ const coreConfig = (config: Config) =>
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),
     ...(config.mailFrom !== undefined && { mailFrom: config.mailFrom }),
     ...(config.maxRunningTurns !== undefined && { maxRunningTurns: config.maxRunningTurns }),
-    ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 })
+    limits: {
+      ...config.limits,
+      requestsPerMinute: config.rateLimit,
+      ...(config.rateLimit === null && { streamsPerSession: null })
+    },
+    ...(config.idleMinutes !== undefined && { idleReleaseMs: config.idleMinutes * 60_000 }),
+    ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
+    ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })
   })

@@ -1,6 +1,7 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
+import { CoreConfig } from "@reins/core/CoreConfig"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
@@ -15,17 +16,24 @@ import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core that is there. */
-export const serverLayer = (config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit">) =>
+export const serverLayer = (
+  config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "trustedProxies">
+) =>
   Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
     host: config.host,
     port: config.port,
     publicUrl: config.publicUrl,
+    trustedProxies: config.trustedProxies,
     grace: "5 seconds"
   }).pipe(
     Layer.provide(
       Layer.mergeAll(
         Authentication.layer(config.publicUrl),
-        EventStreams.layer(config.rateLimit === null ? { ...streamDefaults, perSession: null } : streamDefaults)
+        Layer.unwrapEffect(
+          Effect.map(CoreConfig, ({ limits }) =>
+            EventStreams.layer({ ...streamDefaults, perSession: limits.streamsPerSession })
+          )
+        )
       )
     ),
     Layer.provide(
@@ -76,9 +84,10 @@ const withPort = (config: Config): Effect.Effect<Config> =>
 const program = (given: Config) => Effect.flatMap(withPort(given), launch)
 
 const launch = (config: Config) => {
-  const core = Installation.layer(config).pipe(Layer.provide(Installation.lock(config)))
   const service = Layer.merge(announce(config).pipe(Layer.provideMerge(serverLayer(config))), Core.worker)
-  return Layer.launch(Layer.provide(service, core)).pipe(Effect.provide(Logger.minimumLogLevel(config.logLevel)))
+  return Layer.launch(Layer.provide(service, Installation.workingLayer(config))).pipe(
+    Effect.provide(Logger.minimumLogLevel(config.logLevel))
+  )
 }
 
 export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(

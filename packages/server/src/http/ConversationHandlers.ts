@@ -1,3 +1,4 @@
+import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
@@ -19,5 +20,13 @@ export const turns = Effect.map(
     cancel: ({ path, principal }) => turns.cancel(principal, path.turn_id),
     retry: ({ path, principal }) => turns.retry(principal, path.turn_id),
     acknowledge: ({ path, principal }) => turns.acknowledge(principal, path.turn_id)
+  })
+)
+
+export const interactions = Effect.map(
+  Interactions,
+  (interactions): Handlers<"interactions"> => ({
+    list: ({ path, principal, query }) => interactions.list(principal, path.session_id, query),
+    answer: ({ body, path, principal }) => interactions.answer(principal, path.interaction_id, body)
   })
 )

@@ -28,6 +28,8 @@ export const documentRoutes = Effect.gen(function* () {
   return [
     HttpRouter.makeRoute("GET", "/openapi.json", json),
     HttpRouter.makeRoute("GET", "/docs", page),
+    // Browsers ask for it with every page, and take an error for a fault of that page.
+    HttpRouter.makeRoute("GET", "/favicon.ico", Effect.succeed(HttpServerResponse.empty({ status: 204 }))),
     HttpRouter.makeRoute("GET", "/healthz", Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))),
     HttpRouter.makeRoute("GET", "/readyz", ready)
   ]

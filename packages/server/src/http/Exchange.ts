@@ -12,7 +12,7 @@ export class Exchange extends Context.Tag("@reins/server/http/Exchange")<
     /** The query as it was sent, without the question mark. */
     readonly query: string
     readonly requestId: string
-    /** The address that the connection comes from. */
+    /** The address that the request comes from, as the connection or a trusted proxy tells it. */
     readonly clientAddress: string
     readonly headers: Map<string, string>
     readonly cookies: Array<Cookies.Cookie>

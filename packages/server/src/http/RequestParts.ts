@@ -1,5 +1,6 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
-import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
+import { withBoundedIssues } from "@reins/core/api/BoundedIssues"
+import { maxErrors, missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { ExchangeState } from "./Exchange.js"
@@ -75,7 +76,8 @@ const valueOf = (part: Decoded): unknown => Either.getOrUndefined(part)
 
 const nothing: Decoded = Either.right(undefined)
 
-const decodeWith = (schema: Schema.Schema<never, unknown>) => ParseResult.decodeUnknownEither(schema, { errors: "all" })
+const decodeWith = (schema: Schema.Schema<never, unknown>) =>
+  ParseResult.decodeUnknownEither(withBoundedIssues(schema, maxErrors), { errors: "all" })
 
 const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unknown>>) => {
   if (Option.isNone(schema)) return () => nothing
@@ -100,7 +102,6 @@ const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => 
 const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBytes: number) => {
   if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
   const decode = decodeWith(schema.value)
-  const decodeFirst = ParseResult.decodeUnknownEither(schema.value, { errors: "first" })
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
   const read = (exchange: ExchangeState, bytes: Buffer) => {
@@ -118,9 +119,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
     const decoded: Decoded =
       sent === null
         ? Either.left([missing(["body"], null)])
-        : Either.mapLeft(storable(hasManyMembers(bytes) ? decodeFirst(sent) : decode(sent)), (issue) =>
-            toDetails(["body"], issue, sent)
-          )
+        : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
     return { decoded, sent }
   }
   return Effect.fnUntraced(function* (exchange: ExchangeState) {
@@ -144,16 +143,6 @@ const inItsTurn = <A>(work: () => A): Effect.Effect<A> =>
   oneAtATime.withPermits(1)(
     Effect.zipLeft(Effect.zipRight(turnOfTheLoop, Effect.sync(work)), Effect.repeatN(turnOfTheLoop, 31))
   )
-
-/** From so many members on only the first error is told: a list of hundreds of thousands would hold up everybody and help nobody. */
-const manyMembers = 10_000
-
-const hasManyMembers = (bytes: Buffer): boolean => {
-  if (bytes.length <= largeBytes) return false
-  let members = 0
-  for (let at = bytes.indexOf(","); at !== -1 && members <= manyMembers; at = bytes.indexOf(",", at + 1)) members++
-  return members > manyMembers
-}
 
 const isJson = (exchange: ExchangeState): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")

@@ -9,6 +9,7 @@ import {
   HttpServerResponse
 } from "@effect/platform"
 import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
+import { CoreConfig } from "@reins/core/CoreConfig"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -40,8 +41,8 @@ export type Route = HttpRouter.Route<Failure, Exchange>
 export const routesOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   handlers: AllHandlersOf<Groups>
-): Effect.Effect<ReadonlyArray<Route>, never, Authentication | Idempotency> =>
-  Effect.map(Effect.context<Authentication | Idempotency>(), (context) => {
+): Effect.Effect<ReadonlyArray<Route>, never, Authentication | CoreConfig | Idempotency> =>
+  Effect.map(Effect.context<Authentication | CoreConfig | Idempotency>(), (context) => {
     const routes: Array<Route> = []
     HttpApi.reflect(api, {
       onGroup: () => {},
@@ -51,7 +52,7 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.HttpApiG
           endpoint.name
         ]
         if (handler === undefined) throw new Error(`no handler for ${group.identifier}.${endpoint.name}`)
-        routes.push(routeOf(endpoint, handler, Context.get(context, Authentication), Context.get(context, Idempotency)))
+        routes.push(routeOf(endpoint, handler, context))
       }
     })
     return routes
@@ -60,12 +61,14 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.HttpApiG
 const routeOf = (
   endpoint: Endpoint,
   handler: Handler,
-  authentication: Authentication["Type"],
-  idempotency: Idempotency["Type"]
+  context: Context.Context<Authentication | CoreConfig | Idempotency>
 ): Route => {
+  const authentication = Context.get(context, Authentication)
+  const idempotency = Context.get(context, Idempotency)
+  const { limits } = Context.get(context, CoreConfig)
   const { annotations, method, path: pattern } = endpoint
   const mutates = HttpMethod.hasBody(method) || method === "DELETE"
-  const limit = maxBodyBytes(annotations)
+  const limit = maxBodyBytes(annotations, limits)
   const decode = decoderOf(endpoint, limit)
   const scope = requiredScope(endpoint)
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)

@@ -4,7 +4,7 @@ import { accounts, apiKeys, workspaces } from "./AccountsHandlers.js"
 import { catalog, jobs } from "./CatalogHandlers.js"
 import { applications, changesets, deliveries, mergeRequests } from "./ChangesHandlers.js"
 import { connections } from "./ConnectionsHandlers.js"
-import { messages, turns } from "./ConversationHandlers.js"
+import { interactions, messages, turns } from "./ConversationHandlers.js"
 import { delegations } from "./DelegationsHandlers.js"
 import { documentRoutes } from "./Documents.js"
 import { projects } from "./ProjectsHandlers.js"
@@ -23,6 +23,7 @@ export const routes = Effect.gen(function* () {
     sessions,
     messages,
     turns,
+    interactions,
     changesets,
     applications,
     deliveries,

@@ -7,6 +7,7 @@ import {
   furnish,
   headSha,
   newBranch,
+  newInteraction,
   newMergeRequest,
   newSession,
   readyLease,
@@ -161,6 +162,8 @@ const examples = {
   "POST /api/turns/{turn_id}/cancellations": (world: World) => freshTurn(world, "queued"),
   "POST /api/turns/{turn_id}/retries": (world: World) => freshTurn(world, "failed"),
   "POST /api/turns/{turn_id}/acknowledgements": (world: World) => freshTurn(world, "interrupted"),
+  "POST /api/interactions/{interaction_id}/answers": (world: World) =>
+    Effect.map(newInteraction(world), (id) => ({ ids: { interaction_id: id }, body: { answer: "yes" } })),
   "POST /api/changesets/{changeset_id}/deliveries": () =>
     Effect.sync(() => ({ body: { transport: "patch", target_ref: newKey(), title: "The thing" } })),
   "POST /api/changesets/{changeset_id}/applications": (world: World) =>

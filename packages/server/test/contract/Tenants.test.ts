@@ -108,6 +108,28 @@ const references: ReadonlyArray<{
     body: (changeset_id) => ({ kind: "generic", summary: "Look.", changeset_id }),
     of: ({ ids }) => ids["changeset_id"] ?? ""
   },
+  ...(["POST /api/sessions/{session_id}/messages", "POST /api/delegations/{delegation_id}/messages"] as const).flatMap(
+    (name) => [
+      {
+        name,
+        field: "attachments",
+        body: (id: string) => ({ content: "Look.", attachments: [id] }),
+        of: ({ uploadId }: World) => uploadId
+      },
+      {
+        name,
+        field: "content",
+        body: (upload_id: string) => ({ content: [{ type: "file", upload_id }] }),
+        of: ({ uploadId }: World) => uploadId
+      }
+    ]
+  ),
+  {
+    name: "POST /api/workspaces/{workspace_id}/sessions",
+    field: "message",
+    body: (upload_id) => ({ message: [{ type: "file", upload_id }] }),
+    of: ({ uploadId }) => uploadId
+  },
   {
     name: "POST /api/api-keys",
     field: "workspace_id",

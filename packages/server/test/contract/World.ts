@@ -10,11 +10,14 @@ import {
   LeaseId,
   MergeRequestId,
   newId,
-  SessionId
+  SessionId,
+  TurnId
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { systemActor } from "@reins/core/identity/Access"
+import { Interactions } from "@reins/core/sessions/Interactions"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -73,6 +76,7 @@ export interface World {
   /** What bodies and queries may refer to besides. */
   readonly projectVersionId: string
   readonly forgeConnectionId: string
+  readonly uploadId: string
 }
 
 /** The head of the merge request of every world. */
@@ -178,6 +182,33 @@ export const newMergeRequest = (world: World) =>
     return MergeRequestId.make(id)
   })
 
+/** Has the agent of a session of its own ask something, as far as the database knows. */
+export const newInteraction = (world: Pick<World, "ids" | "person">) =>
+  Effect.gen(function* () {
+    const turns = yield* Turns
+    const journal = yield* Journal
+    const interactions = yield* Interactions
+    const { session } = yield* newSession(world, { message: "Do it." })
+    const turnId = TurnId.make(textAt(session, "turn_id"))
+    for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
+    const asked = yield* journal.commit(
+      interactions.open(turnId, actor, {
+        _tag: "asked",
+        request_id: "ask-1",
+        kind: "approval",
+        title: "Run the tests",
+        description: null,
+        tool_id: null,
+        options: [
+          { id: "yes", name: "Allow", kind: "allow_once" },
+          { id: "no", name: "Refuse", kind: "reject_once" }
+        ],
+        default: "no"
+      })
+    )
+    return asked === undefined ? yield* Effect.dieMessage("nothing was asked") : asked.id
+  })
+
 /** Gives a session an executor that is ready, as its activation would. */
 export const readyLease = (sessionId: SessionId) =>
   Effect.gen(function* () {
@@ -224,7 +255,15 @@ export const newWorld = Effect.gen(function* () {
   const { id: sessionId } = yield* newSession({ person, ids: { workspace_id: workspaceId } }, { title: "test" })
   yield* furnish(sessionId)
   const changesetId = yield* sealedChangeset(sessionId)
-  const sent = yield* done(person, "POST", `/api/sessions/${sessionId}/messages`, { content: "Do the thing." })
+  const uploaded = yield* done(person, "POST", `/api/sessions/${sessionId}/file-uploads`, {
+    path: "a.txt",
+    content: "a"
+  })
+  const uploadId = textAt(uploaded, "upload_id")
+  const sent = yield* done(person, "POST", `/api/sessions/${sessionId}/messages`, {
+    content: "Do the thing.",
+    attachments: [uploadId]
+  })
   const delivery = yield* done(person, "POST", `/api/changesets/${changesetId}/deliveries`, { transport: "patch" })
   const { id: targetId } = yield* newSession({ person, ids: { workspace_id: workspaceId } })
   yield* furnish(targetId)
@@ -239,6 +278,7 @@ export const newWorld = Effect.gen(function* () {
     person,
     projectVersionId: textAt(versions.json, "items.0.id"),
     forgeConnectionId: ConnectionId.make(textAt(forge, "id")),
+    uploadId,
     ids: {
       workspace_id: workspaceId,
       account_id: textAt(invited, "id"),
@@ -255,5 +295,6 @@ export const newWorld = Effect.gen(function* () {
       delegation_id: textAt(delegated, "delegation.id")
     }
   }
-  return { ...world, ids: { ...world.ids, merge_request_id: yield* newMergeRequest(world) } } satisfies World
+  const more = { merge_request_id: yield* newMergeRequest(world), interaction_id: yield* newInteraction(world) }
+  return { ...world, ids: { ...world.ids, ...more } } satisfies World
 }).pipe(Effect.orDie)

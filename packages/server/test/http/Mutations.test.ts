@@ -152,7 +152,9 @@ const odd = (gate: {
   const publicUrl = new URL("http://127.0.0.1")
   const routes = routesOf(Odd, { odd: { slow: () => slow, broken: () => broken, brokenRead: () => broken } })
   return Caller.layer.pipe(
-    Layer.provideMerge(Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, grace: "5 seconds" })),
+    Layer.provideMerge(
+      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds" })
+    ),
     Layer.provide(Authentication.layer(publicUrl)),
     Layer.provide(Layer.merge(RateLimit.layerOff, Shutdown.layer)),
     Layer.provideMerge(core())

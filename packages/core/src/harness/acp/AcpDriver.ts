@@ -1,13 +1,16 @@
+import { pathToFileURL } from "node:url"
 import { Clock, Deferred, Duration, Effect, Fiber, Mailbox, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess, ExecutorError, StopHooks } from "../../executor/Executor.js"
+import { failpoint } from "../../Failpoint.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import * as Launch from "../Launch.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
-import type { TurnInput } from "../TurnInput.js"
+import type { PromptBlock, TurnInput } from "../TurnInput.js"
 import { InitializeResult, PermissionRequest, PromptResult, SessionResult } from "./AcpSchema.js"
 import * as Failures from "./Failures.js"
 import * as JsonRpc from "./JsonRpc.js"
+import * as Permission from "./Permission.js"
 import * as Transcript from "./Transcript.js"
 
 const waitingEvents = 256
@@ -25,6 +28,11 @@ interface Turn {
   /** The transcript once the prompt was sent; updates before it are a replay. */
   readonly transcript: Ref.Ref<Option.Option<Transcript.Transcript>>
   readonly cancelled: Ref.Ref<boolean>
+  /** Done once the agent was told of the cancellation. */
+  readonly cancelSent: Deferred.Deferred<void>
+  /** How many questions the agent has asked people, and how many of them are open. */
+  readonly asked: Ref.Ref<number>
+  readonly waiting: Ref.Ref<number>
   readonly lastLineAt: Ref.Ref<number>
   /** What the agent said beside the protocol about a failed model call. */
   readonly report: Ref.Ref<string>
@@ -39,6 +47,9 @@ const makeTurn = Effect.fnUntraced(function* (input: TurnInput, runtime: Runtime
     broken: yield* Deferred.make<never, HarnessFailure>(),
     transcript: yield* Ref.make(Option.none<Transcript.Transcript>()),
     cancelled: yield* Ref.make(false),
+    cancelSent: yield* Deferred.make<void>(),
+    asked: yield* Ref.make(0),
+    waiting: yield* Ref.make(0),
     lastLineAt: yield* Effect.flatMap(Clock.currentTimeMillis, Ref.make),
     report: yield* Ref.make("")
   }
@@ -51,18 +62,38 @@ const orBroken =
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
     Effect.raceFirst(effect, Deferred.await(turn.broken))
 
+/** Waits for the answer of a person. A turn that is cancelled takes the question back, once the agent was told of the cancellation. */
+const awaitAnswer = Effect.fnUntraced(function* (
+  turn: Turn,
+  ask: NonNullable<TurnInput["ask"]>,
+  transcript: Transcript.Transcript,
+  request: PermissionRequest,
+  requestId: string
+) {
+  yield* Ref.update(turn.waiting, (count) => count + 1)
+  const cancelled = Effect.as(Deferred.await(turn.cancelSent), null)
+  const optionId = yield* Effect.raceFirst(ask(requestId), cancelled).pipe(
+    Effect.ensuring(Ref.update(turn.waiting, (count) => count - 1))
+  )
+  if (Permission.isRefusal(request, optionId)) transcript.refuse()
+  return Permission.outcome(optionId)
+})
+
 const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
-  const request = Schema.decodeUnknownOption(PermissionRequest)(params)
-  if (Option.isNone(request)) return null
+  const decoded = Schema.decodeUnknownOption(PermissionRequest)(params)
+  if (Option.isNone(decoded)) return null
+  const request = decoded.value
   const transcript = yield* Ref.get(turn.transcript)
-  if (Option.isSome(transcript)) yield* turn.emit(transcript.value.tool(request.value.toolCall))
-  const chosen = turn.runtime.acp.permission_answer.flatMap((kind) =>
-    request.value.options.filter((option) => option.kind === kind)
-  )[0]
-  const refused = chosen === undefined || (yield* Ref.get(turn.cancelled))
-  return {
-    result: { outcome: refused ? { outcome: "cancelled" } : { outcome: "selected", optionId: chosen.optionId } }
+  const about = Option.isSome(transcript) ? transcript.value.tool(request.toolCall) : []
+  yield* turn.emit(about)
+  if (yield* Ref.get(turn.cancelled)) return Effect.succeed(Permission.outcome(null))
+  const { ask } = turn.input
+  if (ask === undefined || Option.isNone(transcript) || request.options.length === 0) {
+    return Effect.succeed(Permission.outcome(Permission.chosenBy(turn.runtime.acp, request)))
   }
+  const requestId = `ask-${yield* Ref.updateAndGet(turn.asked, (count) => count + 1)}`
+  yield* turn.emit([Permission.asked(requestId, request, about)])
+  return awaitAnswer(turn, ask, transcript.value, request, requestId)
 })
 
 const onNotification = Effect.fnUntraced(function* (turn: Turn, method: string, params: unknown, line: string) {
@@ -115,13 +146,14 @@ const watchStderr = (turn: Turn, process: AgentProcess) => {
   })
 }
 
-/** Silence counts only while the agent waits for its model: a tool may be quiet for as long as it runs. */
+/** Silence counts only while the agent waits for its model: a tool may be quiet for as long as it runs, and so may a person who is asked. */
 const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
   const limit = Duration.toMillis(turn.input.silenceTimeout ?? turn.runtime.acp.silence_timeout_ms)
   while (true) {
     const transcript = yield* Ref.get(turn.transcript)
     const now = yield* Clock.currentTimeMillis
-    if (Option.isSome(transcript) && transcript.value.hasOpenTool()) yield* Ref.set(turn.lastLineAt, now)
+    const hasOpenTool = Option.isSome(transcript) && transcript.value.hasOpenTool()
+    if (hasOpenTool || (yield* Ref.get(turn.waiting)) > 0) yield* Ref.set(turn.lastLineAt, now)
     const left = (yield* Ref.get(turn.lastLineAt)) + limit - now
     if (left <= 0) {
       return yield* Deferred.fail(
@@ -239,11 +271,26 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
   yield* turn.emit(transcript.usage(result))
   const reason = stopReasons[result.stopReason]
   if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
+  const isOver = reason === "completed" || reason === "cancelled"
+  if (isOver && transcript.wasRefused() && transcript.errorText() === "" && !(yield* Ref.get(turn.cancelled)))
+    return "denied"
   if (reason !== "completed") return reason
   const error = transcript.errorText()
   if (error !== "") return yield* Failures.reported(error, turn.input, turn.runtime)
   return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
 })
+
+/** Every agent takes text and links to resources; that it takes more would have to be asked. */
+const promptBlock = (block: PromptBlock): object =>
+  block.type === "text"
+    ? block
+    : {
+        type: "resource_link",
+        uri: pathToFileURL(block.path).href,
+        name: block.name,
+        size: block.size,
+        ...(block.mediaType !== null && { mimeType: block.mediaType })
+      }
 
 const prompt = Effect.fnUntraced(function* (
   turn: Turn,
@@ -253,7 +300,7 @@ const prompt = Effect.fnUntraced(function* (
 ) {
   const transcript = Transcript.make(sessionId, turn.runtime.acp, turn.scrubber)
   yield* Ref.set(turn.transcript, Option.some(transcript))
-  const params = { sessionId, prompt: turn.input.prompt.map((text) => ({ type: "text", text })) }
+  const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }
   const answer = yield* Effect.fork(
     ask(turn, peer, "session/prompt", params, PromptResult).pipe(
       Effect.catchTag("RpcError", failed(turn)),
@@ -263,6 +310,7 @@ const prompt = Effect.fnUntraced(function* (
   const afterCancel = turn.input.cancel.pipe(
     Effect.zipRight(Ref.set(turn.cancelled, true)),
     Effect.zipRight(Effect.ignore(peer.notify("session/cancel", { sessionId }))),
+    Effect.zipRight(Deferred.succeed(turn.cancelSent, undefined)),
     Effect.zipRight(Effect.timeoutOption(Effect.option(Fiber.join(answer)), turn.runtime.acp.cancel_timeout_ms)),
     Effect.map(Option.flatten)
   )
@@ -295,6 +343,7 @@ const unavailable = (error: ExecutorError) => Failures.executorUnavailable(error
 const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const command = yield* Launch.prepare(turn.input, turn.runtime)
   const process = yield* Effect.mapError(turn.input.executor.spawn(command), unavailable)
+  yield* failpoint("turn.spawned")
   yield* Effect.forkScoped(watchDeadline(turn))
   const peer = makePeer(turn, process)
   yield* Effect.forkScoped(watchOutput(turn, process, peer))
@@ -304,6 +353,10 @@ const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const answered = yield* Deferred.make<void>()
   yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
   yield* selectModel(turn, peer, id, session)
+  if (turn.input.beforePrompt !== undefined && !(yield* turn.input.beforePrompt(id))) {
+    yield* Deferred.succeed(answered, undefined)
+    return "cancelled" as const
+  }
   yield* Effect.forkScoped(watchSilence(turn))
   return yield* prompt(turn, peer, id, answered)
 })

@@ -86,5 +86,6 @@ export const UsageUpdate = Schema.Struct({
 
 export const PermissionRequest = Schema.Struct({
   toolCall: Schema.optional(Schema.Unknown),
-  options: Schema.Array(Schema.Struct({ optionId: Schema.String, kind: Schema.String }))
+  options: Schema.Array(Schema.Struct({ optionId: Schema.String, kind: Schema.String, name: optional(Schema.String) }))
 })
+export type PermissionRequest = typeof PermissionRequest.Type

@@ -1,4 +1,4 @@
-import { Data, Deferred, Effect, Schema, Stream } from "effect"
+import { Data, Deferred, Effect, Schema, type Scope, Stream } from "effect"
 import type { ExecutorError } from "../../executor/Executor.js"
 
 /** The agent answered a request with an error. */
@@ -30,8 +30,14 @@ export interface PeerOptions {
   /** Sees every line, before it is parsed and after it was written. */
   readonly onLine: (direction: "in" | "out", line: string) => Effect.Effect<void>
   readonly onNotification: (method: string, params: unknown, line: string) => Effect.Effect<void>
-  /** The answer to a request of the agent; null for a method that we do not have. */
-  readonly onRequest: (method: string, params: unknown) => Effect.Effect<{ readonly result: unknown } | null>
+  /**
+   * What is done at once about a request of the agent, and then the answer, which may take its time: lines that come meanwhile are
+   * handled. Null for a method that we do not have.
+   */
+  readonly onRequest: (
+    method: string,
+    params: unknown
+  ) => Effect.Effect<Effect.Effect<{ readonly result: unknown }> | null>
   /** A line that is no message of the protocol, or answers nothing that was asked. */
   readonly onUnparsed: (line: string) => Effect.Effect<void>
 }
@@ -61,20 +67,16 @@ export const make = (options: PeerOptions): Peer => {
       : Deferred.fail(waiting.answer, new RpcError({ method: waiting.method, data: undefined, ...message.error }))
   }
 
-  const serve = (id: string | number, method: string, params: unknown) =>
-    options
-      .onRequest(method, params)
-      .pipe(
-        Effect.flatMap((served) =>
-          send(
-            served === null
-              ? { id, error: { code: -32601, message: `Method not found: ${method}` } }
-              : { id, ...served }
-          )
-        )
-      )
+  const serve = Effect.fnUntraced(function* (id: string | number, method: string, params: unknown) {
+    const answer = yield* options.onRequest(method, params)
+    if (answer === null) {
+      return yield* send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
+    }
+    // A pipe that breaks is an agent that ends, which is seen where it is read.
+    yield* Effect.forkScoped(Effect.ignore(Effect.flatMap(answer, (served) => send({ id, ...served }))))
+  })
 
-  const handle = (message: typeof Message.Type, line: string): Effect.Effect<unknown, ExecutorError> => {
+  const handle = (message: typeof Message.Type, line: string): Effect.Effect<unknown, ExecutorError, Scope.Scope> => {
     if (message.method === undefined) return answer(message, line)
     return message.id === undefined || message.id === null
       ? options.onNotification(message.method, message.params, line)
@@ -100,6 +102,6 @@ export const make = (options: PeerOptions): Peer => {
         return yield* Deferred.await(deferred).pipe(Effect.ensuring(Effect.sync(() => pending.delete(id))))
       }),
     notify: (method, params) => send({ method, params }),
-    run: Stream.runForEach(options.lines, receive)
+    run: Effect.scoped(Stream.runForEach(options.lines, receive))
   }
 }

@@ -95,12 +95,16 @@ interface Words {
 export interface Transcript {
   readonly update: (params: unknown, line: string) => ReadonlyArray<HarnessEvent>
   readonly tool: (call: unknown) => ReadonlyArray<HarnessEvent>
+  /** The agent was refused what it asked for. Only what it says and does from now on counts as its output. */
+  readonly refuse: () => void
   readonly usage: (result: PromptResult) => ReadonlyArray<HarnessEvent>
   /** Words that were held back, and open tools as aborted. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
-  /** Whether the agent said something or finished a tool. */
+  /** Whether the agent said something or finished a tool, since it was last refused something. */
   readonly hasOutput: () => boolean
+  /** Whether the agent was refused something and has had no output since. */
+  readonly wasRefused: () => boolean
   /** What an agent that reports errors as words said after the mark; empty without one. */
   readonly errorText: () => string
 }
@@ -110,6 +114,7 @@ export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): 
   let words: Words | undefined
   let part = 0
   let output = false
+  let refused = false
   let error: string | undefined
 
   const say = (tag: Words["tag"], key: string, text: string): ReadonlyArray<HarnessEvent> =>
@@ -171,6 +176,10 @@ export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): 
       if (mark !== null && valueAt(update, mark.path) === mark.value) error ??= ""
       return Option.getOrElse(read(update.sessionUpdate, update), () => [diagnostic("unknown_update", line)])
     },
+    refuse: () => {
+      refused = true
+      output = false
+    },
     tool: (call) => Option.match(decodeTool(call), { onNone: () => [], onSome: upsert }),
     usage: ({ usage }) =>
       usage === null || usage === undefined || quirks.usage_scope === "none"
@@ -191,6 +200,7 @@ export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): 
     ],
     hasOpenTool: () => [...tools.values()].some(isOpen),
     hasOutput: () => output,
+    wasRefused: () => refused && !output,
     errorText: () => (error ?? "").trim()
   }
 }

@@ -169,6 +169,7 @@ export const initial: ReadonlyArray<string> = [
     lifecycle text not null,
     usage text not null,
     event_watermark integer not null,
+    first_event_seq integer not null default 1,
     message_count integer not null,
     turn_count integer not null,
     version integer not null,
@@ -178,6 +179,7 @@ export const initial: ReadonlyArray<string> = [
     closed_at text
   )`,
   `create index sessions_workspace on sessions (workspace_id, id)`,
+  `create index sessions_closed on sessions (id) where lifecycle = 'closed' and first_event_seq <= event_watermark`,
   `create index sessions_parent on sessions (parent_session_id, id)`,
   `create index sessions_connection on sessions (connection_id)`,
   `create index sessions_idle on sessions (lease_used_at) where lease_state = 'ready'`,
@@ -214,7 +216,34 @@ export const initial: ReadonlyArray<string> = [
     finished_at text,
     unique (session_id, ordinal)
   )`,
+  `create table uploads (
+    id text primary key,
+    session_id text not null references sessions(id),
+    path text not null,
+    size integer not null,
+    digest text not null,
+    created_at text not null
+  )`,
+  `create index uploads_session on uploads (session_id)`,
   `create index turns_live on turns (session_id, state)`,
+  `create table interactions (
+    id text primary key,
+    session_id text not null references sessions(id),
+    turn_id text not null references turns(id),
+    kind text not null,
+    title text not null,
+    description text,
+    tool_id text,
+    options text not null,
+    default_option text,
+    state text not null,
+    answer text,
+    expires_at text not null,
+    created_at text not null,
+    resolved_at text
+  )`,
+  `create index interactions_session on interactions (session_id, id)`,
+  `create index interactions_pending on interactions (turn_id) where state = 'pending'`,
   `create table events (
     session_id text not null references sessions(id),
     seq integer not null,

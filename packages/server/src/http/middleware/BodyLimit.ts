@@ -1,41 +1,27 @@
-import { HttpApi, type HttpApp } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Api } from "@reins/core/api/Api"
-import { MaxBodyBytes } from "@reins/core/api/Endpoint"
+import { TakesFile } from "@reins/core/api/Endpoint"
+import { type CoreLimits, uploadBodyBytes } from "@reins/core/CoreLimits"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import { Exchange, type ExchangeState } from "../Exchange.js"
 import { shareOf } from "./BodyMemory.js"
 
-/** The most bytes that the body of an endpoint may have that declares no limit of its own. */
-const jsonBodyBytes = 1024 * 1024
-
 /** The most bytes that the body of an endpoint may have, by its annotations. */
-export function maxBodyBytes(annotations: Context.Context<never>): number {
-  return Option.getOrElse(Context.getOption(annotations, MaxBodyBytes), () => jsonBodyBytes)
-}
-
-/** What the endpoint with the largest bodies takes. */
-const largestBodyBytes = (() => {
-  let largest = jsonBodyBytes
-  HttpApi.reflect(Api, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint }) => {
-      largest = Math.max(largest, maxBodyBytes(endpoint.annotations))
-    }
-  })
-  return largest
-})()
+export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLimits): number =>
+  Option.isSome(Context.getOption(annotations, TakesFile)) ? uploadBodyBytes(limits) : limits.jsonBodyBytes
 
 /** Refuses a body that says of itself that no endpoint takes it, by its size or its encoding, before any of it is read. */
-export const bodyLimit = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
-  Effect.flatMap(Exchange, (exchange): HttpApp.Default<E | ReinsError, R> => {
-    const { headers } = exchange.request
-    const encoding = headers["content-encoding"]
-    if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
-      return refuse(exchange, unsupported(encoding))
-    return Effect.zipRight(checkLength(exchange, largestBodyBytes), app)
-  })
+export const bodyLimit =
+  (limits: CoreLimits) =>
+  <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
+    Effect.flatMap(Exchange, (exchange): HttpApp.Default<E | ReinsError, R> => {
+      const { headers } = exchange.request
+      const encoding = headers["content-encoding"]
+      if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
+        return refuse(exchange, unsupported(encoding))
+      return Effect.zipRight(checkLength(exchange, Math.max(limits.jsonBodyBytes, uploadBodyBytes(limits))), app)
+    })
 
 /** Fails for a body that says of itself that it is larger than the limit, before any of it is read. */
 export const checkLength = (exchange: ExchangeState, limit: number): Effect.Effect<void, ReinsError> =>

@@ -15,7 +15,7 @@ export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
       const perMs = requestsPerMinute / 60_000
       const buckets = new Map<string, Bucket>()
       const fill = (bucket: Bucket, now: number) =>
-        Math.min(requestsPerMinute, bucket.tokens + (now - bucket.at) * perMs)
+        Math.min(requestsPerMinute, bucket.tokens + Math.max(0, now - bucket.at) * perMs)
       const forgetFull = (now: number) => {
         for (const [subject, bucket] of buckets) if (fill(bucket, now) >= requestsPerMinute) buckets.delete(subject)
       }

@@ -1,0 +1,68 @@
+/** How much of a value that was sent an error shows, in characters of its JSON. */
+export const maxEchoedChars = 4096
+
+const maxDepth = 8
+const mask = "**********"
+
+/** Fields that hold secrets, in every spelling: an answer ends up in the logs of clients. */
+const secretName =
+  /pass(?:word|phrase|wd)|secret|token|credential|(?:api|private|access)[_-]?key|auth[_-]?json|authorization|cookie/i
+
+const isSecretName = (key: string | number): boolean => typeof key === "string" && secretName.test(key)
+
+/**
+ * What was given at `loc`, as an error shows it. What is in a field that holds a secret is masked, and so is a text that should have been
+ * an object and names such a field. Of a value with more than 4,096 characters of JSON the first members are shown, a text that
+ * is cut ends in `…`, and what is nested more than 8 deep shows as empty.
+ */
+export const echoed = (loc: ReadonlyArray<string | number>, value: unknown): unknown => {
+  const isWholeText = typeof value === "string" && loc.length === 1
+  return new Echo().take(value, loc.some(isSecretName) || (isWholeText && secretName.test(value)), 0)
+}
+
+class Echo {
+  private left = maxEchoedChars
+
+  take(value: unknown, isSecret: boolean, depth: number): unknown {
+    if (Array.isArray(value)) return depth > maxDepth ? [] : this.takeList(value, isSecret, depth)
+    if (typeof value === "object" && value !== null)
+      return depth > maxDepth ? {} : this.takeRecord(value, isSecret, depth)
+    if (isSecret && value !== null) return this.takeText(mask)
+    if (typeof value === "string") return this.takeText(value)
+    this.left -= String(value).length
+    return value
+  }
+
+  private takeList(list: ReadonlyArray<unknown>, isSecret: boolean, depth: number): ReadonlyArray<unknown> {
+    const taken: Array<unknown> = []
+    this.left -= 2
+    for (const item of list) {
+      if (this.left <= 0) break
+      this.left -= 1
+      taken.push(this.take(item, isSecret, depth + 1))
+    }
+    return taken
+  }
+
+  private takeRecord(record: object, isSecret: boolean, depth: number): Readonly<Record<string, unknown>> {
+    const taken: Array<readonly [string, unknown]> = []
+    this.left -= 2
+    for (const [key, item] of Object.entries(record)) {
+      if (this.left <= 0) break
+      this.left -= 2
+      taken.push([this.takeText(key), this.take(item, isSecret || isSecretName(key), depth + 1)])
+    }
+    return Object.fromEntries(taken)
+  }
+
+  private takeText(text: string): string {
+    // A character takes up to six in JSON, as in \u001f, so that only a short text is looked at whole.
+    const shown = cutText(text, Math.max(0, this.left))
+    this.left -= JSON.stringify(shown).length
+    return shown
+  }
+}
+
+/** The text, or its first characters and `…`. A character outside the basic plane is not cut in two. */
+export const cutText = (text: string, maxChars: number): string =>
+  text.length <= maxChars ? text : `${text.slice(0, maxChars).replace(/[\ud800-\udbff]$/, "")}…`

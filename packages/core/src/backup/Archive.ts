@@ -1,0 +1,157 @@
+import { createHash } from "node:crypto"
+import type { FileHandle } from "node:fs/promises"
+import { Header, Pax } from "tar"
+import type { TreeEntry } from "./TreeReader.js"
+
+// Owns the form of a backup: an uncompressed tar whose entries belong to parts, `<part>/<path>`. Knows nothing of what is in them.
+
+/** What was written of one part. The digest is over the name, kind, mode and content of each entry, in their order. */
+export interface PartSummary {
+  readonly entries: number
+  readonly bytes: number
+  readonly digest: string
+}
+
+const blockBytes = 512
+const pieceBytes = 1024 * 1024
+
+const paddingOf = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes
+
+const makeDigest = () => {
+  const hash = createHash("sha256")
+  let entries = 0
+  let bytes = 0
+  return {
+    begin: (entry: Omit<TreeEntry, "mtime" | "content">) => {
+      entries++
+      bytes += entry.size
+      hash.update(`${entry.type}\0${entry.path}\0${entry.mode.toString(8)}\0${entry.size}\0${entry.linkpath}\n`)
+    },
+    content: (piece: Uint8Array) => void hash.update(piece),
+    end: (): PartSummary => ({ entries, bytes, digest: `sha256:${hash.digest("hex")}` })
+  }
+}
+
+/** Writes an archive into an open file from its beginning. `finish` makes it whole; without it every reader refuses it. */
+export const archiveWriter = (file: FileHandle) => {
+  const write = async (bytes: Uint8Array) => {
+    let done = 0
+    while (done < bytes.length) done += (await file.write(bytes, done)).bytesWritten
+  }
+  const writeHeader = async (path: string, entry: TreeEntry) => {
+    const fields = {
+      path,
+      mode: entry.mode,
+      size: entry.size,
+      mtime: entry.mtime,
+      type: entry.type,
+      ...(entry.type === "SymbolicLink" && { linkpath: entry.linkpath })
+    }
+    const header = new Header(fields)
+    if (header.encode()) await write(new Pax(fields).encode())
+    if (header.block === undefined) throw new Error(`no header for ${path}`)
+    await write(header.block)
+  }
+  /** A file that became shorter since it was opened is filled up, one that grew is cut: the header already says its size. */
+  const writeContent = async (entry: TreeEntry, seen: (piece: Uint8Array) => void) => {
+    let left = entry.size
+    const put = async (piece: Uint8Array) => {
+      const taken = piece.subarray(0, left)
+      left -= taken.length
+      seen(taken)
+      await write(taken)
+    }
+    if (entry.content !== undefined) for await (const piece of entry.content()) await put(piece)
+    while (left > 0) await put(Buffer.alloc(Math.min(left, pieceBytes)))
+    await write(Buffer.alloc(paddingOf(entry.size)))
+  }
+  return {
+    writePart: async (part: string, entries: AsyncIterable<TreeEntry>): Promise<PartSummary> => {
+      const digest = makeDigest()
+      for await (const entry of entries) {
+        digest.begin(entry)
+        await writeHeader(`${part}/${entry.path}`, entry)
+        await writeContent(entry, digest.content)
+      }
+      return digest.end()
+    },
+    /** The last entry, by which a whole archive is known, and the end mark. */
+    finish: async (name: string, text: string) => {
+      const content = Buffer.from(text)
+      const entry: TreeEntry = {
+        path: name,
+        type: "File",
+        mode: 0o600,
+        size: content.length,
+        linkpath: "",
+        mtime: new Date(),
+        content: async function* () {
+          yield content
+        }
+      }
+      await writeHeader(name, entry)
+      await writeContent(entry, () => undefined)
+      await write(Buffer.alloc(2 * blockBytes))
+    }
+  }
+}
+
+/** The archive is cut off, or was changed in a way that its form shows. */
+export class ArchiveDamaged extends Error {}
+
+/** An entry as it is read; its content can be read until the next entry is asked for, or be left. */
+export interface ArchivedEntry extends Omit<TreeEntry, "content"> {
+  readonly content: () => AsyncGenerator<Uint8Array>
+}
+
+/** The entries of an archive, in their order. Reading only the headers is quick, whatever their size. */
+export async function* readArchive(file: FileHandle): AsyncGenerator<ArchivedEntry> {
+  let at = 0
+  const read = async (length: number): Promise<Buffer> => {
+    const bytes = Buffer.alloc(length)
+    let filled = 0
+    while (filled < length) {
+      const { bytesRead } = await file.read(bytes, filled, length - filled, at + filled)
+      if (bytesRead === 0) throw new ArchiveDamaged("it ends in the middle")
+      filled += bytesRead
+    }
+    at += length
+    return bytes
+  }
+  for (;;) {
+    let block = await read(blockBytes)
+    let header = new Header(block)
+    if (header.nullBlock) return
+    let extended: Pax | undefined
+    if (header.cksumValid && header.type === "ExtendedHeader") {
+      const size = header.size ?? 0
+      const body = await read(size + paddingOf(size))
+      extended = Pax.parse(body.subarray(0, size).toString("utf8"))
+      block = await read(blockBytes)
+      header = new Header(block)
+    }
+    const { mode = 0, mtime = new Date(0), type } = header
+    const path = extended?.path ?? header.path ?? ""
+    const size = extended?.size ?? header.size ?? 0
+    if (!header.cksumValid || (type !== "File" && type !== "Directory" && type !== "SymbolicLink"))
+      throw new ArchiveDamaged("an entry cannot be read")
+    const start = at
+    const end = start + size
+    yield {
+      path: path.replace(/\/$/, ""),
+      type,
+      mode,
+      size,
+      mtime,
+      linkpath: type === "SymbolicLink" ? (extended?.linkpath ?? header.linkpath ?? "") : "",
+      content: async function* () {
+        at = start
+        while (at < end) yield await read(Math.min(pieceBytes, end - at))
+      }
+    }
+    at = end + paddingOf(size)
+  }
+}
+
+/** Sums up the entries of a part while they are read, to be compared with what the writer summed up. */
+export const partDigest = makeDigest

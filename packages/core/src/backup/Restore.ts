@@ -1,0 +1,304 @@
+import { existsSync } from "node:fs"
+import * as fs from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { Effect, Layer, Schema } from "effect"
+import { newRing, readRing, writeRing } from "../connections/KeyRingFile.js"
+import { Executors } from "../executor/Executors.js"
+import { Access, systemActor } from "../identity/Access.js"
+import { isHeld, Leases } from "../sessions/Leases.js"
+import { sessionPaths } from "../sessions/SessionPaths.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { Bell } from "../store/Bell.js"
+import type { Database } from "../store/Database.js"
+import * as DatabaseFile from "../store/DatabaseFile.js"
+import { databaseFile, restoring, serverLock } from "../store/DataDirectory.js"
+import { Journal } from "../store/Journal.js"
+import { requireKnown } from "../store/Migrations.js"
+import { ArchiveDamaged, partDigest, readArchive } from "./Archive.js"
+import { BackupError, BackupManifest, manifestName, parts } from "./BackupManifest.js"
+import { inventory, type SessionFacts } from "./Inventory.js"
+import { treeWriter } from "./TreeWriter.js"
+
+export interface RestoreRequest {
+  readonly file: string
+  /** Empty or absent. */
+  readonly dataDir: string
+  /** Where the key ring will be looked for by the server. */
+  readonly keyFile: string
+  /** The key ring that was kept apart from the backup. */
+  readonly keyRing: string | undefined
+  /** Give up the credentials whose keys are not found. */
+  readonly withoutKeys: boolean
+  /** The database that a dump was restored into; undefined for SQLite, where it comes from the backup. */
+  readonly database: Layer.Layer<Database, { readonly message: string }> | undefined
+  readonly progress: (line: string) => void
+}
+
+/** Reads what a backup says of itself, without its content. Fails for one that is cut off, foreign or of a newer release. */
+export const readManifest = Effect.fn("Restore.readManifest")((path: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const file = yield* opened(path)
+      const text = yield* reading(path, async () => {
+        for await (const entry of readArchive(file))
+          if (entry.path === manifestName) return (await collect(entry.content())).toString("utf8")
+        throw new ArchiveDamaged("it has no manifest")
+      })
+      const said = yield* Effect.mapError(Schema.decodeUnknown(FormatOnly)(text), () => damaged(path, "no manifest"))
+      const manifest = yield* Effect.mapError(
+        Schema.decodeUnknown(Schema.parseJson(BackupManifest))(text),
+        () =>
+          new BackupError({
+            message: `${path} is a backup of format ${said.format}, made by release ${said.release}; this release cannot read it. Restore it with that release.`
+          })
+      )
+      yield* Effect.mapError(requireKnown(manifest.schema), ({ message }) => new BackupError({ message }))
+      return manifest
+    })
+  )
+)
+
+/**
+ * Puts a backup into an empty data directory, and holds that meanwhile. Until all of it is there and checked, it stands in a directory
+ * that no server works on. Gives back the keys that are missing, which is none unless they were given up.
+ */
+export const restore = Effect.fn("Restore.restore")(function* (request: RestoreRequest) {
+  const manifest = yield* readManifest(request.file)
+  yield* requireMatch(request, manifest)
+  const stage = restoring(request.dataDir)
+  return yield* Effect.scoped(
+    Effect.gen(function* () {
+      yield* takeDirectory(request)
+      yield* onDisk(async () => {
+        await fs.rm(stage, { recursive: true, force: true })
+        await fs.mkdir(stage, { mode: 0o700 })
+      })
+      return yield* Effect.onError(put(request, manifest, stage), () =>
+        Effect.promise(() => fs.rm(stage, { recursive: true, force: true }).catch(() => undefined))
+      )
+    })
+  )
+})
+
+const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: BackupManifest, stage: string) {
+  yield* extract(request, manifest, stage)
+  const staged = join(stage, parts.database, "reins.db")
+  if (request.database === undefined) {
+    request.progress("checking the database")
+    const problems = yield* Effect.mapError(DatabaseFile.problems(staged), explained)
+    if (problems.length > 0) return yield* damaged(request.file, `its database is damaged: ${problems[0]}`)
+  }
+  const database = Layer.mapError(request.database ?? DatabaseFile.layer(staged), explained)
+  const facts = yield* Effect.provide(inventory, database)
+  const missingKeys = yield* keysFor(request, manifest, facts.keyIds, stage)
+  request.progress("bringing the database and the files together")
+  yield* Effect.provide(reconcile(stage, manifest, facts.sessions), commands(database))
+  yield* onDisk(() => moveIntoPlace(request, stage))
+  return { manifest, missingKeys, sessions: facts.sessions.length }
+})
+
+/** Holds a data directory in which nothing is yet but what a restore may find: a key ring, and what a broken-off one left. */
+const takeDirectory = Effect.fnUntraced(function* ({ dataDir, keyFile }: RestoreRequest) {
+  yield* onDisk(() => fs.mkdir(dataDir, { recursive: true, mode: 0o700 }))
+  const lock = serverLock(dataDir)
+  yield* DatabaseFile.hold(lock).pipe(
+    Effect.catchTags({
+      LockHeld: () => new BackupError({ message: `A Reins server uses ${dataDir}. Restore into an empty directory.` }),
+      DatabaseFileError: (error) => explained(error)
+    })
+  )
+  const allowed = new Set([lock, keyFile, restoring(dataDir), join(dataDir, "lost+found")])
+  const names = yield* onDisk(() => fs.readdir(dataDir))
+  const other = names.find((name) => !allowed.has(join(dataDir, name)))
+  if (other === undefined) return
+  return yield* new BackupError({
+    message: `${dataDir} is not empty: it holds ${other}. Restore into an empty directory with --data-dir.`
+  })
+})
+
+const FormatOnly = Schema.parseJson(Schema.Struct({ format: Schema.Number, release: Schema.String }))
+
+const requireMatch = (request: RestoreRequest, manifest: BackupManifest) => {
+  if (manifest.database === "postgresql" && request.database === undefined)
+    return new BackupError({
+      message:
+        "The backup holds the files of an installation on PostgreSQL. Restore its dump first, as in pg_restore --no-owner " +
+        '--dbname="$REINS_DATABASE_URL" reins.dump, then give --database-url or REINS_DATABASE_URL here.'
+    })
+  if (manifest.database === "sqlite" && request.database !== undefined)
+    return new BackupError({ message: "The backup holds an SQLite database. Restore it without a --database-url." })
+  return Effect.void
+}
+
+const extract = (request: RestoreRequest, manifest: BackupManifest, stage: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const file = yield* opened(request.file)
+      yield* reading(request.file, async () => {
+        const names = Object.keys(manifest.parts)
+        const digests = new Map(names.map((name) => [name, partDigest()]))
+        const writer = treeWriter(stage)
+        let last = ""
+        for await (const entry of readArchive(file)) {
+          if (entry.path === manifestName) break
+          const name = names.find((part) => entry.path.startsWith(`${part}/`))
+          const digest = name === undefined ? undefined : digests.get(name)
+          if (name === undefined || digest === undefined)
+            throw new ArchiveDamaged("it holds what its manifest does not name")
+          if (name !== last) request.progress(`restoring ${name}`)
+          last = name
+          const path = entry.path.slice(name.length + 1)
+          digest.begin({ ...entry, path })
+          await writer.put(`${name}/${path}`, entry, digest.content)
+        }
+        for (const [name, digest] of digests) {
+          const found = digest.end()
+          const said = manifest.parts[name]
+          if (found.digest !== said?.digest || found.entries !== said.entries)
+            throw new ArchiveDamaged(`what it holds of ${name} is not what was backed up`)
+        }
+        await writer.finish()
+      })
+    })
+  )
+
+/**
+ * Finds the ring that opens what is sealed, and lays it beside the rest where it is not in its place. Gives back the keys that are
+ * missing.
+ */
+const keysFor = Effect.fnUntraced(function* (
+  request: RestoreRequest,
+  manifest: BackupManifest,
+  keyIds: ReadonlyArray<string>,
+  stage: string
+) {
+  const inPlace = existsSync(request.keyFile)
+  if (inPlace && request.keyRing !== undefined)
+    return yield* new BackupError({
+      message: `There is a key ring at ${request.keyFile} already. Leave --keyring out to use it, or move it away.`
+    })
+  const included = manifest.key_ring === "included" ? join(stage, parts.keyRing, "keyring.json") : undefined
+  const found = request.keyRing ?? (inPlace ? request.keyFile : included)
+  const ring = found === undefined ? undefined : yield* Effect.mapError(readRing(found), explained)
+  const missing = keyIds.filter((id) => ring?.keys.has(id) !== true)
+  if (missing.length > 0 && !request.withoutKeys) return yield* keysMissing(missing, found)
+  if (ring !== undefined && inPlace && missing.length === 0) return missing
+  const { forgotten, ...rest } = ring ?? newRing()
+  yield* writeRing(stagedRing(stage), { ...rest, forgotten: new Set([...forgotten, ...missing]) }).pipe(
+    Effect.mapError(explained)
+  )
+  return missing
+})
+
+const stagedRing = (stage: string): string => join(stage, "keyring.json")
+
+const keysMissing = (missing: ReadonlyArray<string>, found: string | undefined) =>
+  new BackupError({
+    message:
+      `The credentials of the backup are sealed with the key ${missing.join(", ")}, which ` +
+      `${found === undefined ? "is in no key ring here" : `the key ring ${found} does not hold`}. A backup holds no keys unless it ` +
+      "was made with --with-keyring. Give the keyring.json that was kept apart from it with --keyring <file>; or give those " +
+      "credentials up with --without-keys: all else is restored, and each connection needs its credential again."
+  })
+
+const actor = systemActor("restore")
+
+/** What commands on sessions need; nothing of it starts or ends a process. */
+const commands = <E>(database: Layer.Layer<Database, E>) =>
+  Leases.layer.pipe(
+    Layer.provideMerge(SessionStore.layer),
+    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]))),
+    Layer.provideMerge(Layer.merge(database, Bell.layer))
+  )
+
+/** The database is the truth: files that it does not name go, and a workspace that is not whole is made anew by the next turn. */
+const reconcile = Effect.fnUntraced(function* (
+  stage: string,
+  manifest: BackupManifest,
+  sessions: ReadonlyArray<SessionFacts>
+) {
+  const journal = yield* Journal
+  const store = yield* SessionStore
+  const leases = yield* Leases
+  const present = yield* onDisk(() => fs.readdir(join(stage, "sessions")).catch((): Array<string> => []))
+  const known = new Map(sessions.map((session) => [String(session.id), session]))
+  const drop = (...paths: ReadonlyArray<string>) =>
+    onDisk(() => Promise.all(paths.map((path) => fs.rm(path, { recursive: true, force: true }))))
+  for (const name of present) {
+    const state = known.get(name)?.workspace_state
+    if (state !== "ready" && state !== "removed") yield* drop(join(stage, "sessions", name))
+  }
+  for (const session of sessions) {
+    const { home, workTree } = sessionPaths(stage, session.id)
+    const whole = existsSync(workTree) && !manifest.incomplete.includes(session.id)
+    const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole
+    if (again) yield* drop(home, workTree)
+    const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
+    if (!again && !lost && !isHeld(session.lease_state)) continue
+    yield* journal.commit(
+      Effect.gen(function* () {
+        // The agent of a lease ran on the machine of the backup; what bears its mark there is not ours to end.
+        yield* leases.lose(session.id, actor, "restored")
+        if (again) yield* store.change(session.id, { workspace_state: "none" })
+        if (lost) yield* store.change(session.id, { context_lost: 1 })
+      })
+    )
+  }
+})
+
+/** The database last: before it, nothing looks like an installation. */
+const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<void> => {
+  const moveIfThere = async (from: string, to: string) => {
+    if (existsSync(from)) await fs.rename(from, to)
+  }
+  await moveIfThere(join(stage, "sessions"), join(request.dataDir, "sessions"))
+  await moveIfThere(join(stage, parts.outbox, "outbox"), join(request.dataDir, "outbox"))
+  if (existsSync(stagedRing(stage))) {
+    // It may belong on another file system.
+    await fs.mkdir(dirname(request.keyFile), { recursive: true, mode: 0o700 })
+    await fs.copyFile(stagedRing(stage), request.keyFile)
+    await fs.chmod(request.keyFile, 0o600)
+  }
+  await moveIfThere(join(stage, parts.database, "reins.db"), databaseFile(request.dataDir))
+  await fs.rm(stage, { recursive: true })
+  const directory = await fs.open(request.dataDir)
+  await directory.sync()
+  await directory.close()
+}
+
+const opened = (path: string) =>
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: () => fs.open(path),
+      catch: (cause) => new BackupError({ message: `${path} cannot be read: ${textOf(cause)}` })
+    }),
+    (file) => Effect.promise(() => file.close())
+  )
+
+const reading = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, BackupError> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) =>
+      cause instanceof ArchiveDamaged
+        ? damaged(path, cause.message)
+        : new BackupError({ message: `The backup cannot be restored: ${textOf(cause)}` })
+  })
+
+const onDisk = <A>(run: () => Promise<A>): Effect.Effect<A, BackupError> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) => new BackupError({ message: `The data directory cannot be written: ${textOf(cause)}` })
+  })
+
+const damaged = (path: string, how: string) =>
+  new BackupError({ message: `${path} is not a whole backup: ${how}. Nothing was restored. Use another one.` })
+
+const explained = ({ message }: { readonly message: string }) => new BackupError({ message })
+
+const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+const collect = async (pieces: AsyncIterable<Uint8Array>): Promise<Buffer> => {
+  const all: Array<Uint8Array> = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
+}

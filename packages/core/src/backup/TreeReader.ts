@@ -1,0 +1,137 @@
+import { constants } from "node:fs"
+import * as fs from "node:fs/promises"
+import { join } from "node:path"
+
+// Reads trees that somebody hostile may rearrange at the same time: each entry is opened from its open directory, never through a link.
+
+/** A file, directory or symbolic link of a tree. The content is read once, before the next entry is asked for. */
+export interface TreeEntry {
+  /** Relative to the tree, with `/`. */
+  readonly path: string
+  readonly type: "File" | "Directory" | "SymbolicLink"
+  readonly mode: number
+  /** 0 for all but files. */
+  readonly size: number
+  /** Empty for all but links. */
+  readonly linkpath: string
+  readonly mtime: Date
+  readonly content?: () => AsyncGenerator<Uint8Array>
+}
+
+export interface TreeOptions {
+  /** Entries that are left out, with all below them. */
+  readonly leaveOut?: (path: string) => boolean
+  /** The order of the entries of a directory. Default: by name. */
+  readonly order?: (path: string) => number
+  /** Hears of what could not be read: gone meanwhile, not ours to read, or a special file. */
+  readonly skipped?: (path: string) => void
+}
+
+const pieceBytes = 1024 * 1024
+/** Each level holds a descriptor open. */
+const maxDepth = 200
+
+const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+async function* piecesOf(handle: fs.FileHandle): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const piece = Buffer.allocUnsafe(pieceBytes)
+    const { bytesRead } = await handle.read(piece, 0, pieceBytes, null)
+    if (bytesRead === 0) return
+    yield piece.subarray(0, bytesRead)
+  }
+}
+
+const nameless = { size: 0, linkpath: "" }
+
+/** Every entry below a root, the root itself left out; nothing when there is no root. A directory comes before what is in it. */
+export async function* readTree(root: string, prefix: string, options: TreeOptions = {}): AsyncGenerator<TreeEntry> {
+  const top = await fs.open(root, directoryFlags).catch(() => undefined)
+  if (top === undefined) return
+  yield { path: prefix, type: "Directory", mode: 0o700, mtime: (await top.stat()).mtime, ...nameless }
+  yield* readDirectory(top, root, prefix, options, 0)
+}
+
+async function* readDirectory(
+  directory: fs.FileHandle,
+  plainPath: string,
+  prefix: string,
+  options: TreeOptions,
+  depth: number
+): AsyncGenerator<TreeEntry> {
+  // Linux resolves the names from the open directory, whatever stands at its path by now.
+  const base = process.platform === "linux" ? `/proc/self/fd/${directory.fd}` : plainPath
+  const skip = (path: string) => options.skipped?.(path)
+  try {
+    const entries = (await fs.readdir(base, { withFileTypes: true })).map((entry) => {
+      const path = `${prefix}/${entry.name}`
+      return { entry, path, rank: options.order?.(path) ?? 0 }
+    })
+    entries.sort((a, b) => a.rank - b.rank || (a.entry.name < b.entry.name ? -1 : 1))
+    for (const { entry, path } of entries) {
+      if (options.leaveOut?.(path) === true) continue
+      const from = join(base, entry.name)
+      try {
+        if (entry.isSymbolicLink()) {
+          const [linkpath, { mtime }] = await Promise.all([fs.readlink(from), fs.lstat(from)])
+          yield { path, type: "SymbolicLink", mode: 0o777, size: 0, linkpath, mtime }
+        } else if (entry.isDirectory()) {
+          if (depth >= maxDepth) {
+            skip(path)
+            continue
+          }
+          const below = await fs.open(from, directoryFlags)
+          const { mode, mtime } = await below.stat()
+          yield { path, type: "Directory", mode: mode & 0o777, mtime, ...nameless }
+          yield* readDirectory(below, join(plainPath, entry.name), path, options, depth + 1)
+        } else if (entry.isFile()) {
+          yield* readFile(from, path)
+        } else {
+          skip(path)
+        }
+      } catch (cause) {
+        if (!isOfTheFile(cause)) throw cause
+        skip(path)
+      }
+    }
+  } finally {
+    await directory.close()
+  }
+}
+
+async function* readFile(from: string, path: string): AsyncGenerator<TreeEntry> {
+  const handle = await fs.open(from, fileFlags)
+  try {
+    const { mode, mtime, size } = await handle.stat()
+    yield { path, type: "File", mode: mode & 0o777, size, linkpath: "", mtime, content: () => piecesOf(handle) }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** One file as a tree of its own. */
+export async function* readOne(from: string, path: string): AsyncGenerator<TreeEntry> {
+  yield* readFile(from, path)
+}
+
+/** What the state of a single file explains; a full disk or a broken one is not of this kind. */
+const isOfTheFile = (cause: unknown): boolean =>
+  cause instanceof Error &&
+  "code" in cause &&
+  ["ENOENT", "EACCES", "EPERM", "ELOOP", "ENOTDIR", "ENXIO", "EINVAL"].includes(String(cause.code))
+
+/** Changes whenever a file of the tree does: two readings that are equal say that nothing was written between them. */
+export const treeState = async (root: string): Promise<string> => {
+  const lines: Array<string> = []
+  const visit = async (directory: string): Promise<void> => {
+    for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+      const path = join(directory, entry.name)
+      const stat = await fs.lstat(path, { bigint: true }).catch(() => undefined)
+      lines.push(`${path} ${stat?.ino} ${stat?.size} ${stat?.mtimeNs} ${stat?.ctimeNs}`)
+      if (entry.isDirectory()) await visit(path)
+    }
+  }
+  await visit(root).catch(() => lines.push("unreadable"))
+  return lines.sort().join("\n")
+}

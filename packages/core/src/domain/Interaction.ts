@@ -1,0 +1,44 @@
+import { Schema } from "effect"
+import { InteractionId, SessionId, TurnId } from "./Ids.js"
+import * as StateMachine from "./StateMachine.js"
+import { Timestamp } from "./Timestamp.js"
+
+export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled")
+export type InteractionState = typeof InteractionState.Type
+
+export const interactionStates = StateMachine.make<InteractionState>("interaction", {
+  pending: ["answered", "expired", "cancelled"],
+  answered: [],
+  expired: [],
+  cancelled: []
+})
+
+/** An `approval` asks whether the agent may do something, a `question` asks anything else. */
+export const InteractionKind = Schema.Literal("approval", "question")
+export type InteractionKind = typeof InteractionKind.Type
+
+/** One of the answers that may be given. `kind` is the agent's own word for it, as in `allow_once` or `reject_once`. */
+export const InteractionOption = Schema.Struct({ id: Schema.String, name: Schema.String, kind: Schema.String })
+export type InteractionOption = typeof InteractionOption.Type
+
+/** Something that the agent of a running turn asks, and what came of it. */
+export const Interaction = Schema.Struct({
+  id: InteractionId,
+  session_id: SessionId,
+  turn_id: TurnId,
+  kind: InteractionKind,
+  title: Schema.String,
+  description: Schema.NullOr(Schema.String),
+  /** The tool call that it is about, as the events `tool.*` name it. */
+  tool_id: Schema.NullOr(Schema.String),
+  options: Schema.Array(InteractionOption),
+  /** The option that is taken when nobody answers in time: one that refuses. Null for none; the agent then hears that it has no answer. */
+  default: Schema.NullOr(Schema.String),
+  state: InteractionState,
+  /** The option that was taken: the answer, or after it expired the default. */
+  answer: Schema.NullOr(Schema.String),
+  expires_at: Timestamp,
+  created_at: Timestamp,
+  resolved_at: Schema.NullOr(Timestamp)
+}).annotations({ identifier: "Interaction" })
+export type Interaction = typeof Interaction.Type

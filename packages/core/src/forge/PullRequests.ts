@@ -1,0 +1,75 @@
+import { Effect, Schema } from "effect"
+import { ForgeError, type RemoteMergeRequest } from "./Forge.js"
+import { type Ask, type Refusal, understood } from "./ForgeRequest.js"
+
+/** How one forge differs from the others that have pull requests below `/repos/<owner>/<name>/pulls`. */
+export interface Dialect<A, I> {
+  /** For messages. */
+  readonly name: string
+  readonly schema: Schema.Schema<A, I>
+  readonly toRemote: (pull: A) => RemoteMergeRequest
+  /** Whether it refuses to create a pull request since there is one of the branch. */
+  readonly isDouble: (refusal: Refusal) => boolean
+}
+
+/** The calls that such forges share. */
+export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Dialect<A, I>) => {
+  const path = `/repos/${repository}/pulls`
+  const absent = new ForgeError({
+    kind: "not_found",
+    message: `${dialect.name} has no such repository, branch or pull request, or the token may not see it: check all three.`
+  })
+  const declined = ({ said, status }: Refusal): Effect.Effect<never, ForgeError> =>
+    Effect.fail(
+      status === 404
+        ? absent
+        : new ForgeError({ kind: "rejected", message: `${dialect.name} declines the request: ${said}` })
+    )
+  return {
+    list: (query: Readonly<Record<string, string>>) =>
+      call({ method: "GET", path: `${path}?${new URLSearchParams(query)}` }).pipe(
+        Effect.catchTag("Refusal", declined),
+        Effect.flatMap(understood(Schema.Array(dialect.schema)))
+      ),
+    create: (body: Readonly<Record<string, unknown>>) =>
+      call({ method: "POST", path, body }).pipe(
+        Effect.catchTag("Refusal", (refusal) =>
+          dialect.isDouble(refusal)
+            ? Effect.fail(new ForgeError({ kind: "exists", message: refusal.said }))
+            : declined(refusal)
+        ),
+        Effect.flatMap(understood(dialect.schema)),
+        Effect.map(dialect.toRemote)
+      ),
+    get: (number: number) =>
+      call({ method: "GET", path: `${path}/${number}` }).pipe(
+        Effect.catchTag("Refusal", declined),
+        Effect.flatMap(understood(dialect.schema)),
+        Effect.map(dialect.toRemote)
+      ),
+    /** `known` says which refusals mean that the head moved or that it is only not now. */
+    merge: (
+      number: number,
+      method: "POST" | "PUT",
+      body: Readonly<Record<string, unknown>>,
+      known: (refusal: Refusal) => "remote_head_changed" | "unavailable" | undefined
+    ) =>
+      call({ method, path: `${path}/${number}/merge`, body }).pipe(
+        Effect.catchTag("Refusal", (refusal) => Effect.fail(notMerged(dialect.name, refusal, known(refusal), absent))),
+        Effect.asVoid
+      )
+  }
+}
+
+const notMerged = (
+  name: string,
+  { said, status }: Refusal,
+  kind: "remote_head_changed" | "unavailable" | undefined,
+  absent: ForgeError
+): ForgeError => {
+  if (kind === "remote_head_changed") return new ForgeError({ kind, message: `${name}: ${said}` })
+  if (kind === "unavailable") return new ForgeError({ kind, message: `${name} could not merge just now: ${said}` })
+  return status === 404
+    ? absent
+    : new ForgeError({ kind: "not_mergeable", message: `${name} does not merge it: ${said}` })
+}

@@ -1,0 +1,81 @@
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
+import type { MessageSend } from "../api/ConversationApi.js"
+import { newId, type SessionId, UploadId } from "../domain/Ids.js"
+import { type ContentBlock, type FileBlock, maxAttachments } from "../domain/Message.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { now } from "../domain/Timestamp.js"
+import { Database } from "../store/Database.js"
+
+/** A file as it was written to a workspace. */
+export interface WrittenFile {
+  readonly path: string
+  readonly size: number
+  readonly digest: string
+}
+
+/**
+ * What was uploaded to a session, so that its messages can refer to it. An upload is a note of what was written and is kept with the
+ * session; the bytes are in the workspace alone, where the agent may change or delete them.
+ */
+export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
+  Uploads,
+  {
+    /** Only inside a commit. */
+    readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId>
+    /**
+     * The blocks of a message, its attachments after its content. Fails for an upload that is none of this session, the same whether
+     * it is of another one or of none. `field` is where the content stands in the body of the request.
+     */
+    readonly contentOf: (
+      sessionId: SessionId,
+      input: Pick<MessageSend, "content" | "attachments">,
+      field: "content" | "message"
+    ) => Effect.Effect<ReadonlyArray<ContentBlock>, RequestInvalid>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Uploads,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const sql = db.sql
+
+      const blockOf = Effect.fnUntraced(function* (sessionId: SessionId, id: UploadId, loc: RequestInvalid["loc"]) {
+        const row = yield* db.first(sql<WrittenFile>`select path, size, digest from uploads
+          where id = ${id} and session_id = ${sessionId}`)
+        if (row === undefined) return yield* invalid(loc, id, "it is no upload of this session")
+        const block: FileBlock = { type: "file", upload_id: id, ...row }
+        return block
+      })
+
+      return Uploads.of({
+        record: Effect.fn("Uploads.record")(function* (sessionId, { digest, path, size }) {
+          const id = yield* newId(UploadId)
+          const row = { id, session_id: sessionId, path, size, digest, created_at: yield* now }
+          yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
+          return id
+        }),
+        contentOf: Effect.fn("Uploads.contentOf")(function* (sessionId, { attachments = [], content }, field) {
+          const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
+          const files = blocks.filter((block) => block.type === "file").length + attachments.length
+          if (files > maxAttachments) {
+            return yield* invalid(["body", field], content, `a message may have ${maxAttachments} files`)
+          }
+          const said = yield* Effect.forEach(
+            blocks,
+            (block, index): Effect.Effect<ContentBlock, RequestInvalid> =>
+              block.type === "text"
+                ? Effect.succeed(block)
+                : blockOf(sessionId, block.upload_id, ["body", field, index, "upload_id"])
+          )
+          const attached = yield* Effect.forEach(attachments, (id, index) =>
+            blockOf(sessionId, id, ["body", "attachments", index])
+          )
+          return [...said, ...attached]
+        })
+      })
+    })
+  )
+}
+
+const invalid = (loc: RequestInvalid["loc"], input: unknown, why: string): RequestInvalid =>
+  new RequestInvalid({ loc, issue: new ParseResult.Type(Schema.String.ast, input, why), input })

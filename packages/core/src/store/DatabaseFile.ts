@@ -1,0 +1,102 @@
+import { existsSync } from "node:fs"
+import { SqlClient } from "@effect/sql"
+import { SqliteClient } from "@effect/sql-sqlite-node"
+import SqliteDatabase from "better-sqlite3"
+import { Data, Effect, Layer, type Scope } from "effect"
+import { Database } from "./Database.js"
+import { FileLocked, lockFile } from "./FileLock.js"
+
+// Owns what is done to an SQLite file besides serving from it: copies, checks and locks.
+
+/** A database file that cannot be copied, opened or checked. */
+export class DatabaseFileError extends Data.TaggedError("DatabaseFileError")<{
+  readonly path: string
+  readonly cause: unknown
+}> {
+  override get message() {
+    const reason = this.cause instanceof Error ? this.cause.message : String(this.cause)
+    return `The database ${this.path} cannot be used: ${reason}`
+  }
+}
+
+/** How long a statement waits for a writer of another process. */
+const patienceMs = 30_000
+
+const withFile = <A>(path: string, use: (database: SqliteDatabase.Database) => A) =>
+  Effect.try({
+    try: () => {
+      const database = new SqliteDatabase(path, { fileMustExist: true, timeout: patienceMs })
+      try {
+        return use(database)
+      } finally {
+        database.close()
+      }
+    },
+    catch: (cause) => new DatabaseFileError({ path, cause })
+  })
+
+/**
+ * Writes what a database holds at one instant into a new file. Others may write meanwhile and do not wait. What was deleted
+ * before is not in the copy, unlike in a copy of the file.
+ */
+export const copy = Effect.fn("DatabaseFile.copy")((path: string, target: string) =>
+  withFile(path, (database) => {
+    database.prepare("vacuum into ?").run(target)
+  })
+)
+
+/** What is wrong with a database file, in SQLite's words; empty when it is whole. */
+export const problems = Effect.fn("DatabaseFile.problems")((path: string) =>
+  withFile(path, (database): ReadonlyArray<string> => {
+    const damage = database.prepare<[], { readonly integrity_check: string }>("pragma integrity_check").all()
+    const dangling = database.prepare<[], { readonly table: string }>("pragma foreign_key_check").all()
+    return [
+      ...damage.map((row) => row.integrity_check).filter((line) => line !== "ok"),
+      ...new Set(dangling.map((row) => `a row of ${row.table} refers to nothing`))
+    ]
+  })
+)
+
+/** A database file that is there, opened as it is: its schema is not brought up to date. */
+export const layer = (path: string): Layer.Layer<Database, DatabaseFileError> =>
+  Layer.effect(
+    Database,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql.unsafe(`pragma busy_timeout = ${patienceMs}`)
+      return Database.make(sql, "sqlite")
+    })
+  ).pipe(
+    Layer.provide(SqliteClient.layer({ filename: path })),
+    Layer.mapError((cause) => new DatabaseFileError({ path, cause })),
+    (opened) =>
+      Layer.unwrapEffect(
+        Effect.suspend(() =>
+          existsSync(path)
+            ? Effect.succeed(opened)
+            : Effect.fail(new DatabaseFileError({ path, cause: "it does not exist" }))
+        )
+      )
+  )
+
+/** Another process holds the lock. */
+export class LockHeld extends Data.TaggedError("LockHeld")<{ readonly path: string }> {}
+
+/** Holds a lock file for this process while the scope lives, however the process ends. */
+export const hold = (path: string): Effect.Effect<void, LockHeld | DatabaseFileError, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.try({
+        try: () => lockFile(path),
+        catch: (cause) =>
+          cause instanceof FileLocked ? new LockHeld({ path }) : new DatabaseFileError({ path, cause })
+      }),
+      (unlock) => Effect.sync(unlock)
+    )
+  )
+
+/** Whether another process holds the lock file. Nothing is made. */
+export const isHeld = (path: string): Effect.Effect<boolean, DatabaseFileError> =>
+  Effect.suspend(() => (existsSync(path) ? Effect.scoped(Effect.as(hold(path), false)) : Effect.succeed(false))).pipe(
+    Effect.catchTag("LockHeld", () => Effect.succeed(true))
+  )

@@ -1,0 +1,98 @@
+import type { BigIntStats } from "node:fs"
+import * as fs from "node:fs/promises"
+import { setTimeout } from "node:timers/promises"
+import { type HardLinks, inRoot, type OpenDirectory, openIn } from "./Beneath.js"
+
+// A hostile process may give a file of somebody else a name in its workspace (a hard link), and a build gives its own files a second
+// one. Both look the same at the file; what tells them apart is whether all of its names are in the workspace.
+
+const maxEntries = 1_000_000
+const maxDepth = 200
+const lookedAtOnce = 32
+
+/** File systems take the time of a change from a clock that ticks every 1 to 10 ms: later changes in one tick look the same. */
+const tickMs = 20
+const maxSurveys = 3
+
+/**
+ * The root is looked through at the first question, and once for all of them. Nothing can be said of a file that changes meanwhile,
+ * nor of any in a folder with more than a million entries.
+ */
+export const hardLinksOf = (root: string): HardLinks => {
+  let survey: Promise<ReadonlyMap<string, Linked>> | undefined
+  return {
+    areWithin: async (file) => {
+      survey ??= settledSurvey(root)
+      const linked = (await survey).get(keyOf(file))
+      return linked?.isSteady === true && linked.changedAt === file.ctimeNs && BigInt(linked.names.size) === file.nlink
+    }
+  }
+}
+
+/**
+ * A file with more than one name. Giving it a name or taking one sets its time of change, so as long as that stays the same, its names
+ * do too. A name is that of the folder's inode: moving a folder does not make the names in it other ones.
+ */
+interface Linked {
+  readonly names: Set<string>
+  readonly changedAt: bigint
+  isSteady: boolean
+}
+
+const keyOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`
+
+const settledSurvey = async (root: string): Promise<ReadonlyMap<string, Linked>> => {
+  for (let count = 1; ; count++) {
+    const settled = BigInt(Date.now() - tickMs) * 1_000_000n
+    const found = await inRoot(root, survey)
+    const fresh = [...found.values()].filter(({ changedAt }) => changedAt >= settled)
+    if (fresh.length === 0) return found
+    for (const linked of fresh) linked.isSteady = false
+    if (count === maxSurveys) return found
+    await setTimeout(tickMs + 5)
+  }
+}
+
+const survey = async (root: OpenDirectory): Promise<ReadonlyMap<string, Linked>> => {
+  const found = new Map<string, Linked>()
+  let left = maxEntries
+  const note = (folder: string, name: Buffer, stat: BigIntStats) => {
+    const key = keyOf(stat)
+    const linked = found.get(key) ?? { names: new Set(), changedAt: stat.ctimeNs, isSteady: true }
+    if (linked.changedAt !== stat.ctimeNs) linked.isSteady = false
+    linked.names.add(`${folder}/${name.toString("latin1")}`)
+    found.set(key, linked)
+  }
+  const visit = async (directory: OpenDirectory, depth: number): Promise<void> => {
+    const folder = keyOf(await directory.handle.stat({ bigint: true }))
+    const { files, folders } = await entriesOf(directory, left)
+    left -= files.length + folders.length
+    for (let at = 0; at < files.length; at += lookedAtOnce) {
+      await Promise.all(
+        files.slice(at, at + lookedAtOnce).map(async (name) => {
+          const stat = await fs.lstat(directory.entry(name), { bigint: true }).catch(() => null)
+          if (stat?.isFile() === true && stat.nlink > 1n) note(folder, name, stat)
+        })
+      )
+    }
+    if (depth === maxDepth) return
+    for (const name of folders) {
+      const below = await openIn(directory, name).catch(() => null)
+      if (below !== null) await visit(below, depth + 1).finally(() => below.handle.close())
+    }
+  }
+  await visit(root, 0)
+  return found
+}
+
+const entriesOf = async (directory: OpenDirectory, most: number) => {
+  const files: Array<Buffer> = []
+  const folders: Array<Buffer> = []
+  // latin1 keeps every byte of a name that is not UTF-8.
+  for await (const entry of await fs.opendir(directory.entry("."), { encoding: "latin1" })) {
+    if (files.length + folders.length === most) break
+    const list = entry.isDirectory() ? folders : files
+    list.push(Buffer.from(entry.name, "latin1"))
+  }
+  return { files, folders }
+}

@@ -1,0 +1,308 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Changesets } from "@reins/core/changes/Changesets"
+import * as Embedded from "@reins/core/Embedded"
+import { EventLog } from "@reins/core/events/EventLog"
+import { systemActor } from "@reins/core/identity/Access"
+import { Leases } from "@reins/core/sessions/Leases"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
+import { Git } from "@reins/core/workspace/Git"
+import { Effect } from "effect"
+import { ownerWithConnection } from "../sessions/Services.js"
+import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
+
+/** A session with a workspace that has a file, and a changeset of it. */
+const worked = Effect.gen(function* () {
+  const owner = yield* ownerWithConnection
+  const session = yield* (yield* Sessions).create(owner.principal, owner.workspaceId, {})
+  const files = yield* SessionFiles
+  yield* files.upload(owner.principal, session.id, { path: "notes/a.txt", content: "one\n" })
+  const changesetId = yield* capture(session.id)
+  return { ...owner, session, changesetId, paths: (yield* Workspaces).paths(session.id) }
+})
+
+/** What a client can read of the session and its changeset. */
+const seen = (sessionId: string, changesetId: string) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    const changesets = yield* Changesets
+    return {
+      session: yield* (yield* Sessions).get(principal, sessionId),
+      events: yield* (yield* EventLog).read(sessionId, 0, 1000),
+      changeset: yield* changesets.get(principal, changesetId),
+      diff: yield* changesets.diff(principal, changesetId, {}),
+      changes: (yield* changesets.changes(principal, sessionId)).files
+    }
+  })
+
+for (const { name, place: makePlace } of databases) {
+  const setUp = Effect.gen(function* () {
+    const place = yield* makePlace
+    const root = yield* temporary
+    const [dataDir, elsewhere, file] = [join(root, "data"), join(root, "elsewhere"), join(root, "backup.tar")]
+    return { place, dataDir, elsewhere, file, keyRing: join(dataDir, "keyring.json") }
+  })
+
+  describe(`a backup of an installation on ${name}`, () => {
+    it.scopedLive(
+      "a restored installation answers as the one that was backed up, and its changesets can be applied",
+      () =>
+        Effect.gen(function* () {
+          const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+          const { before, made, work } = yield* Effect.gen(function* () {
+            const work = yield* worked
+            const before = yield* seen(work.session.id, work.changesetId)
+            // While the services are open, as beside a server.
+            return { work, before, made: yield* backUp(place, dataDir, file) }
+          }).pipe(Effect.provide(installation(place, dataDir)))
+          assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+          assert.strictEqual(made.manifest.key_ring, "left_out")
+          assert.deepStrictEqual([made.skipped, made.manifest.incomplete, made.manifest.unsettled], [[], [], []])
+          rmSync(join(dataDir, "sessions"), { recursive: true })
+
+          yield* restoreTo(place, file, elsewhere, { keyRing })
+          assert.strictEqual(statSync(elsewhere).mode & 0o777, 0o700)
+          assert.strictEqual(statSync(join(elsewhere, "keyring.json")).mode & 0o777, 0o600)
+          yield* Effect.gen(function* () {
+            assert.deepStrictEqual(yield* seen(work.session.id, work.changesetId), before)
+            const target = yield* (yield* Sessions).create(work.principal, work.workspaceId, {})
+            const workspaces = yield* Workspaces
+            yield* workspaces.make(target.id)
+            const { gitDir, workTree } = workspaces.paths(target.id)
+            const applied = yield* (yield* Git).applyTree({
+              source: {
+                gitDir: workspaces.paths(work.session.id).gitDir,
+                base: null,
+                tree: before.changeset.tree ?? ""
+              },
+              target: { gitDir, workTree, base: null },
+              strategy: "three_way",
+              dryRun: false
+            })
+            assert.deepStrictEqual(applied.changed, ["notes/a.txt"])
+            assert.strictEqual(readFileSync(join(workTree, "notes/a.txt"), "utf8"), "one\n")
+          }).pipe(Effect.provide(installation(place, elsewhere)))
+        })
+    )
+
+    it.scopedLive("files come back with their rights and links, and git's locks do not", () =>
+      Effect.gen(function* () {
+        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+        const long = `${"d".repeat(120)}/${"e".repeat(120)}/ä ${"f".repeat(100)}.txt`
+        const { paths, session } = yield* Effect.provide(worked, installation(place, dataDir))
+        const at = (path: string) => join(paths.workTree, path)
+        mkdirSync(join(at(long), ".."), { recursive: true })
+        writeFileSync(at(long), "long")
+        writeFileSync(at("run.sh"), "#!/bin/sh\n", { mode: 0o755 })
+        writeFileSync(at("big"), Buffer.alloc(3 * 1024 * 1024 + 17, 7))
+        symlinkSync("/etc/hostname", at("link"))
+        symlinkSync("notes", at("folder"))
+        mkdirSync(at("fixed"))
+        writeFileSync(at("fixed/file"), "fixed")
+        chmodSync(at("fixed"), 0o555)
+        mkdirSync(paths.home, { recursive: true })
+        writeFileSync(join(paths.home, "state"), "kept")
+        writeFileSync(join(paths.gitDir, "packed-refs.lock"), "")
+        mkdirSync(join(dataDir, "outbox"), { recursive: true })
+        writeFileSync(join(dataDir, "outbox", "1.eml"), "mail", { mode: 0o600 })
+        yield* backUp(place, dataDir, file)
+
+        yield* restoreTo(place, file, elsewhere, { keyRing })
+        const restored = (path: string) => join(elsewhere, "sessions", session.id, "workspace", path)
+        assert.strictEqual(readFileSync(restored(long), "utf8"), "long")
+        assert.strictEqual(lstatSync(restored("run.sh")).mode & 0o777, 0o755)
+        assert.deepStrictEqual(readFileSync(restored("big")), readFileSync(at("big")))
+        assert.strictEqual(readlinkSync(restored("link")), "/etc/hostname")
+        assert.strictEqual(readlinkSync(restored("folder")), "notes")
+        assert.strictEqual(lstatSync(restored("fixed")).mode & 0o777, 0o555)
+        const beside = (path: string) => join(elsewhere, "sessions", session.id, path)
+        assert.strictEqual(readFileSync(beside("home/state"), "utf8"), "kept")
+        assert.isFalse(existsSync(beside("trusted.git/packed-refs.lock")))
+        assert.strictEqual(readFileSync(join(elsewhere, "outbox", "1.eml"), "utf8"), "mail")
+        chmodSync(restored("fixed"), 0o755)
+        chmodSync(at("fixed"), 0o755)
+      })
+    )
+
+    it.scopedLive(
+      "a workspace that is not whole is made anew from the base, and a lease of the other machine is lost",
+      () =>
+        Effect.gen(function* () {
+          const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+          const { paths, session } = yield* Effect.gen(function* () {
+            const work = yield* worked
+            const journal = yield* Journal
+            yield* journal.commit((yield* Leases).allocate(work.session.id, systemActor("test")))
+            return work
+          }).pipe(Effect.provide(installation(place, dataDir)))
+          rmSync(paths.workTree, { recursive: true })
+          yield* backUp(place, dataDir, file)
+          yield* restoreTo(place, file, elsewhere, { keyRing })
+          yield* Effect.gen(function* () {
+            const row = yield* (yield* SessionStore).find(session.id)
+            assert.deepStrictEqual([row?.workspace_state, row?.lease_state], ["none", "lost"])
+            const { events: items } = yield* (yield* EventLog).read(session.id, 0, 1000)
+            assert.deepStrictEqual([items.at(-1)?.type, items.at(-1)?.seq], ["executor.lost", row?.event_watermark])
+            yield* (yield* Workspaces).make(session.id)
+          }).pipe(Effect.provide(installation(place, elsewhere)))
+        })
+    )
+
+    it.scopedLive("a session that is closed while it is copied has no half of a workspace afterwards", () =>
+      Effect.gen(function* () {
+        const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+        const { made, session } = yield* Effect.gen(function* () {
+          const { paths, session } = yield* worked
+          const db = yield* Database
+          const close = Effect.runSync(Effect.makeLatch(false))
+          const closing = Effect.zipRight(
+            close.await,
+            db.run(db.sql`update sessions set lifecycle = 'closed' where id = ${session.id}`)
+          )
+          // On PostgreSQL the inventory is read from the living database, so this has to come after it.
+          const progress = (line: string) => {
+            if (!line.startsWith("session 1 of")) return
+            rmSync(join(paths.workTree, "notes"), { recursive: true })
+            close.unsafeOpen()
+          }
+          const [made] = yield* Effect.all([backUp(place, dataDir, file, { progress }), closing], { concurrency: 2 })
+          if (place.kind === "postgresql")
+            yield* db.run(db.sql`update sessions set lifecycle = 'open' where id = ${session.id}`)
+          return { made, session }
+        }).pipe(Effect.provide(installation(place, dataDir)))
+        assert.deepStrictEqual(made.manifest.incomplete, [session.id])
+        yield* restoreTo(place, file, elsewhere, { keyRing })
+        assert.isFalse(existsSync(join(elsewhere, "sessions", session.id, "workspace")))
+        const row = yield* Effect.provide(
+          Effect.flatMap(SessionStore, (store) => store.find(session.id)),
+          installation(place, elsewhere)
+        )
+        assert.deepStrictEqual([row?.lifecycle, row?.workspace_state], ["open", "none"])
+      })
+    )
+
+    it.scopedLive("the keys are asked for in words; without them all but the credentials is restored", () =>
+      Effect.gen(function* () {
+        const { dataDir, elsewhere, file, place } = yield* setUp
+        yield* Effect.provide(worked, installation(place, dataDir))
+        const made = yield* backUp(place, dataDir, file)
+        const [keyId = ""] = made.manifest.key_ids
+        const key = /"k[0-9a-f]+": "([^"]+)"/.exec(readFileSync(join(dataDir, "keyring.json"), "utf8"))?.[1] ?? "none"
+        assert.isFalse(readFileSync(file).includes(key))
+
+        const refused = yield* Effect.flip(restoreTo(place, file, elsewhere))
+        assert.include(refused.message, keyId)
+        assert.match(refused.message, /--keyring <file>.*--without-keys/s)
+        assert.deepStrictEqual(readdirSync(elsewhere), ["server.lock"])
+
+        const given = yield* restoreTo(place, file, elsewhere, { withoutKeys: true })
+        assert.deepStrictEqual(given.missingKeys, [keyId])
+        yield* Effect.provide(Embedded.owner, installation(place, elsewhere))
+
+        const withRing = `${file}.with`
+        yield* backUp(place, dataDir, withRing, { keyFile: join(dataDir, "keyring.json") })
+        assert.isTrue(readFileSync(withRing).includes(key))
+        const again = yield* restoreTo(place, withRing, `${elsewhere}2`)
+        assert.deepStrictEqual(again.missingKeys, [])
+        assert.strictEqual(readFileSync(join(`${elsewhere}2`, "keyring.json"), "utf8").includes(key), true)
+      })
+    )
+  })
+}
+
+describe("the file of a backup", () => {
+  const made = Effect.gen(function* () {
+    const [sqlite] = databases
+    if (sqlite === undefined) return yield* Effect.dieMessage("no SQLite")
+    const place = yield* sqlite.place
+    const root = yield* temporary
+    const [dataDir, file] = [join(root, "data"), join(root, "backup.tar")]
+    yield* Effect.provide(worked, installation(place, dataDir))
+    yield* backUp(place, dataDir, file, { keyFile: join(dataDir, "keyring.json") })
+    return { place, root, file, dataDir, bytes: readFileSync(file) }
+  })
+
+  it.scopedLive("cut off anywhere it is refused, and nothing looks like an installation", () =>
+    Effect.gen(function* () {
+      const { bytes, place, root } = yield* made
+      const cut = join(root, "cut.tar")
+      for (const length of [0, 100, 512, 5000, bytes.length / 2, bytes.length - 3000, bytes.length - 1624]) {
+        writeFileSync(cut, bytes.subarray(0, Math.floor(length)))
+        const refused = yield* Effect.flip(restoreTo(place, cut, join(root, "into")))
+        assert.include(refused.message, "not a whole backup")
+        assert.isFalse(existsSync(join(root, "into", "reins.db")))
+      }
+    })
+  )
+
+  it.scopedLive("with a changed byte it is refused, unless the byte belongs to nothing", () =>
+    Effect.gen(function* () {
+      const { bytes, place, root } = yield* made
+      const changed = join(root, "changed.tar")
+      let refusals = 0
+      for (let round = 0; round < 40; round++) {
+        const at = Math.floor((bytes.length - 1024) * ((round + 0.5) / 40))
+        const copy = Buffer.from(bytes)
+        copy[at] = (copy[at] ?? 0) ^ 0x41
+        writeFileSync(changed, copy)
+        const into = join(root, `into-${round}`)
+        const result = yield* Effect.either(restoreTo(place, changed, into))
+        if (result._tag === "Left") {
+          refusals++
+          assert.isFalse(existsSync(join(into, "reins.db")), `byte ${at}`)
+        } else assert.strictEqual(bytes[at], 0, `byte ${at} was changed and nobody saw it`)
+      }
+      assert.isAbove(refusals, 20)
+    })
+  )
+
+  it.scopedLive("it goes into an empty directory alone, and never over a file", () =>
+    Effect.gen(function* () {
+      const { dataDir, file, place, root } = yield* made
+      const taken = yield* Effect.flip(backUp(place, dataDir, file))
+      assert.include(taken.message, "is there already")
+      const occupied = join(root, "occupied")
+      mkdirSync(occupied)
+      writeFileSync(join(occupied, "mine"), "")
+      const refused = yield* Effect.flip(restoreTo(place, file, occupied))
+      assert.include(refused.message, "is not empty")
+      assert.deepStrictEqual(
+        readdirSync(occupied).filter((name) => name !== "server.lock"),
+        ["mine"]
+      )
+      assert.isEmpty(readdirSync(root).filter((name) => name.endsWith(".partial")))
+    })
+  )
+
+  it.scopedLive("of a newer release it is refused in words", () =>
+    Effect.gen(function* () {
+      const { dataDir, place, root } = yield* made
+      yield* Effect.provide(
+        Effect.flatMap(Database, (db) =>
+          db.run(db.sql`insert into effect_sql_migrations (migration_id, name) values (9999, 'from_the_future')`)
+        ),
+        place.asIs(dataDir)
+      )
+      const refused = yield* Effect.flip(backUp(place, dataDir, join(root, "newer.tar")))
+      assert.include(refused.message, "newer release")
+    })
+  )
+})

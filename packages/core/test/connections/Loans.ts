@@ -1,0 +1,91 @@
+import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
+import { Manifests } from "@reins/core/catalog/Manifests"
+import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
+import { Outbound } from "@reins/core/connections/Outbound"
+import type { HarnessConnection } from "@reins/core/harness/TurnInput"
+import { Effect, Layer, Redacted } from "effect"
+
+export const key = 'sk-real"key/Zq8rT2vX5nB7'
+export const services = Layer.provide(
+  CredentialProxy.layer,
+  Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1", "gateway.invalid"] }))
+)
+
+const portOf = (server: http.Server) => {
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+
+/** A gateway on loopback with the base path `/v1`. */
+export const gatewayOf = (listener: RequestListener) =>
+  Effect.acquireRelease(
+    Effect.async<http.Server>((resume) => {
+      const server = http.createServer(listener)
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.async<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  ).pipe(Effect.map((server) => `http://127.0.0.1:${portOf(server)}/v1`))
+
+const connectionTo = (baseUrl: string, apiKey = key): HarnessConnection => ({
+  kind: "alpha_gateway",
+  settings: { base_url: baseUrl, protocol: "openai_chat" },
+  secrets: { api_key: Redacted.make(apiKey) }
+})
+
+export const lend = (connection: HarnessConnection) =>
+  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection))
+
+export const lentTo = (baseUrl: string, apiKey?: string) =>
+  Effect.map(lend(connectionTo(baseUrl, apiKey)), ({ secrets, settings }) => ({
+    url: settings["base_url"] ?? "",
+    token: secrets["api_key"] === undefined ? "" : Redacted.value(secrets["api_key"])
+  }))
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+interface Question {
+  readonly method?: string
+  /** As it stands in the request line, instead of the path of the URL. */
+  readonly path?: string
+  readonly headers?: http.OutgoingHttpHeaders
+  readonly body?: string | Buffer
+  readonly onChunk?: (text: string) => void
+  readonly onError?: (received: string) => void
+}
+
+export const ask = (url: string, { body, headers = {}, method = "GET", onChunk, onError, path }: Question = {}) =>
+  Effect.async<Answer, Error>((resume) => {
+    const request = http.request(url, { method, headers, agent: false, ...(path === undefined ? {} : { path }) })
+    request.on("error", (error) => resume(Effect.fail(error)))
+    request.on("response", (response) => {
+      const chunks: Array<Buffer> = []
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk)
+        onChunk?.(chunk.toString())
+      })
+      response.on("error", (error) => {
+        onError?.(Buffer.concat(chunks).toString())
+        resume(Effect.fail(error))
+      })
+      response.on("end", () =>
+        resume(
+          Effect.succeed({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) })
+        )
+      )
+    })
+    request.end(body)
+    return Effect.sync(() => request.destroy())
+  })
+
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+export const errorOf = (answer: Answer): { readonly type: string; readonly message: string } =>
+  JSON.parse(answer.body.toString()).error

@@ -1,0 +1,109 @@
+import { assert, it } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/CoreConfig"
+import type { SessionId } from "@reins/core/domain/Ids"
+import { EventFeed } from "@reins/core/events/EventFeed"
+import { EventLog } from "@reins/core/events/EventLog"
+import { EventRetention } from "@reins/core/events/EventRetention"
+import { Database } from "@reins/core/store/Database"
+import { Effect, Layer, Stream, TestClock } from "effect"
+import { databases } from "../store/Databases.js"
+import { append, events, newSession } from "./Sessions.js"
+
+const retention = (eventRetentionDays: number | null) =>
+  Layer.provide(EventRetention.layer, CoreConfig.layer({ dataDir: "/nonexistent", limits: { eventRetentionDays } }))
+
+const purge = Effect.flatMap(EventRetention, ({ purge }) => purge)
+
+const close = (id: SessionId) =>
+  Effect.flatMap(Database, ({ run, sql }) => run(sql`update sessions set lifecycle = 'closed' where id = ${id}`))
+
+const countOf = (id: SessionId) =>
+  Effect.map(
+    Effect.flatMap(Database, ({ all, sql }) => all(sql`select seq from events where session_id = ${id}`)),
+    (rows) => rows.length
+  )
+
+for (const { layer, name } of databases) {
+  it.layer(Layer.provideMerge(retention(30), events(layer)))(`event retention on ${name}`, (it) => {
+    it.effect("deletes the events of a closed session 30 days after the last of them, and of no open one", () =>
+      Effect.gen(function* () {
+        const open = yield* newSession
+        const closed = yield* newSession
+        for (const { sessionId } of [open, closed]) yield* append(sessionId, [1, 2, 3])
+        yield* close(closed.sessionId)
+        yield* TestClock.adjust("29 days")
+        yield* append(closed.sessionId, [4])
+        yield* TestClock.adjust("29 days")
+        yield* purge
+        assert.strictEqual(yield* countOf(closed.sessionId), 4)
+        yield* TestClock.adjust("2 days")
+        yield* purge
+        assert.deepStrictEqual([yield* countOf(closed.sessionId), yield* countOf(open.sessionId)], [0, 3])
+      })
+    )
+
+    it.effect("lets nobody read on from below what is kept, and tells where to go on", () =>
+      Effect.gen(function* () {
+        const { principal, sessionId } = yield* newSession
+        const log = yield* EventLog
+        const feed = yield* EventFeed
+        yield* append(sessionId, [1, 2, 3])
+        yield* close(sessionId)
+        yield* TestClock.adjust("31 days")
+        yield* purge
+        for (const after of [undefined, 0, 2]) {
+          const page = yield* Effect.flip(log.page(principal, sessionId, { after, limit: 10 }))
+          const stream = yield* Effect.flip(Stream.runHead(feed.stream(principal, sessionId, { after })))
+          for (const error of [page, stream]) {
+            assert.deepStrictEqual([error.status, error.code], [410, "history_reset_required"])
+            assert.deepStrictEqual(error.details, { after: after ?? 0, first_event_seq: 4, next_after: 3 })
+            assert.include(error.message, "after=3")
+          }
+        }
+        const empty = yield* log.page(principal, sessionId, { after: 3, limit: 10 })
+        assert.deepStrictEqual(empty, { items: [], next_after: 3, has_more: false, event_watermark: 3 })
+        yield* append(sessionId, [4])
+        yield* purge
+        const fresh = yield* log.page(principal, sessionId, { after: 3, limit: 10 })
+        assert.deepStrictEqual(
+          fresh.items.map(({ seq }) => seq),
+          [4]
+        )
+        assert.strictEqual((yield* Effect.flip(log.page(principal, sessionId, { after: 5, limit: 1 }))).status, 400)
+      })
+    )
+
+    it.effect("takes each closed session by itself, and may be repeated", () =>
+      Effect.gen(function* () {
+        const sessions = yield* Effect.replicateEffect(newSession, 3)
+        const db = yield* Database
+        for (const { sessionId } of sessions) {
+          yield* append(sessionId, [1])
+          yield* close(sessionId)
+        }
+        yield* TestClock.adjust("31 days")
+        const first = yield* newSession
+        yield* append(first.sessionId, [1])
+        yield* close(first.sessionId)
+        yield* purge
+        yield* purge
+        const left = yield* db.all(db.sql`select distinct session_id from events`)
+        assert.include(JSON.stringify(left), first.sessionId)
+        for (const { sessionId } of sessions) assert.notInclude(JSON.stringify(left), sessionId)
+      })
+    )
+  })
+
+  it.layer(Layer.provideMerge(retention(null), events(layer)))(`event retention without a limit on ${name}`, (it) => {
+    it.effect("keeps everything for ever", () =>
+      Effect.gen(function* () {
+        const { principal, sessionId } = yield* newSession
+        yield* append(sessionId, [1])
+        yield* close(sessionId)
+        yield* TestClock.adjust("36500 days")
+        yield* purge
+        assert.lengthOf((yield* (yield* EventLog).page(principal, sessionId, { limit: 10 })).items, 1)
+      })
+    )
+  })
+}

@@ -1,0 +1,321 @@
+import { hostname } from "node:os"
+import { assert, it } from "@effect/vitest"
+import type { JobId, WorkspaceId } from "@reins/core/domain/Ids"
+import type { Job } from "@reins/core/domain/Job"
+import type { Principal } from "@reins/core/domain/Principal"
+import { toMillis } from "@reins/core/domain/Timestamp"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { JobError, type JobKind, type RunningAttempt } from "@reins/core/jobs/JobKind"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import * as Worker from "@reins/core/jobs/Worker"
+import { Placement } from "@reins/core/placement/Placement"
+import { Bell, jobsTopic } from "@reins/core/store/Bell"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
+import { Deferred, Effect, Exit, Layer, Logger, TestClock } from "effect"
+import { identity, newAccount } from "../identity/Identity.js"
+import { databases } from "../store/Databases.js"
+
+const self = `${hostname()}/${process.pid}`
+
+const succeeded = { state: "succeeded" as const, command: Effect.void }
+
+let kinds = 0
+/** A kind that no other test uses, which succeeds and is tried again when its worker is lost. */
+const newKind = (changes: Partial<JobKind> = {}): JobKind => ({
+  kind: `worker.${++kinds}`,
+  concurrency: 4,
+  deadlineMs: 600_000,
+  run: () => Effect.succeed(succeeded),
+  failed: () => Effect.void,
+  lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void }),
+  ...changes
+})
+
+/** Fails until the attempt of the given number, which succeeds. */
+const failingUntil =
+  (attempt: number): JobKind["run"] =>
+  ({ claim }) =>
+    claim.attempt < attempt
+      ? Effect.fail(new JobError({ code: "remote_unavailable", message: "Nobody answers.", retryable: true }))
+      : Effect.succeed(succeeded)
+
+const working = (kind: JobKind, clearAfter?: (bootId: string) => Effect.Effect<void>) =>
+  Worker.layer(Effect.succeed([kind]), clearAfter).pipe(Layer.provide(Logger.remove(Logger.defaultLogger)))
+
+/** Another server on the same database, which knows of these boots that they have ended. */
+const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
+  Layer.succeed(
+    Placement,
+    Placement.of({
+      nodeId,
+      bootId: `boot_${nodeId}`,
+      alone: false,
+      ended: Effect.succeed(ended),
+      forget: () => Effect.void
+    })
+  )
+
+const given = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const jobs = yield* Jobs
+  const journal = yield* Journal
+  const { id } = yield* newAccount
+  const principal: Principal = { accountId: id, scopes: ["read"], workspaceId: null, via: { kind: "embedded" } }
+  const { workspaces } = yield* accounts.me(principal)
+  const workspaceId: WorkspaceId = workspaces[0]?.id ?? (yield* Effect.dieMessage("no workspace"))
+  return {
+    enqueue: (kind: JobKind) =>
+      Effect.map(
+        journal.commit(
+          jobs.enqueue({
+            kind: kind.kind,
+            subject: { type: "test", id: kind.kind },
+            workspaceId,
+            payload: {},
+            maxAttempts: 3
+          })
+        ),
+        ({ job_id }) => job_id
+      ),
+    get: (id: JobId) => Effect.orDie(jobs.get(principal, id)),
+    /** Lets the time pass, second by second. */
+    pass: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
+      Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.orDie(jobs.get(principal, id))), {
+        until: (job: Job) => wanted(job)
+      }),
+    /** Looks again and again, without any time passing. */
+    until: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
+      Effect.repeat(Effect.zipRight(Effect.yieldNow(), Effect.orDie(jobs.get(principal, id))), {
+        until: (job: Job) => wanted(job)
+      })
+  }
+})
+
+const errors = (job: Job) => job.attempts.map(({ error, state }) => [state, error?.message ?? null])
+
+/** Ends the claim of a job now, as a stop of its worker beyond it does. */
+const expire = (id: JobId) =>
+  Effect.flatMap(Database, (db) =>
+    db.run(db.sql`update jobs set lease_expires_at = '1960-01-01T00:00:00.000Z' where id = ${id}`)
+  )
+
+const look = Effect.flatMap(Bell, (bell) => bell.ring(jobsTopic))
+
+/** Work that begins, stays deaf to everything until it is let go on, and then writes what comes too late. */
+const deafWork = Effect.gen(function* () {
+  const begun = yield* Deferred.make<void>()
+  const goOn = yield* Deferred.make<void>()
+  const late = yield* Deferred.make<Exit.Exit<unknown, unknown>>()
+  const written: Array<number> = []
+  const write = (attempt: RunningAttempt) => attempt.commit(Effect.sync(() => written.push(attempt.claim.attempt)))
+  const first = (attempt: RunningAttempt) =>
+    Deferred.succeed(begun, undefined).pipe(
+      Effect.zipRight(Deferred.await(goOn)),
+      Effect.zipRight(Effect.exit(write(attempt))),
+      Effect.tap((exit) => Deferred.succeed(late, exit)),
+      Effect.flatten,
+      Effect.as(succeeded),
+      Effect.uninterruptible
+    )
+  const run: JobKind["run"] = (attempt) =>
+    attempt.claim.attempt === 1 ? first(attempt) : Effect.as(write(attempt), succeeded)
+  return {
+    run,
+    begun: Deferred.await(begun),
+    goOn: Deferred.succeed(goOn, undefined),
+    late: Deferred.await(late),
+    written
+  }
+})
+
+const silence = (worker: string, finder: string) =>
+  `Its worker ${worker} did not renew its claim for 30 seconds; ${finder} took over, and nothing that the attempt still does counts. ` +
+  "Attempt 2 of 3 is due at once."
+
+for (const { layer, name } of databases) {
+  it.layer(identity(layer))(`the worker on ${name}`, (it) => {
+    it.effect("renews the claim of what takes long, so that nobody takes it over", () =>
+      Effect.gen(function* () {
+        const { enqueue, get, pass } = yield* given
+        const kind = newKind({ run: () => Effect.as(Effect.sleep("95 seconds"), succeeded) })
+        const id = yield* enqueue(kind)
+        const job = yield* pass(id, ({ state }) => state === "succeeded").pipe(Effect.provide(working(kind)))
+        assert.deepStrictEqual(errors(job), [["succeeded", null]])
+        const [attempt] = (yield* get(id)).attempts
+        const renewed = toMillis(attempt?.heartbeat_at ?? job.created_at) - toMillis(job.created_at)
+        assert.isAtLeast(renewed, 85_000)
+      })
+    )
+
+    it.effect("ends an attempt that passes the deadline of its kind, and says so", () =>
+      Effect.gen(function* () {
+        const { enqueue, pass } = yield* given
+        const failures: Array<string> = []
+        const kind = newKind({
+          deadlineMs: 45_000,
+          run: () => Effect.never,
+          failed: (_, { code }) => Effect.sync(() => void failures.push(code))
+        })
+        const id = yield* enqueue(kind)
+        const job = yield* pass(id, ({ state }) => state === "failed").pipe(Effect.provide(working(kind)))
+        assert.deepStrictEqual(errors(job), [
+          ["failed", `It was ended after 45 seconds, the longest that an attempt of ${kind.kind} may take.`]
+        ])
+        assert.deepStrictEqual([job.error?.code, failures], ["timeout", ["timeout"]])
+      })
+    )
+
+    it.effect(
+      "waits 2 seconds after the first failure and 4 after the second, a tenth more or less, and says when it goes on",
+      () =>
+        Effect.gen(function* () {
+          const { enqueue, get, until } = yield* given
+          const kind = newKind({ run: failingUntil(3) })
+          const id = yield* enqueue(kind)
+          yield* Effect.gen(function* () {
+            for (const [attempt, seconds] of [
+              [1, 2],
+              [2, 4]
+            ] as const) {
+              const job = yield* until(
+                id,
+                ({ attempts, state }) => state === "retry_wait" && attempts.length === attempt
+              )
+              const failed = job.attempts[attempt - 1]
+              const waiting = toMillis(job.run_at ?? job.created_at) - toMillis(failed?.finished_at ?? job.created_at)
+              assert.isAtLeast(waiting, seconds * 900)
+              assert.isAtMost(waiting, seconds * 1100)
+              assert.deepStrictEqual(
+                [failed?.error?.code, failed?.error?.message],
+                ["remote_unavailable", `Nobody answers. Attempt ${attempt + 1} of 3 is due at ${job.run_at}.`]
+              )
+              yield* TestClock.adjust(waiting - 1)
+              assert.strictEqual((yield* get(id)).attempts.length, attempt)
+              yield* TestClock.adjust(1)
+            }
+            assert.strictEqual((yield* until(id, ({ state }) => state === "succeeded")).attempt_count, 3)
+          }).pipe(Effect.provide(working(kind)))
+        })
+    )
+
+    it.effect(
+      "work whose process has ended goes on at once, after what that process left is ended, and says who took over",
+      () =>
+        Effect.gen(function* () {
+          const { enqueue, get, until } = yield* given
+          const order: Array<string> = []
+          const kind = newKind({
+            run: () =>
+              Effect.as(
+                Effect.sync(() => order.push("attempt 2")),
+                succeeded
+              )
+          })
+          const id = yield* enqueue(kind)
+          yield* (yield* Jobs).claim(kind.kind, 1, { workerId: "node-a/7", bootId: "boot_dead" })
+          const clear = (bootId: string) => Effect.sync(() => void order.push(`cleared ${bootId}`))
+          yield* until(id, ({ state }) => state === "succeeded").pipe(
+            Effect.provide(Layer.provide(working(kind, clear), elsewhere("node-b", ["boot_dead"])))
+          )
+          assert.deepStrictEqual(errors(yield* get(id)), [
+            [
+              "abandoned",
+              `Its worker node-a/7 ended before it was done; node-b/${process.pid} took over. Attempt 2 of 3 is due at once.`
+            ],
+            ["succeeded", null]
+          ])
+          assert.deepStrictEqual([...new Set(order)], ["cleared boot_dead", "attempt 2"])
+        })
+    )
+
+    it.effect(
+      "a worker that was stopped beyond its claim cannot write: another takes over, and both attempts are shown",
+      () =>
+        Effect.gen(function* () {
+          const { enqueue, get, until } = yield* given
+          const work = yield* deafWork
+          const kind = newKind({ run: work.run })
+          const id = yield* enqueue(kind)
+          yield* Effect.gen(function* () {
+            yield* work.begun
+            yield* expire(id)
+            yield* until(id, ({ state }) => state === "succeeded").pipe(
+              Effect.provide(Layer.provide(working(kind), elsewhere("node-b")))
+            )
+            yield* work.goOn
+            const late = yield* work.late
+            assert.isTrue(Exit.isFailure(late) && JSON.stringify(late).includes("AttemptLost"))
+          }).pipe(Effect.provide(Layer.provide(working(kind), elsewhere("node-a"))))
+          assert.deepStrictEqual(work.written, [2])
+          assert.deepStrictEqual(errors(yield* get(id)), [
+            ["abandoned", silence(`node-a/${process.pid}`, `node-b/${process.pid}`)],
+            ["succeeded", null]
+          ])
+        })
+    )
+
+    it.effect(
+      "alone on its database it does not write with a claim that has run out either, and attempts the work again",
+      () =>
+        Effect.gen(function* () {
+          const { enqueue, get, until } = yield* given
+          const work = yield* deafWork
+          const kind = newKind({ run: work.run })
+          const id = yield* enqueue(kind)
+          yield* Effect.gen(function* () {
+            yield* work.begun
+            yield* expire(id)
+            yield* look
+            yield* work.goOn
+            yield* until(id, ({ state }) => state === "succeeded")
+          }).pipe(Effect.provide(working(kind)))
+          assert.deepStrictEqual(work.written, [2])
+          assert.deepStrictEqual(errors(yield* get(id)), [
+            ["abandoned", silence(self, self)],
+            ["succeeded", null]
+          ])
+        })
+    )
+
+    it.effect("sees a cancellation at the next renewal when no ring tells it", () =>
+      Effect.gen(function* () {
+        const { enqueue, pass, until } = yield* given
+        const db = yield* Database
+        const kind = newKind({
+          run: ({ cancelRequested }) =>
+            Effect.as(cancelRequested, { state: "cancelled" as const, command: Effect.void })
+        })
+        const id = yield* enqueue(kind)
+        const job = yield* Effect.gen(function* () {
+          yield* until(id, ({ state }) => state === "running")
+          yield* db.run(db.sql`update jobs set cancel_requested = 1 where id = ${id}`)
+          return yield* pass(id, ({ state }) => state === "cancelled")
+        }).pipe(Effect.provide(working(kind)))
+        assert.deepStrictEqual(errors(job), [["failed", "It was cancelled, and its worker stopped."]])
+        const [attempt] = job.attempts
+        const seen = toMillis(job.finished_at ?? job.created_at) - toMillis(attempt?.started_at ?? job.created_at)
+        assert.isAtMost(seen, 11_000)
+      })
+    )
+
+    it.effect("gives up in order what it works on when it is stopped, for the next one to go on at once", () =>
+      Effect.gen(function* () {
+        const { enqueue, get, until } = yield* given
+        const kind = newKind({ run: ({ claim }) => (claim.attempt === 1 ? Effect.never : Effect.succeed(succeeded)) })
+        const id = yield* enqueue(kind)
+        yield* Effect.provide(
+          until(id, ({ state }) => state === "running"),
+          working(kind)
+        )
+        const job = yield* get(id)
+        const stopped = `Its worker ${self} was stopped before it was done. Attempt 2 of 3 is due at once.`
+        assert.deepStrictEqual([job.state, errors(job)], ["retry_wait", [["abandoned", stopped]]])
+        yield* Effect.provide(
+          until(id, ({ state }) => state === "succeeded"),
+          working(kind)
+        )
+      })
+    )
+  })
+}

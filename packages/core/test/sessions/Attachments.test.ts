@@ -1,0 +1,181 @@
+import { rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { toDetails } from "@reins/core/api/Validation"
+import { newId, UploadId } from "@reins/core/domain/Ids"
+import { maxAttachments, textOf } from "@reins/core/domain/Message"
+import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { mediaTypeOf } from "@reins/core/sessions/MediaType"
+import { Messages } from "@reins/core/sessions/Messages"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { Effect } from "effect"
+import { databases } from "../store/Databases.js"
+import { script, withAgent } from "./Agent.js"
+import { ownerWithConnection, services } from "./Services.js"
+
+/** What is wrong with a request, and where. */
+const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error) =>
+    error instanceof RequestInvalid
+      ? toDetails(error.loc, error.issue, error.input).map(({ loc, msg }) => [loc.join("."), msg])
+      : error
+  )
+
+const notOfSession = "Value error, it is no upload of this session"
+
+const twoSessions = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const sessions = yield* Sessions
+  const session = yield* sessions.create(principal, workspaceId, {})
+  const other = yield* sessions.create(principal, workspaceId, {})
+  const files = yield* SessionFiles
+  const upload = (sessionId: string, path: string) =>
+    Effect.map(files.upload(principal, sessionId, { path, content: path }), ({ upload_id }) => upload_id)
+  return { principal, workspaceId, session, other, upload, messages: yield* Messages, sessions }
+})
+
+for (const { layer, name } of databases) {
+  describe(`attachments on ${name}`, () => {
+    it.scopedLive(
+      "a message keeps its files as they were uploaded, those that are attached after those in its content",
+      () =>
+        Effect.gen(function* () {
+          const { messages, principal, session, upload } = yield* twoSessions
+          const first = yield* upload(session.id, "a.txt")
+          const second = yield* upload(session.id, "docs/b.md")
+          const { message } = yield* messages.send(principal, session.id, {
+            content: [
+              { type: "file", upload_id: second },
+              { type: "text", text: "Compare them." }
+            ],
+            attachments: [first],
+            routing: "note"
+          })
+          assert.deepStrictEqual(
+            message.content.map((block) =>
+              block.type === "text" ? block.text : [block.upload_id, block.path, block.size]
+            ),
+            [[second, "docs/b.md", 9], "Compare them.", [first, "a.txt", 5]]
+          )
+          const [kept] = (yield* messages.list(principal, session.id, {})).items
+          assert.deepStrictEqual(kept, message)
+          const alone = yield* messages.send(principal, session.id, {
+            content: [{ type: "file", upload_id: first }],
+            routing: "note"
+          })
+          assert.strictEqual(alone.message.content.length, 1)
+        }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("an upload of another session is refused like one that is none, and nothing is stored", () =>
+      Effect.gen(function* () {
+        const { messages, other, principal, session, sessions, upload, workspaceId } = yield* twoSessions
+        const foreign = yield* upload(other.id, "a.txt")
+        for (const id of [foreign, yield* newId(UploadId)]) {
+          const inContent = messages.send(principal, session.id, {
+            content: [
+              { type: "text", text: "Look." },
+              { type: "file", upload_id: id }
+            ]
+          })
+          assert.deepStrictEqual(yield* refusalOf(inContent), [["body.content.1.upload_id", notOfSession]])
+          const attached = messages.send(principal, session.id, { content: "Look.", attachments: [id] })
+          assert.deepStrictEqual(yield* refusalOf(attached), [["body.attachments.0", notOfSession]])
+          const atCreation = sessions.create(principal, workspaceId, { message: [{ type: "file", upload_id: id }] })
+          assert.deepStrictEqual(yield* refusalOf(atCreation), [["body.message.0.upload_id", notOfSession]])
+        }
+        assert.deepStrictEqual((yield* messages.list(principal, session.id, {})).items, [])
+        assert.strictEqual((yield* sessions.list(principal, workspaceId, {})).items.length, 2)
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a message with more files than the limit is refused, wherever they stand", () =>
+      Effect.gen(function* () {
+        const { messages, principal, session, upload } = yield* twoSessions
+        const id = yield* upload(session.id, "a.txt")
+        const many = (count: number) => Array.from({ length: count }, () => id)
+        const send = (inContent: number, attached: number) =>
+          messages.send(principal, session.id, {
+            content: [
+              { type: "text", text: "Look." },
+              ...many(inContent).map((upload_id) => ({ type: "file" as const, upload_id }))
+            ],
+            attachments: many(attached),
+            routing: "note"
+          })
+        assert.strictEqual((yield* send(1, maxAttachments - 1)).message.content.length, maxAttachments + 1)
+        assert.deepStrictEqual(yield* refusalOf(send(1, maxAttachments)), [
+          ["body.content", `Value error, a message may have ${maxAttachments} files`]
+        ])
+      }).pipe(Effect.provide(services(layer)))
+    )
+  })
+}
+
+it("a media type is told by the end of the name alone", () => {
+  assert.deepStrictEqual(["a.b.JSON", "notes.md", "Makefile", "x.constructor", ".txt"].map(mediaTypeOf), [
+    "application/json",
+    "text/markdown",
+    null,
+    null,
+    "text/plain"
+  ])
+})
+
+it.scopedLive(
+  "an agent is given the files of a message, and is told of one that has changed or gone since it was uploaded",
+  () =>
+    withAgent("alpha_gateway", ({ gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const files = yield* SessionFiles
+        const put = (path: string, content: string) => files.upload(principal, session.id, { path, content })
+        const kept = yield* put("docs/the plan.md", "Plant a pear tree.")
+        const changed = yield* put("changed.txt", "The first version.")
+        const gone = yield* put("gone.txt", "Nobody reads this.")
+        const root = (yield* Workspaces).paths(session.id).workTree
+        yield* Effect.promise(() => writeFile(join(root, "changed.txt"), "The second version."))
+        yield* Effect.promise(() => rm(join(root, "gone.txt")))
+
+        const turn = yield* runTurn(session.id, script("Read them.", [{ say: "I have." }]), [
+          kept.upload_id,
+          changed.upload_id,
+          gone.upload_id
+        ])
+        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+        const asked = gateway.requests.filter((request) => request.tools.length > 0).at(-1)
+        const told = asked?.messages.map(({ text }) => text).join("\n") ?? ""
+        assert.include(told, join(root, "docs/the plan.md"))
+        assert.include(told, "Plant a pear tree.")
+        assert.include(told, "The second version.")
+        assert.include(told, `changed.txt (uploaded with 18 bytes, ${changed.file.digest}) has been changed since`)
+        assert.include(told, `gone.txt (uploaded with 18 bytes, ${gone.file.digest}) is no longer in the workspace`)
+        assert.notInclude(told, "Nobody reads this.")
+
+        const said = (yield* (yield* Messages).list(principal, session.id, {})).items
+        assert.strictEqual(textOf(said.at(-1)?.content ?? []).trim(), "I have.")
+      })
+    ),
+  120_000
+)
+
+it.scopedLive(
+  "an agent that does not read files by itself is told where they are",
+  () =>
+    withAgent("beta", ({ gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, { harness: { provider_id: "beta" } })
+        const { upload_id } = yield* (yield* SessionFiles).upload(principal, session.id, {
+          path: "plan.md",
+          content: "Plant a pear tree."
+        })
+        const turn = yield* runTurn(session.id, script("Read it.", [{ say: "I have." }]), [upload_id])
+        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+        const told = gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join("\n")
+        assert.include(told, join((yield* Workspaces).paths(session.id).workTree, "plan.md"))
+      })
+    ),
+  120_000
+)

@@ -1,0 +1,199 @@
+import { assert, describe, it } from "@effect/vitest"
+import { toDetails } from "@reins/core/api/Validation"
+import type { Event } from "@reins/core/domain/Event"
+import { InteractionId, newId, type TurnId } from "@reins/core/domain/Ids"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { toMillis } from "@reins/core/domain/Timestamp"
+import { EventLog } from "@reins/core/events/EventLog"
+import type { Asked } from "@reins/core/harness/HarnessEvent"
+import { systemActor } from "@reins/core/identity/Access"
+import { Interactions } from "@reins/core/sessions/Interactions"
+import { Messages } from "@reins/core/sessions/Messages"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Turns } from "@reins/core/sessions/Turns"
+import { Journal } from "@reins/core/store/Journal"
+import { Effect, Fiber } from "effect"
+import { databases } from "../store/Databases.js"
+import { question } from "./Questions.js"
+import { ownerWithConnection, services } from "./Services.js"
+
+const runner = systemActor("runner")
+
+/** How a call failed: with the code of an error, or where something is malformed. */
+const failureOf = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error): unknown => {
+    if (error instanceof ReinsError) return error.code
+    return error instanceof RequestInvalid
+      ? toDetails(error.loc, error.issue, error.input).map(({ loc }) => loc.join("."))
+      : error
+  })
+
+/** A session whose turn runs, as far as the database knows, with what a test does with it. */
+const running = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const sessions = yield* Sessions
+  const turns = yield* Turns
+  const journal = yield* Journal
+  const interactions = yield* Interactions
+  const log = yield* EventLog
+  const session = yield* sessions.create(principal, workspaceId, {})
+  const sent = yield* (yield* Messages).send(principal, session.id, { content: "Go on." })
+  const turn = yield* turns.get(principal, sent.turn_id ?? "")
+  for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turn.id, to, runner))
+  const ask = (asked: Asked = question) =>
+    Effect.flatMap(journal.commit(interactions.open(turn.id, runner, asked)), (interaction) =>
+      interaction === undefined ? Effect.dieMessage("nothing was asked") : Effect.succeed(interaction)
+    )
+  const shown = Effect.all({
+    turn: Effect.map(turns.get(principal, turn.id), ({ state }) => state),
+    activity: Effect.map(sessions.get(principal, session.id), ({ activity }) => activity)
+  })
+  const told = Effect.map(log.page(principal, session.id, { limit: 1000 }), ({ items }) => items.flatMap(actionOf))
+  return { principal, session, sessions, turnId: turn.id, turns, journal, interactions, ask, shown, told }
+})
+
+const actionOf = ({ payload, turn_id, type }: Event): ReadonlyArray<ReadonlyArray<unknown>> => {
+  const interaction = payload["interaction"]
+  return typeof interaction === "object" && interaction !== null && "state" in interaction
+    ? [[type, interaction.state, turn_id]]
+    : []
+}
+
+const action = (type: "required" | "resolved", state: string, turnId: TurnId) => [`turn.action_${type}`, state, turnId]
+
+for (const { layer, name } of databases) {
+  describe(`interactions on ${name}`, () => {
+    const asleep = services(layer)
+
+    it.scopedLive("a turn waits for the answer to what its agent asks, and runs again once it has it", () =>
+      Effect.gen(function* () {
+        const { ask, interactions, journal, principal, session, shown, told, turnId } = yield* running
+        const asked = yield* ask()
+        assert.deepInclude(asked, {
+          session_id: session.id,
+          turn_id: turnId,
+          state: "pending",
+          default: "no",
+          answer: null
+        })
+        assert.deepStrictEqual(yield* shown, { turn: "requires_action", activity: "requires_action" })
+        assert.deepStrictEqual((yield* interactions.list(principal, session.id, {})).items, [asked])
+
+        const settled = yield* Effect.fork(interactions.settled(asked.id, journal.commit))
+        const answered = yield* interactions.answer(principal, asked.id, { answer: "yes" })
+        assert.deepInclude(answered, { state: "answered", answer: "yes" })
+        assert.deepStrictEqual(yield* Fiber.join(settled), answered)
+        assert.deepStrictEqual(yield* shown, { turn: "running", activity: "running" })
+        assert.deepStrictEqual(yield* told, [
+          action("required", "pending", turnId),
+          action("resolved", "answered", turnId)
+        ])
+      }).pipe(Effect.provide(asleep))
+    )
+
+    it.scopedLive("a turn that waits for several answers runs again with the last one", () =>
+      Effect.gen(function* () {
+        const { ask, interactions, principal, session, shown } = yield* running
+        const first = yield* ask()
+        const second = yield* ask({ ...question, request_id: "ask-2" })
+        const { items } = yield* interactions.list(principal, session.id, { state: "pending" })
+        assert.deepStrictEqual(
+          items.map(({ id }) => id),
+          [second.id, first.id]
+        )
+        yield* interactions.answer(principal, second.id, { answer: "no" })
+        assert.strictEqual((yield* shown).turn, "requires_action")
+        yield* interactions.answer(principal, first.id, { answer: "no" })
+        assert.strictEqual((yield* shown).turn, "running")
+        const page = yield* interactions.list(principal, session.id, { limit: 1 })
+        const rest = yield* interactions.list(principal, session.id, { limit: 1, cursor: page.next_cursor ?? "" })
+        assert.deepStrictEqual(
+          [...page.items, ...rest.items].map(({ id }) => id),
+          [second.id, first.id]
+        )
+      }).pipe(Effect.provide(asleep))
+    )
+
+    it.scopedLive(
+      "the same answer again changes nothing, another one is refused, and so is one that is no option",
+      () =>
+        Effect.gen(function* () {
+          const { ask, interactions, principal, told } = yield* running
+          const { id } = yield* ask()
+          const answer = (given: string) => interactions.answer(principal, id, { answer: given })
+          assert.deepStrictEqual(yield* failureOf(answer("perhaps")), ["body.answer"])
+          const answered = yield* answer("yes")
+          const before = yield* told
+          assert.deepStrictEqual(yield* answer("yes"), answered)
+          assert.strictEqual(yield* failureOf(answer("no")), "invalid_transition")
+          assert.deepStrictEqual(yield* failureOf(answer("perhaps")), ["body.answer"])
+          assert.deepStrictEqual(yield* told, before)
+          const unknown = interactions.answer(principal, yield* newId(InteractionId), { answer: "yes" })
+          assert.strictEqual(yield* failureOf(unknown), "not_found")
+        }).pipe(Effect.provide(asleep))
+    )
+
+    it.scopedLive("what nobody answers in time expires with its default, once", () =>
+      Effect.gen(function* () {
+        const { ask, interactions, journal, principal, shown, told, turnId } = yield* running
+        const asked = yield* ask()
+        assert.strictEqual(toMillis(asked.expires_at) - toMillis(asked.created_at), 300)
+        const both = yield* Effect.all(
+          [1, 2].map(() => interactions.settled(asked.id, journal.commit)),
+          { concurrency: 2 }
+        )
+        for (const expired of both) assert.deepInclude(expired, { state: "expired", answer: "no" })
+        assert.strictEqual((yield* shown).turn, "running")
+        assert.deepStrictEqual(yield* told, [
+          action("required", "pending", turnId),
+          action("resolved", "expired", turnId)
+        ])
+        const late = interactions.answer(principal, asked.id, { answer: "yes" })
+        assert.strictEqual(yield* failureOf(late), "invalid_transition")
+      }).pipe(Effect.provide(services(layer, { interactionExpiryMs: 300 })))
+    )
+
+    it.scopedLive(
+      "a turn can end well although its agent had asked: what it does not wait for any more is cancelled",
+      () =>
+        Effect.gen(function* () {
+          const { ask, interactions, journal, principal, session, shown, turnId, turns } = yield* running
+          yield* ask()
+          yield* ask({ ...question, request_id: "ask-2" })
+          yield* journal.commit(
+            Effect.zipRight(interactions.withdraw(turnId, runner), turns.move(turnId, "succeeded", runner))
+          )
+          assert.deepStrictEqual(yield* shown, { turn: "succeeded", activity: "idle" })
+          const { items } = yield* interactions.list(principal, session.id, {})
+          assert.deepStrictEqual(
+            items.map(({ state }) => state),
+            ["cancelled", "cancelled"]
+          )
+        }).pipe(Effect.provide(asleep))
+    )
+
+    for (const [what, to] of [
+      ["cancelled", "cancelling"],
+      ["failed", "failed"],
+      ["interrupted", "interrupted"]
+    ] as const) {
+      it.scopedLive(`what is pending when the turn is ${what} is cancelled with it`, () =>
+        Effect.gen(function* () {
+          const { ask, interactions, journal, principal, told, turnId, turns } = yield* running
+          const asked = yield* ask()
+          yield* to === "cancelling"
+            ? turns.cancel(principal, turnId)
+            : journal.commit(turns.move(turnId, to, runner, { reason: "outcome_unknown" }))
+          const settled = yield* interactions.settled(asked.id, journal.commit)
+          assert.deepInclude(settled, { state: "cancelled", answer: null })
+          assert.deepStrictEqual((yield* told).at(-1), action("resolved", "cancelled", turnId))
+          const late = interactions.answer(principal, asked.id, { answer: "yes" })
+          assert.strictEqual(yield* failureOf(late), "invalid_transition")
+          const more = yield* journal.commit(interactions.open(turnId, runner, question))
+          assert.isUndefined(more)
+        }).pipe(Effect.provide(asleep))
+      )
+    }
+  })
+}

@@ -1,0 +1,91 @@
+import type { FailpointName } from "@reins/core/Failpoint"
+import {
+  branchIsPushedOnce,
+  captureIsSealedOnce,
+  changesetIsAppliedOnce,
+  fileIsUploaded,
+  mergeRequestIsMergedOnce,
+  mergeRequestIsOpenedOnce
+} from "./ChangeRows.js"
+import {
+  executorIsActivatedOnce,
+  executorIsReleasedOnce,
+  workspaceIsMadeByUpload,
+  workspaceIsRemoved
+} from "./ExecutorRows.js"
+import { requestIsDoneOnce } from "./RequestRows.js"
+import { again, once, type Row } from "./Row.js"
+import { delegationRunsOnce, turnIsCancelled, turnIsInterrupted, turnRunsOnce } from "./TurnRows.js"
+import { mailArrives, sessionIsWokenOnce, waitIsKept } from "./WaitRows.js"
+
+/** Every point with what must hold after a kill there. A point without a row is a type error. */
+export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
+  "request.begun": [...requestIsDoneOnce("commit"), mailArrives(1)],
+  "request.committed": [...requestIsDoneOnce("answer"), turnIsCancelled, mailArrives(1)],
+  "job.claimed": [
+    turnRunsOnce(again),
+    executorIsActivatedOnce(again),
+    executorIsReleasedOnce(again),
+    captureIsSealedOnce(again),
+    changesetIsAppliedOnce(again),
+    branchIsPushedOnce(again),
+    mergeRequestIsOpenedOnce(again),
+    sessionIsWokenOnce,
+    mailArrives(1)
+  ],
+  "job.finished": [
+    turnRunsOnce(once),
+    delegationRunsOnce,
+    executorIsActivatedOnce(once),
+    executorIsReleasedOnce(once),
+    captureIsSealedOnce(once),
+    changesetIsAppliedOnce(once),
+    branchIsPushedOnce(once),
+    mergeRequestIsOpenedOnce(once),
+    sessionIsWokenOnce,
+    mailArrives(1)
+  ],
+  "turn.begun": [turnRunsOnce(again)],
+  "turn.prepared": [turnRunsOnce(again)],
+  "turn.running": [turnIsInterrupted(1, "an agent")],
+  "turn.spawned": [turnRunsOnce(again, "an agent")],
+  "turn.output_written": [turnIsInterrupted(3, "an agent")],
+  "turn.agent_ended": [turnIsInterrupted()],
+  "executor.allocated": [turnRunsOnce(again), executorIsActivatedOnce(again)],
+  "workspace.made": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
+  "workspace.removed": [workspaceIsRemoved],
+  "upload.written": [fileIsUploaded],
+  "release.quiesced": [executorIsReleasedOnce(again), workspaceIsRemoved],
+  "release.reaped": [executorIsReleasedOnce(again)],
+  "release.salvaged": [executorIsReleasedOnce(again), workspaceIsRemoved],
+  "capture.tree_written": [turnIsInterrupted(), captureIsSealedOnce(again), executorIsReleasedOnce(again)],
+  "capture.kept": [turnIsInterrupted(), captureIsSealedOnce(again), executorIsReleasedOnce(again)],
+  "application.begun": [changesetIsAppliedOnce(again)],
+  "application.file_written": [changesetIsAppliedOnce(again)],
+  "application.written": [changesetIsAppliedOnce(again)],
+  "delivery.begun": [branchIsPushedOnce(again)],
+  "delivery.materialized": [branchIsPushedOnce(again)],
+  "delivery.head_seen": [branchIsPushedOnce(again)],
+  "delivery.pushed": [branchIsPushedOnce(again)],
+  "delivery.push_recorded": [branchIsPushedOnce(again)],
+  "merge_request.looked_up": [mergeRequestIsOpenedOnce(again)],
+  "merge_request.created": [mergeRequestIsOpenedOnce(again)],
+  "merge_request.merged": [mergeRequestIsMergedOnce],
+  "wait.kept": [waitIsKept],
+  "wait.delivered": [sessionIsWokenOnce],
+  "mail.composed": [mailArrives(1)],
+  "mail.sent": [mailArrives(2)]
+}
+
+/** What is shown on PostgreSQL too: a kill before the work of every kind of job, and one in the midst of each path. */
+export const onPostgres: ReadonlyArray<FailpointName> = [
+  "job.claimed",
+  "turn.output_written",
+  "upload.written",
+  "release.salvaged",
+  "application.file_written",
+  "delivery.pushed",
+  "merge_request.created",
+  "wait.delivered",
+  "mail.sent"
+]

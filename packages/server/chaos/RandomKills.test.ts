@@ -1,0 +1,72 @@
+import * as fc from "fast-check"
+import { assert, it } from "vitest"
+import { Audit } from "./Invariants.js"
+import { Load, Reader } from "./Load.js"
+import { newName, newSession } from "./Scenes.js"
+import { World } from "./World.js"
+
+const minutes = Number(process.env["REINS_CHAOS_MINUTES"] ?? "0")
+const seed = Number(process.env["REINS_CHAOS_SEED"] ?? Date.now() % 1_000_000)
+const kills = 100
+
+/** How long a server lives before it is killed: mostly too short for an agent to get far, now and then long enough. */
+const lifeMs = fc.oneof(
+  { weight: 9, arbitrary: fc.integer({ min: 0, max: 1500 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 5000, max: 8000 }) }
+)
+
+/** A hundred lives, or as many as fit into the minutes that were asked for. */
+function* lives(): Generator<number> {
+  const until = Date.now() + minutes * 60_000
+  for (let round = 0; round === 0 || Date.now() < until; round++) {
+    for (const life of fc.sample(lifeMs, { seed: seed + round, numRuns: kills })) {
+      if (minutes > 0 && Date.now() >= until) return
+      yield life
+    }
+  }
+}
+
+it(
+  `nothing is lost and nothing is doubled by kills at random moments under load (REINS_CHAOS_SEED=${seed})`,
+  async () => {
+    const startedAt = Date.now()
+    const world = await World.start("SQLite", { failpoints: false })
+    try {
+      const session = await newSession(world)
+      const readers = [new Reader(world, session.id), new Reader(world, session.id)]
+      const load = new Load(world)
+      let killed = 0
+      for (const life of lives()) {
+        await new Promise((resolve) => setTimeout(resolve, life))
+        await world.kill()
+        killed++
+        await world.api.messages.send({ session_id: session.id, content: newName("Note"), routing: "note" })
+      }
+      await load.stop()
+      await new Audit(world).holds()
+
+      const { event_watermark: watermark } = await world.api.sessions.get({ session_id: session.id })
+      for (const reader of readers) {
+        await world.until(() => reader.seqs.at(-1) === watermark, "a stream to come to its end")
+        await reader.stop()
+        assert.deepStrictEqual(
+          reader.seqs,
+          Array.from({ length: watermark }, (_, index) => index + 1)
+        )
+      }
+      const turns = await world.turns("1 = 1")
+      const states = [...new Set(turns.map((turn) => turn.state))]
+      const ends = states.map((state) => `${turns.filter((turn) => turn.state === state).length} ${state}`)
+      const givenUp = [...(await world.givenUp())].filter((id) => id.startsWith("job_")).length
+      const seconds = Math.round((Date.now() - startedAt) / 1000)
+      process.stdout.write(
+        `${killed} kills, ${world.ledger.entries.length} acknowledged writes, ${turns.length} turns (${ends.join(", ")}), ` +
+          `${givenUp} jobs killed at every attempt, ${seconds} s, seed ${seed}: 0 lost, 0 doubled\n`
+      )
+      assert.isAtLeast(killed, minutes > 0 ? 1 : kills)
+    } finally {
+      await world.end()
+    }
+  },
+  minutes * 60_000 + 1_800_000
+)

@@ -1,0 +1,131 @@
+import { statSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { Args, Command, Options } from "@effect/cli"
+import * as Backup from "@reins/core/backup/Backup"
+import * as Restore from "@reins/core/backup/Restore"
+import { Effect, Option } from "effect"
+import packageJson from "../../package.json" with { type: "json" }
+import { CommandFailed } from "./Accounts.js"
+import * as Installation from "./Installation.js"
+import { printJson, tell } from "./Output.js"
+import { configOf, installationOptions } from "./Settings.js"
+
+export const backup = Command.make(
+  "backup",
+  {
+    ...installationOptions,
+    target: Args.path({ name: "target" }).pipe(
+      Args.withDescription("A file that is not there yet, or a directory to put one into")
+    ),
+    withKeyring: Options.boolean("with-keyring").pipe(
+      Options.withDescription("Put the key ring in too: whoever has the backup can then open the credentials")
+    ),
+    filesOnly: Options.boolean("files-only").pipe(
+      Options.withDescription("Of an installation on PostgreSQL: the files alone, after its database was dumped")
+    )
+  },
+  ({ filesOnly, target, withKeyring, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const onPostgres = config.databaseUrl !== undefined
+      if (onPostgres && !filesOnly) return yield* new CommandFailed({ message: dumpFirst(target) })
+      if (!onPostgres && filesOnly)
+        return yield* new CommandFailed({
+          message: "--files-only is for an installation on PostgreSQL. With SQLite the database belongs to the backup."
+        })
+      const { keyFile } = Installation.coreConfigOf(config)
+      const made = yield* Effect.provide(
+        Backup.backup({
+          dataDir: config.dataDir,
+          keyFile: withKeyring ? keyFile : undefined,
+          database: onPostgres ? "postgresql" : "sqlite",
+          target: fileFor(target),
+          release: packageJson.version,
+          progress: tell
+        }),
+        Installation.databaseAsIs(config)
+      )
+      const { manifest } = made
+      tell(withKeyring ? keysAreIn(made.file) : keysAreOut(keyFile, manifest.key_ids.length))
+      if (made.skipped.length > 0) tell(`Could not be read and is not in the backup:\n  ${made.skipped.join("\n  ")}`)
+      yield* printJson({
+        event: "backup",
+        file: made.file,
+        bytes: made.bytes,
+        digest: made.digest,
+        created_at: manifest.created_at,
+        database: manifest.database,
+        sessions: Object.keys(manifest.parts).filter((part) => part.startsWith("sessions/")).length,
+        key_ring: manifest.key_ring,
+        incomplete: manifest.incomplete,
+        unsettled: manifest.unsettled,
+        skipped: made.skipped.length
+      })
+    })
+).pipe(Command.withDescription("Back up the whole installation, while it runs or not"))
+
+export const restore = Command.make(
+  "restore",
+  {
+    ...installationOptions,
+    file: Args.path({ name: "file" }).pipe(Args.withDescription("The backup")),
+    keyring: Options.text("keyring").pipe(
+      Options.withDescription("The keyring.json that was kept apart from the backup"),
+      Options.optional
+    ),
+    withoutKeys: Options.boolean("without-keys").pipe(
+      Options.withDescription("Give up the credentials whose keys are lost; all else is restored")
+    )
+  },
+  ({ file, keyring, withoutKeys, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const restored = yield* Restore.restore({
+        file: resolve(file),
+        dataDir: config.dataDir,
+        keyFile: Installation.coreConfigOf(config).keyFile,
+        keyRing: Option.getOrUndefined(Option.map(keyring, (path) => resolve(path))),
+        withoutKeys,
+        database: config.databaseUrl === undefined ? undefined : Installation.databaseAsIs(config),
+        progress: tell
+      })
+      const { manifest } = restored
+      tell(
+        `Restored as of ${manifest.created_at}. Start it: reins serve --data-dir ${config.dataDir}\n` +
+          "What ran at that time ends then as after a crash. Stop the installation that the backup is of first: two with the same " +
+          "data would both deliver and mail."
+      )
+      if (restored.missingKeys.length > 0)
+        tell(
+          `Given up with the key ${restored.missingKeys.join(", ")}: give those connections their credentials again.`
+        )
+      yield* printJson({
+        event: "restored",
+        data_dir: config.dataDir,
+        created_at: manifest.created_at,
+        release: manifest.release,
+        sessions: restored.sessions,
+        missing_keys: restored.missingKeys
+      })
+    })
+).pipe(Command.withDescription("Restore a backup into an empty data directory"))
+
+const fileFor = (target: string): string => {
+  const path = resolve(target)
+  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  return isDirectory ? join(path, `reins-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.tar`) : path
+}
+
+const dumpFirst = (target: string): string =>
+  "The database of this installation is PostgreSQL's to back up. Dump it first, then take the files, which then hold all that the dump " +
+  `names:\n  pg_dump --format=custom --file=reins.dump "$REINS_DATABASE_URL"\n  reins backup --files-only ${target}\n` +
+  "To restore: pg_restore into an empty database, then reins restore with its REINS_DATABASE_URL."
+
+const keysAreOut = (keyFile: string, keys: number): string =>
+  keys === 0
+    ? `The key ring ${keyFile} is not in the backup. Keep a copy of it in another place.`
+    : `The key ring ${keyFile} is NOT in the backup, so that nobody can open the credentials with it. Keep a copy of that file in ` +
+      "another place: without it the credentials in this backup are lost."
+
+const keysAreIn = (file: string): string =>
+  `The key ring is in ${file}: whoever can read it can open every credential. Keep it as you keep passwords.`

@@ -1,0 +1,263 @@
+import { execFile } from "node:child_process"
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { promisify } from "node:util"
+import { inventory } from "@reins/core/backup/Inventory"
+import { Manifests } from "@reins/core/catalog/Manifests"
+import { type Ring, readRing } from "@reins/core/connections/KeyRingFile"
+import * as Local from "@reins/core/executor/Local"
+import { HarnessInstall } from "@reins/core/harness/Install"
+import { checkSmtp } from "@reins/core/identity/Mailer"
+import * as DatabaseFile from "@reins/core/store/DatabaseFile"
+import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
+import { pending } from "@reins/core/store/Migrations"
+import { Effect, Either, Layer } from "effect"
+import type { Config } from "../Config.js"
+import * as Installation from "./Installation.js"
+
+/** What one check found. `todo` says what to do about it; null when there is nothing to do. */
+export interface Finding {
+  readonly check: string
+  readonly state: "ok" | "warn" | "fail"
+  readonly detail: string
+  readonly todo: string | null
+}
+
+const ok = (check: string, detail: string): Finding => ({ check, state: "ok", detail, todo: null })
+const warn = (check: string, detail: string, todo: string): Finding => ({ check, state: "warn", detail, todo })
+const fail = (check: string, detail: string, todo: string): Finding => ({ check, state: "fail", detail, todo })
+
+/** Looks at everything that a server needs. Nothing is made or changed. */
+export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.map(
+    Effect.all([
+      Effect.sync(node),
+      git,
+      Effect.sync(() => directory(config)),
+      Effect.sync(() => space(config)),
+      lock(config),
+      database(config),
+      harnesses(config),
+      sandbox,
+      mail(config),
+      Effect.sync(() => address(config))
+    ]),
+    (found) => found.flat()
+  )
+
+const node = (): Finding => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+  return major > 20 || (major === 20 && minor >= 19)
+    ? ok("node", process.versions.node)
+    : fail("node", process.versions.node, "Install Node 20.19 or newer.")
+}
+
+/** The first with `merge-tree --write-tree` and its messages in the form that is read. */
+const leastGit = [2, 38] as const
+
+const git = Effect.promise(async (): Promise<Finding> => {
+  const said = await promisify(execFile)("git", ["--version"]).catch(() => undefined)
+  const [major = 0, minor = 0] =
+    /(\d+)\.(\d+)/
+      .exec(said?.stdout ?? "")
+      ?.slice(1)
+      .map(Number) ?? []
+  if (said === undefined) return fail("git", "not found", "Install git, 2.38 or newer.")
+  return major > leastGit[0] || (major === leastGit[0] && minor >= leastGit[1])
+    ? ok("git", said.stdout.trim().replace("git version ", ""))
+    : fail("git", `${major}.${minor}`, "Install git 2.38 or newer.")
+})
+
+const mayWrite = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The directory, or the nearest one above it that is there. */
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
+
+const directory = ({ dataDir }: Config): Finding => {
+  const check = "data dir"
+  if (!existsSync(dataDir)) {
+    return mayWrite(nearest(dataDir))
+      ? ok(check, `${dataDir} is not there yet; the first start makes it`)
+      : fail(
+          check,
+          `${dataDir} is not there and cannot be made`,
+          "Make it for the user of the server, or name another with --data-dir."
+        )
+  }
+  const stat = statSync(dataDir)
+  if (!stat.isDirectory()) return fail(check, `${dataDir} is no directory`, "Name a directory with --data-dir.")
+  if (!mayWrite(dataDir))
+    return fail(check, `${dataDir} cannot be written`, "Give it to the user of the server with chown.")
+  if (existsSync(restoring(dataDir)))
+    return fail(
+      check,
+      `a restore into ${dataDir} is not finished`,
+      "Let it end, or empty the directory and restore again."
+    )
+  return (stat.mode & 0o077) === 0
+    ? ok(check, dataDir)
+    : warn(check, `others may look into ${dataDir}`, `Run: chmod 700 ${dataDir}`)
+}
+
+const mebibyte = 1024 * 1024
+
+const space = ({ dataDir }: Config): Finding => {
+  const { bavail, bsize } = statfsSync(nearest(dataDir))
+  const free = Math.floor((bavail * bsize) / mebibyte)
+  if (free < 100) return fail("disk", `${free} MiB free`, "Make room: nothing can be written soon.")
+  return free < 1024
+    ? warn("disk", `${free} MiB free`, "Make room before it runs out.")
+    : ok("disk", `${free} MiB free`)
+}
+
+const lock = ({ dataDir }: Config): Effect.Effect<Finding> =>
+  DatabaseFile.isHeld(serverLock(dataDir)).pipe(
+    Effect.map((held) => ok("server", held ? "one works on the data directory" : "none works on the data directory")),
+    Effect.catchAll(({ message }) =>
+      Effect.succeed(
+        fail("server", message, "The file system of the data directory has to support locks: use a local disk.")
+      )
+    )
+  )
+
+const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
+  const file = databaseFile(config.dataDir)
+  const keys = ringOf(config)
+  if (config.databaseUrl === undefined && !existsSync(file))
+    return Effect.succeed([ok("database", "not there yet; the first start makes it"), keyRing(config, keys, [])])
+  const problems = config.databaseUrl === undefined ? DatabaseFile.problems(file) : Effect.succeed([])
+  return Effect.gen(function* () {
+    const [problem, ...more] = yield* problems
+    const state = yield* Effect.either(Effect.provide(inventory, Installation.databaseAsIs(config)))
+    if (problem !== undefined) {
+      const detail = `damaged: ${problem}${more.length > 0 ? ` and ${more.length} more` : ""}`
+      return [fail("database", detail, "Stop the server and restore the newest backup.")]
+    }
+    if (Either.isLeft(state))
+      return [
+        fail("database", state.left.message, "Run the release that made it, or check --data-dir and --database-url."),
+        keyRing(config, keys, [])
+      ]
+    const missing = pending(state.right.schema)
+    const name = config.databaseUrl === undefined ? "whole" : "reachable"
+    return [
+      missing.length === 0
+        ? ok("database", `${name}, schema ${state.right.schema.at(-1)?.id}`)
+        : warn(
+            "database",
+            `${name}, ${missing.length} steps of the schema to be taken`,
+            "Make a backup, then run: reins migrate"
+          ),
+      keyRing(config, keys, state.right.keyIds)
+    ]
+  }).pipe(
+    Effect.catchAll(({ message }) =>
+      Effect.succeed([fail("database", message, "Check --data-dir and --database-url.")])
+    )
+  )
+}
+
+const ringOf = (config: Config) => {
+  const { keyFile } = Installation.coreConfigOf(config)
+  return existsSync(keyFile) ? readRing(keyFile) : undefined
+}
+
+const keyRing = (
+  config: Config,
+  ring: Either.Either<Ring, { readonly message: string }> | undefined,
+  used: ReadonlyArray<string>
+): Finding => {
+  const check = "key ring"
+  const { keyFile } = Installation.coreConfigOf(config)
+  const restoreKey = `Put the copy of the key ring that you kept at ${keyFile}, or give the credentials up: reins keyring forget ${used.join(" ")}`
+  if (ring === undefined) {
+    return used.length === 0
+      ? ok(check, "not there yet; the first start makes it")
+      : fail(check, `${keyFile} is not there, and credentials are sealed with it`, restoreKey)
+  }
+  if (Either.isLeft(ring))
+    return fail(check, ring.left.message, `Mend ${keyFile}, or put the copy that you kept there.`)
+  const { forgotten, keys } = ring.right
+  const missing = used.filter((id) => !keys.has(id) && !forgotten.has(id))
+  if (missing.length > 0)
+    return fail(check, `${missing.join(", ")} is missing, and credentials are sealed with it`, restoreKey)
+  return keys.size === 1
+    ? ok(check, `${keyFile}, one key`)
+    : ok(check, `${keyFile}, ${keys.size} keys; old ones that nothing needs go with: reins keyring prune`)
+}
+
+const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.gen(function* () {
+    const manifests = yield* Manifests
+    const install = yield* HarnessInstall
+    const enabled = manifests.list.filter(({ tier }) => tier !== "disabled")
+    return yield* Effect.forEach(enabled, ({ provider_id, runtime }) =>
+      Effect.map(Effect.either(install.find(provider_id)), (found) => {
+        const agent = `${runtime?.agent.name ?? ""} ${runtime?.agent.version ?? ""}`
+        return Either.isRight(found) && found.right._tag === "Some"
+          ? ok(provider_id, agent)
+          : warn(
+              provider_id,
+              `${agent} is not installed`,
+              `If sessions are to use it: reins harnesses install ${provider_id}`
+            )
+      })
+    )
+  }).pipe(
+    Effect.provide(
+      Layer.provideMerge(HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir), Manifests.layer)
+    ),
+    Effect.orDie
+  )
+
+const sandbox = Effect.map(
+  Local.make("doctor"),
+  ({ isolation }): Finding =>
+    isolation.level === "none"
+      ? warn(
+          "sandbox",
+          "agents run as the user of the server, without a boundary",
+          "Run the server as a user of its own, in a container or virtual machine; see README, Security."
+        )
+      : ok("sandbox", isolation.level)
+)
+
+const mail = (config: Config): Effect.Effect<Finding> =>
+  config.smtpUrl === undefined
+    ? Effect.succeed(
+        isLoopback(config.publicUrl.hostname)
+          ? ok("mail", "mails are files in the outbox")
+          : warn("mail", "mails are files in the outbox, which people cannot read", "Set REINS_SMTP_URL.")
+      )
+    : Effect.match(checkSmtp(config.smtpUrl), {
+        onFailure: ({ code }) => fail("mail", `the mail server does not take us (${code})`, "Check REINS_SMTP_URL."),
+        onSuccess: () => ok("mail", "the mail server takes us")
+      })
+
+const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
+
+const address = ({ host, publicUrl }: Config): Finding => {
+  const check = "public URL"
+  if (publicUrl.protocol === "https:") return ok(check, publicUrl.href)
+  if (!isLoopback(publicUrl.hostname)) {
+    return fail(
+      check,
+      `${publicUrl.href} is plain http: passwords and cookies would cross the network in the open`,
+      "Put a TLS proxy in front, and set --public-url to its https address."
+    )
+  }
+  return isLoopback(host)
+    ? ok(check, publicUrl.href)
+    : warn(
+        check,
+        `the server listens on ${host}, and its links lead to ${publicUrl.host}`,
+        "Set --public-url to the address that people use."
+      )
+}

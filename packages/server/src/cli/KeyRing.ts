@@ -1,0 +1,87 @@
+import { existsSync } from "node:fs"
+import { Args, Command } from "@effect/cli"
+import { newRing, readRing, writeRing } from "@reins/core/connections/KeyRingFile"
+import { KeyRotation, type KeyUse } from "@reins/core/connections/KeyRotation"
+import * as DatabaseFile from "@reins/core/store/DatabaseFile"
+import { Effect } from "effect"
+import type { Config } from "../Config.js"
+import { CommandFailed } from "./Accounts.js"
+import * as Installation from "./Installation.js"
+import { printJson, tell } from "./Output.js"
+import { configOf, installationOptions } from "./Settings.js"
+
+const rotateOrPrune = (name: "rotate" | "prune", description: string) =>
+  Command.make(name, installationOptions, (options) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const report = yield* holdingRing(
+        config,
+        Effect.provide(
+          Effect.flatMap(KeyRotation, (rotation) => rotation[name]),
+          Installation.layer(config)
+        )
+      )
+      for (const use of report.kept) tell(reasonToKeep(use))
+      if (name === "rotate")
+        tell(
+          `Keep a copy of ${Installation.coreConfigOf(config).keyFile} apart from the backups: the one from before lacks the new key.`
+        )
+      yield* printJson({ event: name === "rotate" ? "rotated" : "pruned", ...report })
+    })
+  ).pipe(Command.withDescription(description))
+
+const forget = Command.make(
+  "forget",
+  { ...installationOptions, ids: Args.text({ name: "key" }).pipe(Args.atLeast(1)) },
+  ({ ids, ...options }) =>
+    Effect.gen(function* () {
+      const config = yield* configOf(options)
+      const { keyFile } = Installation.coreConfigOf(config)
+      yield* holdingRing(
+        config,
+        Effect.gen(function* () {
+          const ring = existsSync(keyFile) ? yield* readRing(keyFile) : newRing()
+          const held = ids.filter((id) => ring.keys.has(id))
+          if (held.length > 0)
+            return yield* new CommandFailed({
+              message: `${held.join(", ")} is in the key ring, so nothing is lost with it. Old keys go with: reins keyring prune`
+            })
+          yield* writeRing(keyFile, { ...ring, forgotten: new Set([...ring.forgotten, ...ids]) })
+        })
+      )
+      tell("What is sealed with them stays closed. Give each connection that says so its credential again.")
+      yield* printJson({ event: "forgotten", keys: ids })
+    })
+).pipe(Command.withDescription("Give up credentials that are sealed with lost keys, so that the server starts"))
+
+export const keyring = Command.make("keyring").pipe(
+  Command.withDescription("The keys that seal stored credentials"),
+  Command.withSubcommands([
+    rotateOrPrune("rotate", "Seal everything with a new key, while the server runs or not"),
+    rotateOrPrune("prune", "Remove the old keys that nothing needs any more"),
+    forget
+  ])
+)
+
+/** One command changes a ring at a time. */
+const holdingRing = <A, E, R>(config: Config, change: Effect.Effect<A, E, R>) =>
+  Effect.scoped(
+    Effect.zipRight(
+      Effect.catchTag(
+        DatabaseFile.hold(`${Installation.coreConfigOf(config).keyFile}.lock`),
+        "LockHeld",
+        () => new CommandFailed({ message: "Another command changes the key ring. Run this one when it is done." })
+      ),
+      change
+    )
+  )
+
+const reasonToKeep = (use: KeyUse): string => {
+  const reasons = [
+    ...(use.credentials > 0 ? [`${use.credentials} credentials that could not be sealed anew`] : []),
+    ...(use.answers > 0 ? [`${use.answers} answers that can still be asked for again (72 hours at most)`] : []),
+    ...(use.logins > 0 ? [`${use.logins} logins (30 days at most)`] : []),
+    ...(use.recent ? ["it was current within the last hour"] : [])
+  ]
+  return `The old key ${use.id} stays: ${reasons.join(", ")}. Later: reins keyring prune`
+}

@@ -1,0 +1,39 @@
+import { assert, describe, it } from "@effect/vitest"
+import { operations, successes } from "./Document.js"
+
+/** What goes beyond the specification and clients may count on: each operation with its one success. */
+const promised: Readonly<Record<string, number>> = {
+  "GET /api/workspaces": 200,
+  "GET /api/workspaces/{workspace_id}": 200,
+  "GET /api/workspaces/{workspace_id}/members": 200,
+  "POST /api/workspaces/{workspace_id}/members": 202,
+  "DELETE /api/workspaces/{workspace_id}/members/{account_id}": 200,
+  "GET /api/workspaces/{workspace_id}/connections": 200,
+  "POST /api/workspaces/{workspace_id}/connections": 201,
+  "GET /api/workspaces/{workspace_id}/projects": 200,
+  "POST /api/workspaces/{workspace_id}/projects": 201,
+  "GET /api/workspaces/{workspace_id}/sessions": 200,
+  "POST /api/workspaces/{workspace_id}/sessions": 201,
+  "POST /api/sessions/{session_id}/unarchives": 202,
+  "POST /api/sessions/{session_id}/harness-switches": 201,
+  "GET /api/sessions/{session_id}/native-state": 200,
+  "GET /api/sessions/{session_id}/messages": 200,
+  "POST /api/sessions/{session_id}/messages": 202,
+  "GET /api/sessions/{session_id}/turns": 200,
+  "GET /api/turns/{turn_id}": 200,
+  "POST /api/turns/{turn_id}/cancellations": 202,
+  "POST /api/turns/{turn_id}/retries": 202,
+  "POST /api/turns/{turn_id}/acknowledgements": 202,
+  "GET /api/limits": 200
+}
+
+describe("the document has the extension", () => {
+  const byName = new Map(operations.map((operation) => [operation.name, operation]))
+  for (const [name, status] of Object.entries(promised)) {
+    it(`${name} with ${status}`, () => {
+      const operation = byName.get(name) ?? assert.fail(`there is no ${name}`)
+      assert.strictEqual(operation["x-reins-extension"], true)
+      assert.deepStrictEqual(successes(operation), [status])
+    })
+  }
+})

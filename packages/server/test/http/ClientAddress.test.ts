@@ -1,0 +1,67 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { clientAddressBehind, isNetwork } from "@reins/server/http/ClientAddress"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { send, service } from "../Service.js"
+
+describe("the address of a client", () => {
+  const behind = clientAddressBehind(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
+
+  it("is that of the connection, whatever a stranger says of himself", () => {
+    assert.strictEqual(behind("192.0.2.7", "198.51.100.1"), "192.0.2.7")
+    assert.strictEqual(clientAddressBehind([])("127.0.0.1", "198.51.100.1"), "127.0.0.1")
+  })
+
+  it("is the last that a trusted proxy names and that is no proxy itself", () => {
+    assert.strictEqual(behind("127.0.0.1", "203.0.113.9"), "203.0.113.9")
+    assert.strictEqual(behind("::ffff:127.0.0.1", "1.1.1.1, 203.0.113.9, 10.1.2.3"), "203.0.113.9")
+    assert.strictEqual(behind("fd00::1", " 2001:db8::9 "), "2001:db8::9")
+    assert.strictEqual(behind("127.0.0.1", undefined), "127.0.0.1")
+    assert.strictEqual(behind("127.0.0.1", "10.0.0.1, 10.0.0.2"), "10.0.0.1")
+    assert.strictEqual(behind("127.0.0.1", "203.0.113.9, unknown"), "127.0.0.1")
+  })
+
+  it("never depends on what a client put before its own address", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.ipV4(), (forged, own) => {
+        fc.pre(behind(own, undefined) === own && !own.startsWith("10.") && own !== "127.0.0.1")
+        return behind("127.0.0.1", `${forged}, ${own}`) === own
+      })
+    )
+  })
+
+  it("takes addresses and networks for proxies, and nothing else", () => {
+    for (const text of ["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"]) assert.isTrue(isNetwork(text), text)
+    for (const text of ["", "localhost", "10.0.0.0/33", "::1/129", "10.0.0.0/", "10.0.0.0/8/8", "/8"])
+      assert.isFalse(isNetwork(text), text)
+  })
+})
+
+const requests = { rateLimit: 2 }
+
+layer(service({ ...requests, trustedProxies: ["127.0.0.1"] }), { excludeTestServices: true })(
+  "behind a proxy",
+  (it) => {
+    it.effect("callers have a limit of requests each", () =>
+      Effect.gen(function* () {
+        const ask = (address: string) =>
+          Effect.map(send("GET", "/api/harnesses", { headers: { "x-forwarded-for": address } }), ({ status }) => status)
+        assert.deepStrictEqual(
+          yield* Effect.all([ask("192.0.2.1"), ask("192.0.2.1"), ask("192.0.2.1")]),
+          [401, 401, 429]
+        )
+        assert.strictEqual(yield* ask("192.0.2.2"), 401)
+      })
+    )
+  }
+)
+
+layer(service(requests), { excludeTestServices: true })("without a trusted proxy", (it) => {
+  it.effect("nobody gets another limit by naming another address", () =>
+    Effect.gen(function* () {
+      const ask = (address: string) =>
+        Effect.map(send("GET", "/api/harnesses", { headers: { "x-forwarded-for": address } }), ({ status }) => status)
+      assert.deepStrictEqual(yield* Effect.all([ask("192.0.2.1"), ask("192.0.2.2"), ask("192.0.2.3")]), [401, 401, 429])
+    })
+  )
+})

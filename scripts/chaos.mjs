@@ -24,7 +24,13 @@ const needs = [
   ["chromium", onPath("chromium"), "apt-get install chromium"],
   ["nginx", onPath("nginx") || existsSync("/usr/sbin/nginx"), "apt-get install nginx-light"],
   ["faketime", onPath("faketime"), "apt-get install faketime"],
-  ["root, to mount a small tmpfs", isRoot, "run it as root, as in a container of its own"]
+  ["mkfs.ext4", onPath("mkfs.ext4") || existsSync("/usr/sbin/mkfs.ext4"), "apt-get install e2fsprogs"],
+  ["root, to mount a small tmpfs and small disks", isRoot, "run it as root, as in a container of its own"],
+  [
+    "loop devices",
+    existsSync("/dev/loop-control"),
+    "give the container /dev/loop-control and /dev/loop*, as `docker run --privileged` does"
+  ]
 ]
 const missing = needs.filter(([, there]) => !there)
 if (missing.length > 0) {

@@ -78,6 +78,7 @@ import { Workspaces } from "./sessions/Workspaces.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
+import { Readiness } from "./store/Readiness.js"
 import { Files } from "./workspace/Files.js"
 import { Git } from "./workspace/Git.js"
 
@@ -112,7 +113,7 @@ const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
     Passwords.layer
   )
 
-const store = Layer.mergeAll(Journal.layer, Access.layer, Vault.layer, requireKeys, NewestIds.layer)
+const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
 
 const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))

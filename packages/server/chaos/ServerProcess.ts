@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 
 /** The server as it is published, and the one that has failpoints. */
-const published = join(import.meta.dirname, "../dist/main.js")
+export const published = join(import.meta.dirname, "../dist/main.js")
 const breakable = join(import.meta.dirname, "../dist-failpoints/main.js")
 
 export interface ServerOptions {
@@ -21,8 +21,14 @@ export interface ServerOptions {
   readonly args?: ReadonlyArray<string>
 }
 
-export interface ServerProcess {
+export interface ServerProcess extends StartingServer {
   readonly url: string
+}
+
+/** A server that may not be ready yet. */
+export interface StartingServer {
+  /** Its URL. Fails with what it said if it ends before it is ready. */
+  readonly ready: Promise<string>
   readonly pid: number
   /** How it ended, once it has. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
@@ -35,6 +41,12 @@ const running = new Set<ChildProcess>()
 
 /** Starts a server of its own process on a free port and waits until it is ready. Fails with what it said if it ends before. */
 export const startServer = async (options: ServerOptions): Promise<ServerProcess> => {
+  const starting = spawnServer(options)
+  return { ...starting, url: await starting.ready }
+}
+
+/** Starts a server of its own process on a free port. */
+export const spawnServer = (options: ServerOptions): StartingServer => {
   const main = options.failpoint === undefined && options.failpointFile === undefined ? published : breakable
   const port = options.args?.includes("--port") === true ? [] : ["--port", "0"]
   const words = [process.execPath, main, "serve", ...port, "--data-dir", options.dataDir, ...(options.args ?? [])]
@@ -62,11 +74,13 @@ export const startServer = async (options: ServerOptions): Promise<ServerProcess
       resolve({ code, signal })
     })
   )
-  const url = await new Promise<string>((resolve, reject) => {
+  const ready = new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url))
     void ended.then(({ code, signal }) => reject(new Error(`The server ended (${code ?? signal}):\n${errors}`)))
   })
-  return { url, pid: child.pid ?? 0, ended, kill: (signal) => void child.kill(signal), log: () => errors }
+  // Whoever does not wait for it looks at how it ended instead.
+  ready.catch(() => undefined)
+  return { ready, pid: child.pid ?? 0, ended, kill: (signal) => void child.kill(signal), log: () => errors }
 }
 
 /** Ends what a test has left running. */

@@ -164,7 +164,8 @@ class StreamWriter {
       ...Object.fromEntries(exchange.headers),
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
-      // A client that comes back needs a server that is there: over this connection it would find one that is being stopped.
+      // A client that comes back needs a server that is there: over this connection it would find one that is being stopped. And one that
+      // was cut off for not reading is not used for another request.
       connection: "close",
       "x-accel-buffering": "no"
     })

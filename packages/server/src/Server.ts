@@ -1,7 +1,8 @@
-import { createServer, type Server as NodeServer } from "node:http"
+import { createServer } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { Context, type Duration, Effect, Layer } from "effect"
+import { Connections } from "./Connections.js"
 import { accessLog } from "./http/middleware/AccessLog.js"
 import { bodyLimit } from "./http/middleware/BodyLimit.js"
 import { errorEnvelope } from "./http/middleware/ErrorEnvelope.js"
@@ -20,6 +21,14 @@ export interface ListenOptions {
   readonly trustedProxies: ReadonlyArray<string>
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
+}
+
+/** How long a client may take for what it sends, in milliseconds. Proxies keep their connections for a minute: ours are kept longer. */
+const patience = {
+  headersTimeout: 20_000,
+  requestTimeout: 120_000,
+  connectionsCheckingInterval: 2000,
+  keepAliveTimeout: 75_000
 }
 
 /** The service on a port, for as long as the layer lives. */
@@ -45,11 +54,12 @@ export class Server extends Context.Tag("@reins/server/Server")<
           securityHeaders(options.publicUrl),
           requestId(options.trustedProxies)
         )
-        const node = createServer()
+        const node = createServer(patience)
+        const connections = new Connections(node)
         const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
         yield* http.serve(app)
         // Runs before the finalizers of the two lines above, which wait for connections that idle clients would keep open.
-        yield* Effect.addFinalizer(() => stop(node, shutdown, options.grace))
+        yield* Effect.addFinalizer(() => stop(connections, shutdown, options.grace))
         const { address } = http
         const host = options.host.includes(":") ? `[${options.host}]` : options.host
         return Server.of({ url: address._tag === "TcpAddress" ? `http://${host}:${address.port}` : address.path })
@@ -57,10 +67,27 @@ export class Server extends Context.Tag("@reins/server/Server")<
     )
 }
 
-const stop = (node: NodeServer, shutdown: Shutdown["Type"], grace: Duration.DurationInput) =>
+/** How long at least, and at most, a request that was on its way when the stop came is still served. */
+const arrival = { least: "100 millis", most: "2 seconds" } as const
+/** How long connections that are kept without a request are told of the stop, should a request come, before they are closed. */
+const notice = "1 second"
+/** How long a client has to take the end of its connection. */
+const farewell = "500 millis"
+
+const stop = (connections: Connections, shutdown: Shutdown["Type"], grace: Duration.DurationInput) =>
   Effect.gen(function* () {
     yield* shutdown.begin
-    node.close()
-    yield* Effect.timeoutOption(shutdown.idle, grace)
-    node.closeAllConnections()
+    yield* Effect.zipRight(Effect.sleep(arrival.least), within(connections.arrived, arrival.most))
+    yield* shutdown.refuse
+    yield* Effect.all([within(connections.answered, grace), within(connections.closed, notice)], { concurrency: 2 })
+    yield* shutdown.giveUp
+    // What waits to be accepted would be reset with the end of the listener.
+    yield* within(connections.arrived, notice)
+    yield* connections.end
+    yield* within(connections.closed, farewell)
+    yield* connections.destroy
   })
+
+/** Finalizers cannot be interrupted; their waiting may be given up. */
+const within = (wait: Effect.Effect<void>, limit: Duration.DurationInput) =>
+  Effect.timeoutOption(Effect.interruptible(wait), limit)

@@ -1,50 +1,53 @@
-import { type HttpApp, HttpServerRequest } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
+import { NodeHttpServerRequest } from "@effect/platform-node"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Deferred, Effect, Layer } from "effect"
+import { Exchange, type ExchangeState } from "./http/Exchange.js"
+import { envelopeOf, headersOf } from "./http/middleware/ErrorEnvelope.js"
 
 /** Ends the service in order: what has begun is finished, what comes anew is refused. */
 export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
   Shutdown,
   {
+    /** Ends streams and waits. Requests are still served, and told to come back on another connection. */
     readonly begin: Effect.Effect<void>
     /** Is through once the end has begun. */
     readonly begun: Effect.Effect<void>
     readonly hasBegun: Effect.Effect<boolean>
-    /** Is through once no request is being answered. */
-    readonly idle: Effect.Effect<void>
-    /** Counts the requests of an app, and refuses new ones with `shutting_down` once the end has begun. */
-    readonly guard: <E, R>(app: HttpApp.Default<E, R>) => HttpApp.Default<E | ReinsError, R>
+    /** From now on requests are answered with `shutting_down`. */
+    readonly refuse: Effect.Effect<void>
+    /** Answers what is still being worked on with `shutting_down`. A mutation is finished all the same, for whoever repeats it. */
+    readonly giveUp: Effect.Effect<void>
+    /** Does all of this to the requests of an app. */
+    readonly guard: <E, R>(app: HttpApp.Default<E, R>) => HttpApp.Default<E | ReinsError, R | Exchange>
   }
 >() {
   static readonly layer = Layer.effect(
     Shutdown,
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
-      const idle = yield* Effect.makeLatch(true)
-      let running = 0
+      const running = new Set<ExchangeState>()
+      let refuses = false
       return Shutdown.of({
         begin: Effect.asVoid(Deferred.succeed(begun, undefined)),
         begun: Deferred.await(begun),
         hasBegun: Deferred.isDone(begun),
-        idle: idle.await,
-        guard: <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R> =>
-          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        refuse: Effect.sync(() => {
+          refuses = true
+        }),
+        giveUp: Effect.sync(() => {
+          for (const exchange of running) answerUnfinished(exchange)
+        }),
+        guard: <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
+          Effect.flatMap(Exchange, (exchange) =>
             Effect.acquireUseRelease(
-              Effect.sync(() => {
-                running++
-                idle.unsafeClose()
-              }),
+              Effect.sync(() => running.add(exchange)),
+              (): HttpApp.Default<E | ReinsError, R> =>
+                refuses && !isProbe(exchange.path) ? Effect.fail(shuttingDown) : app,
               () =>
-                Effect.if(
-                  Effect.map(Deferred.isDone(begun), (over) => over && !isProbe(request.url)),
-                  {
-                    onTrue: () => Effect.fail(shuttingDown),
-                    onFalse: () => app
-                  }
-                ),
-              () =>
-                Effect.sync(() => {
-                  if (--running === 0) idle.unsafeOpen()
+                Effect.map(Deferred.isDone(begun), (isOver) => {
+                  running.delete(exchange)
+                  if (isOver) exchange.headers.set("connection", "close")
                 })
             )
           )
@@ -54,10 +57,22 @@ export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
 }
 
 /** A probe is still told the truth. */
-const isProbe = (url: string): boolean => url === "/healthz" || url === "/readyz"
+const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
 
 const shuttingDown = new ReinsError({
   code: "shutting_down",
   message: "The service is being stopped. Try again in a moment.",
   retryAfterSeconds: 5
 })
+
+const answerUnfinished = (exchange: ExchangeState): void => {
+  const response = NodeHttpServerRequest.toServerResponse(exchange.request)
+  if (response.headersSent) return
+  response.writeHead(shuttingDown.status, {
+    ...Object.fromEntries(exchange.headers),
+    ...headersOf(shuttingDown),
+    "content-type": "application/json",
+    connection: "close"
+  })
+  response.end(JSON.stringify(envelopeOf(shuttingDown, exchange.requestId)))
+}

@@ -36,10 +36,19 @@ const report = (cause: Cause.Cause<unknown>) =>
 
 /** The first signal ends the service in order, within this time; a second one ends it at once. */
 const deadlineMs = 9500
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => {
-    setTimeout(() => process.exit(0), deadlineMs).unref()
-    for (const again of ["SIGINT", "SIGTERM"] as const) process.once(again, () => process.exit(0))
+/** One Ctrl-C comes from the terminal and from npm, which passes it on: that is one wish. */
+const sameWishMs = 1000
+
+let stoppingSince: number | undefined
+for (const [signal, number] of [
+  ["SIGINT", 2],
+  ["SIGTERM", 15]
+] as const) {
+  process.on(signal, () => {
+    if (stoppingSince === undefined) {
+      stoppingSince = performance.now()
+      setTimeout(() => process.exit(0), deadlineMs).unref()
+    } else if (performance.now() - stoppingSince > sameWishMs) process.exit(128 + number)
   })
 }
 

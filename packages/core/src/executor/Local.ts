@@ -146,6 +146,12 @@ interface Running {
 const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
   Effect.timeoutOption(Effect.interruptible(effect), milliseconds)
 
+/** What runs now. A service that ends without stopping it in order takes it along. */
+const alive = new Set<Running>()
+const endWithProcess = () => {
+  for (const { pid } of alive) signal(-pid, "SIGKILL")
+}
+
 const leaseMark = (leaseId: string) => ({ kind: "lease" as const, id: leaseId })
 
 const anythingLeft = ({ exit, leaseId, pid }: Running) =>
@@ -230,6 +236,12 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, launcher: Lau
   const exit = yield* Deferred.make<AgentExit>()
   child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
   const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
+  if (alive.size === 0) process.on("exit", endWithProcess)
+  alive.add(running)
+  const forget = Effect.sync(() => {
+    alive.delete(running)
+    if (alive.size === 0) process.off("exit", endWithProcess)
+  })
   const once = yield* Effect.makeSemaphore(1)
   const stderr = yield* readStderr(child)
   const started: AgentProcess = {
@@ -239,7 +251,8 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, launcher: Lau
     exit: Deferred.await(exit),
     stderrLines: stderr.lines,
     stderrTail: stderr.tail,
-    stop: (hooks = {}) => Effect.uninterruptible(once.withPermits(1)(stop(running, command.stop, hooks)))
+    stop: (hooks = {}) =>
+      Effect.uninterruptible(once.withPermits(1)(Effect.ensuring(stop(running, command.stop, hooks), forget)))
   }
   return started
 })

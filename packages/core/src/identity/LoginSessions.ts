@@ -137,8 +137,12 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
           if (row === undefined) return undefined
           const minuteAgo = yield* fromNow(-60_000)
           if (row.last_seen_at <= minuteAgo) {
-            yield* db.run(sql`update login_sessions set last_seen_at = ${at}
-              where id = ${row.id} and last_seen_at <= ${minuteAgo}`)
+            // Who is logged in may read although nothing can be written now.
+            yield* Effect.catchAllDefect(
+              db.run(sql`update login_sessions set last_seen_at = ${at}
+                where id = ${row.id} and last_seen_at <= ${minuteAgo}`),
+              (defect) => Effect.logWarning("the last use of a login was not written", defect)
+            )
           }
           return {
             accountId: row.account_id,

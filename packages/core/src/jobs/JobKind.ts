@@ -1,5 +1,6 @@
 import { Data, type Effect } from "effect"
 import type { JobFailure } from "../domain/Job.js"
+import type { StorageFault } from "../store/StorageFault.js"
 import type { Claim, Loss } from "./Jobs.js"
 
 /** Why an attempt failed. `retryable` failures are tried again until the attempts of the job are used up. */
@@ -43,11 +44,12 @@ export interface JobKind {
   /** What is written with the end of a job that failed for good. */
   readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void>
   /**
-   * What becomes of a job whose worker is lost: another attempt at once if one is left, or its end. It may look at the world and clean
-   * up after the lost attempt; the command is written with the end of that attempt.
+  /**
+   * What becomes of a job whose worker is lost or could not write down what it did: another attempt if one is left, or its end. It may
+   * look at the world and clean up after the lost attempt; the command is written with the end of that attempt.
    */
   readonly lost: (
     claim: Claim,
-    loss: Loss
+    loss: Loss | StorageFault
   ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void> }>
 }

@@ -1,10 +1,11 @@
-import { Clock, Deferred, Effect, FiberSet, Layer } from "effect"
+import { Cause, Clock, Deferred, Effect, FiberSet, Layer } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
+import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
 import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
 
@@ -92,7 +93,7 @@ export const layer = <E, R>(
         yield* Effect.timeoutOption(latch.await, yield* untilDue)
       }).pipe(
         Effect.catchAllDefect((defect) =>
-          Effect.zipRight(Effect.logError("the job worker failed and goes on", defect), Effect.sleep(pollMs))
+          Effect.zipRight(tell("the job worker failed and goes on", defect), Effect.sleep(pollMs))
         ),
         Effect.forever,
         Effect.forkScoped
@@ -140,18 +141,30 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  /** A lost worker says nothing against the work: the next attempt need not wait, and the lost one is made up for. */
-  const lose = Effect.fnUntraced(function* (claim: Claim, loss: Loss) {
+  const lose = Effect.fnUntraced(function* (claim: Claim, loss: Loss | StorageFault) {
     const kind = kinds.get(claim.kind)
     if (kind === undefined) return
     const { command, next } = yield* kind.lost(claim, loss)
-    const failure = { ...workerLost(claim.workerId, workerId, loss), retryable: next === "retry" }
-    const madeUp = next === "retry" && claim.maxAttempts < mostAttempts ? claim.maxAttempts + 1 : claim.maxAttempts
-    const ended = fail(kind, { ...claim, maxAttempts: madeUp }, failure, "abandoned", 0)
-    yield* holding(jobs.seize(claim), claim, Effect.zipRight(command, ended)).pipe(
-      Effect.catchTag("AttemptLost", () => Effect.void)
-    )
+    const lost = isWorkerLoss(loss)
+    const why = lost ? workerLost(claim.workerId, workerId, loss) : storageLost(loss)
+    const failure = { ...why, retryable: next === "retry" }
+    // A lost worker says nothing against the work: the next attempt need not wait, and the lost one is made up for. A disk may be full
+    // again at once.
+    const isMadeUp = lost && next === "retry" && claim.maxAttempts < mostAttempts
+    const maxAttempts = isMadeUp ? claim.maxAttempts + 1 : claim.maxAttempts
+    const delayMs = lost ? 0 : yield* backOff(claim.attempt)
+    const end = Effect.zipRight(command, fail(kind, { ...claim, maxAttempts }, failure, "abandoned", delayMs))
+    yield* holding(jobs.seize(claim), claim, end).pipe(Effect.catchTag("AttemptLost", () => Effect.void))
   })
+
+  /** Ends an attempt whose work could not be kept, as soon as that can be. */
+  const loseToStorage = (claim: Claim, fault: StorageFault): Effect.Effect<void> =>
+    Effect.catchAllDefect(lose(claim, fault), (defect) => {
+      const still = storageFaultOf(Cause.die(defect))
+      return still === undefined
+        ? Effect.die(defect)
+        : Effect.zipRight(Effect.sleep(storageMs), loseToStorage(claim, still))
+    })
 
   const run = Effect.fnUntraced(function* (kind: JobKind, claim: Claim) {
     const cancel = yield* Deferred.make<void>()
@@ -189,12 +202,17 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       Effect.catchTag("JobError", ({ attempt = "failed", code, message, retryable }) =>
         failed(kind, claim, { code, message, retryable }, attempt)
       ),
-      Effect.catchAllDefect((defect) =>
-        Effect.zipRight(
-          Effect.logError("a job failed in an unforeseen way", defect, { job_id: claim.jobId, kind: claim.kind }),
-          failed(kind, claim, unforeseen, "failed")
+      Effect.catchAllDefect((defect) => {
+        const fault = storageFaultOf(Cause.die(defect))
+        const end = fault === undefined ? failed(kind, claim, unforeseen, "failed") : loseToStorage(claim, fault)
+        return Effect.zipRight(
+          Effect.annotateLogs(tell("a job failed in an unforeseen way", defect), {
+            job_id: claim.jobId,
+            kind: claim.kind
+          }),
+          end
         )
-      ),
+      }),
       Effect.catchTag("AttemptLost", () =>
         Effect.logWarning("an attempt has lost its claim and stops", { job_id: claim.jobId, attempt: claim.attempt })
       ),
@@ -211,6 +229,24 @@ const outcomeOf = (completion: Completion): Outcome =>
   completion.state === "failed"
     ? { state: "failed", error: completion.failure, attempt: "failed" }
     : { state: completion.state }
+
+/** How long the end of an attempt waits before it is tried again to write it. */
+const storageMs = 1000
+
+/** A defect in the log: in a sentence where the disk is the reason, else whole. */
+const tell = (what: string, defect: unknown): Effect.Effect<void> => {
+  const fault = storageFaultOf(Cause.die(defect))
+  return fault === undefined
+    ? Effect.logError(what, defect)
+    : Effect.logError(`${describeFault(fault)}: jobs wait until there is room again`)
+}
+
+const isWorkerLoss = (loss: Loss | StorageFault): loss is Loss => loss === "ended" || loss === "silent"
+
+const storageLost = (fault: StorageFault) => ({
+  code: "storage_failed",
+  message: `${describeFault(fault)}, so what it did could not be kept.`
+})
 
 /** What happened to the worker of an attempt, and who found that. A worker that is stopped in order says it of itself. */
 const workerLost = (lost: string, finder: string, loss: Loss) => ({

@@ -10,6 +10,7 @@ import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFil
 import { failpoint } from "../Failpoint.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { Journal } from "../store/Journal.js"
+import { storageError } from "../store/StorageFault.js"
 import { type FileDigestMismatch, type FileError, Files } from "../workspace/Files.js"
 import type { GitError } from "../workspace/GitError.js"
 import { type PathRefused, parseWorkspacePath } from "../workspace/WorkspacePath.js"
@@ -118,6 +119,13 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
   )
 }
 
+/** Whether a text is exactly what its bytes are written as: Buffer reads what it can and drops the rest. */
+const isBase64 = (text: string): boolean => {
+  if (text.length % 4 !== 0) return false
+  const last = text.slice(-4)
+  return !/[^A-Za-z0-9+/]/.test(text.slice(0, -4)) && Buffer.from(last, "base64").toString("base64") === last
+}
+
 const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
   const bytes = Buffer.from(content, encoding === "base64" ? "base64" : "utf8")
   if (bytes.length > maxBytes) {
@@ -127,8 +135,7 @@ const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, 
       details: { limit_bytes: maxBytes, size: bytes.length }
     })
   }
-  // Buffer reads what it can and drops the rest: only what comes out as it went in was meant.
-  if (bytes.toString(encoding === "base64" ? "base64" : "utf8") === content) return bytes
+  if (encoding === "base64" ? isBase64(content) : !/\p{Surrogate}/u.test(content)) return bytes
   return yield* invalid(
     "body",
     "content",
@@ -173,12 +180,13 @@ const failureOf = (part: "query" | "body", error: FileError): Failure => {
         details: { path: error.path }
       })
     case "FileAccessFailed":
+      if (error.reason === "disk_full" || error.reason === "read_only") return storageError(error.reason)
       return new ReinsError({
         code: "executor_unavailable",
         message:
           error.reason === "denied"
             ? "The permissions of the file or its directory refuse it. Change them with the agent."
-            : "The file system failed: the server's disk may be full. Try again, or tell the operator.",
+            : "The file system failed. Try again, or tell the operator.",
         details: { path: error.path, reason: error.reason }
       })
   }

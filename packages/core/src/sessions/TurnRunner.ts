@@ -15,8 +15,9 @@ import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
-import type { Claim } from "../jobs/Jobs.js"
+import type { Claim, Loss } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
+import { describeFault, type StorageFault } from "../store/StorageFault.js"
 import type { GitError } from "../workspace/GitError.js"
 import { Interactions } from "./Interactions.js"
 import { Leases } from "./Leases.js"
@@ -309,16 +310,17 @@ export const turnJob = Effect.gen(function* () {
       if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
       yield* leases.reap(session)
       if (turn.state === "queued") return { next: "retry" as const, command: Effect.void }
+      const ending = endingOf(loss)
       // Starting the agent may have changed its own state as well as working did.
       const settled = store.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
       if (turn.state === "preparing") {
-        const requeue = turns.move(turn.id, "queued", system, { reason: "service_restart" })
+        const requeue = turns.move(turn.id, "queued", system, { reason: ending.requeuedFor })
         return { next: "retry" as const, command: Effect.zipRight(settled, requeue).pipe(Effect.asVoid) }
       }
       const command = Effect.gen(function* () {
         yield* settled
-        yield* leases.lose(session.id, system, endings[loss].reason)
-        yield* end(turn, "interrupted", endings[loss])
+        yield* leases.lose(session.id, system, ending.reason)
+        yield* end(turn, "interrupted", { reason: ending.reason, reasonMessage: ending.reasonMessage })
       })
       return { next: "failed" as const, command }
     })
@@ -328,14 +330,19 @@ export const turnJob = Effect.gen(function* () {
 const lookAndGoOn =
   "how far it came cannot be proven. Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
 
-/** How a turn ends whose worker was lost while the agent worked. */
-const endings = {
-  ended: { reason: "service_restart", reasonMessage: `The service stopped while the agent worked, so ${lookAndGoOn}` },
-  silent: {
-    reason: "outcome_unknown",
-    reasonMessage: `The service stood still for longer than its claim on the turn while the agent worked, so ${lookAndGoOn}`
+/** How a turn ends whose worker was lost while the agent worked, and why one that was still being prepared waits again. */
+const endingOf = (loss: Loss | StorageFault) => {
+  if (loss === "ended") {
+    const reasonMessage = `The service stopped while the agent worked, so ${lookAndGoOn}`
+    return { reason: "service_restart", reasonMessage, requeuedFor: "service_restart" } as const
   }
-} as const
+  if (loss === "silent") {
+    const reasonMessage = `The service stood still for longer than its claim on the turn while the agent worked, so ${lookAndGoOn}`
+    return { reason: "outcome_unknown", reasonMessage, requeuedFor: "service_restart" } as const
+  }
+  const reasonMessage = `${describeFault(loss)}, so what the agent did could not be kept, and ${lookAndGoOn}`
+  return { reason: "outcome_unknown", reasonMessage, requeuedFor: "waiting_capacity" } as const
+}
 
 const unknownOutcome = {
   code: "outcome_unknown",

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs"
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
@@ -6,7 +6,8 @@ import { Data, Effect, Layer } from "effect"
 import { Database, type ReadDirectly } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
-import { migrate } from "./Migrations.js"
+import { type DatabaseNewer, migrate } from "./Migrations.js"
+import { describeFault, storageFaultOf } from "./StorageFault.js"
 
 /** Another server already works on the data directory. */
 export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{ readonly dataDir: string }> {
@@ -15,13 +16,13 @@ export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{
   }
 }
 
-/** The data directory cannot be written or its file system has no locks. */
+/** The data directory cannot be written, has no room, or its file system has no locks. */
 export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusable")<{
   readonly dataDir: string
-  readonly cause: unknown
+  readonly why: string
 }> {
   override get message() {
-    return `The data directory ${this.dataDir} cannot be used: ${this.cause instanceof Error ? this.cause.message : String(this.cause)}`
+    return `The data directory ${this.dataDir} cannot be used: ${this.why}`
   }
 }
 
@@ -30,7 +31,7 @@ const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = of
 
 /**
  * The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. Fails with
- * `DatabaseNewer` for the data of a newer release.
+ * `DatabaseNewer` for the data of a newer release, and with `DataDirectoryUnusable` where the disk does not take it.
  */
 export const layer = (dataDir: string) =>
   Layer.scoped(
@@ -41,7 +42,28 @@ export const layer = (dataDir: string) =>
       yield* migrate
       return Database.make(sql, "sqlite", yield* reader(databaseFile(dataDir)))
     })
-  ).pipe(Layer.provide(Layer.orDie(clientLayer(dataDir))))
+  ).pipe(
+    Layer.provide(Layer.orDie(clientLayer(dataDir))),
+    Layer.catchAllCause((cause): Layer.Layer<Database, DatabaseNewer | DataDirectoryUnusable> => {
+      const fault = storageFaultOf(cause)
+      return fault === undefined
+        ? Layer.failCause(cause)
+        : Layer.fail(new DataDirectoryUnusable({ dataDir, why: `${describeFault(fault)}.` }))
+    }),
+    (database) => Layer.unwrapEffect(Effect.as(usable(dataDir), database))
+  )
+
+/** Makes the data directory if it is not there, and looks whether this process may write to it. */
+const usable = (dataDir: string) =>
+  Effect.try({
+    try: () => {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+      accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    },
+    catch: (cause) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })
+  })
+
+const whyOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** The database of a data directory as it is: nothing is made, and its schema is not brought up to date. */
 export const layerAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
@@ -69,13 +91,7 @@ const reader = (file: string) =>
 /** Texts are few, since values are bound; a list of values makes one text for each length. */
 const maxPrepared = 500
 
-const clientLayer = (dataDir: string) =>
-  Layer.unwrapEffect(
-    Effect.sync(() => {
-      mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-      return SqliteClient.layer({ filename: databaseFile(dataDir) })
-    })
-  )
+const clientLayer = (dataDir: string) => Layer.suspend(() => SqliteClient.layer({ filename: databaseFile(dataDir) }))
 
 /** A database that lives as long as its layer, for tests. */
 export const layerMemory = Layer.effect(
@@ -91,19 +107,16 @@ export const layerMemory = Layer.effect(
 export const lockLayer = (dataDir: string) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      yield* Effect.try({
-        try: () => mkdirSync(dataDir, { recursive: true, mode: 0o700 }),
-        catch: (cause) => new DataDirectoryUnusable({ dataDir, cause })
-      })
+      yield* usable(dataDir)
       yield* DatabaseFile.hold(serverLock(dataDir)).pipe(
         Effect.catchTags({
           LockHeld: () => new DataDirectoryInUse({ dataDir }),
-          DatabaseFileError: ({ cause }) => new DataDirectoryUnusable({ dataDir, cause })
+          DatabaseFileError: ({ cause }) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })
         })
       )
       if (existsSync(restoring(dataDir))) {
-        const cause = "a restore into it was broken off. Empty it and restore again."
-        return yield* new DataDirectoryUnusable({ dataDir, cause })
+        const why = "a restore into it was broken off. Empty it and restore again."
+        return yield* new DataDirectoryUnusable({ dataDir, why })
       }
     })
   )

@@ -8,7 +8,17 @@ import { Data, Effect } from "effect"
 
 /** A component of the path is absent (`missing`), a link or a special file (`refused`), or not a directory. */
 export class BeneathError extends Data.TaggedError("BeneathError")<{
-  readonly reason: "missing" | "link" | "hard_link" | "not_a_directory" | "not_a_file" | "exists" | "denied" | "failed"
+  readonly reason:
+    | "missing"
+    | "link"
+    | "hard_link"
+    | "not_a_directory"
+    | "not_a_file"
+    | "exists"
+    | "denied"
+    | "disk_full"
+    | "read_only"
+    | "failed"
   readonly at: string
 }> {}
 
@@ -45,7 +55,9 @@ const reasons: Readonly<Record<string, BeneathError["reason"]>> = {
   ENOTEMPTY: "exists",
   EACCES: "denied",
   EPERM: "denied",
-  EROFS: "denied"
+  EROFS: "read_only",
+  ENOSPC: "disk_full",
+  EDQUOT: "disk_full"
 }
 
 const shown = (name: string | Buffer): string => Buffer.from(name).toString("utf8")

@@ -51,6 +51,8 @@ const noteOf = (path: string, error: BeneathError): Captured => {
         note: `${quoted(path)} was left out: it is a hard link to a file outside the workspace. Copy the file instead`
       }
     case "denied":
+    case "disk_full":
+    case "read_only":
     case "failed":
       return { state: "kept", note: `${quoted(path)} could not be read` }
   }

@@ -29,10 +29,10 @@ export class FileDigestMismatch extends Schema.TaggedError<FileDigestMismatch>()
   actual: Schema.String
 }) {}
 
-/** The file system refused or failed: permissions (`denied`), space or hardware (`failed`). */
+/** The file system refused or failed: permissions (`denied`), space, a read-only disk, or hardware (`failed`). */
 export class FileAccessFailed extends Schema.TaggedError<FileAccessFailed>()("FileAccessFailed", {
   path: Schema.String,
-  reason: Schema.Literal("denied", "failed")
+  reason: Schema.Literal("denied", "disk_full", "read_only", "failed")
 }) {}
 
 export type FileError = PathRefused | FileNotFound | NotAFile | NotADirectory | FileAccessFailed
@@ -143,9 +143,10 @@ const fileError =
       case "exists":
         return new NotAFile({ path })
       case "denied":
-        return new FileAccessFailed({ path, reason: "denied" })
+      case "disk_full":
+      case "read_only":
       case "failed":
-        return new FileAccessFailed({ path, reason: "failed" })
+        return new FileAccessFailed({ path, reason: error.reason })
     }
   }
 

@@ -59,6 +59,11 @@ export const reasonLine = (stderr: string): string => {
 
 const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
   [
+    /^(?!remote:).*(?:no space left on device|disk quota exceeded|read-only file system)/im,
+    "internal",
+    "The disk of the service is full or read-only: the operator has to mend it, then try again."
+  ],
+  [
     /host key verification failed/i,
     "remote_unavailable",
     "The remote's SSH host key is not known: add it to the known hosts of the service's user."

@@ -24,7 +24,7 @@ export const serverLayer = (
     port: config.port,
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
-    grace: "6 seconds"
+    grace: "5 seconds"
   }).pipe(
     Layer.provide(
       Layer.mergeAll(

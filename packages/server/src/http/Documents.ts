@@ -1,13 +1,13 @@
 import { HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Api } from "@reins/core/api/Api"
 import { documentOf } from "@reins/core/api/OpenApiDocument"
-import { Database } from "@reins/core/store/Database"
-import { Cause, Effect } from "effect"
+import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
+import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
 
 /** What the service says of itself, to anybody: its contract for programs and for people, and how it is. */
 export const documentRoutes = Effect.gen(function* () {
-  const db = yield* Database
+  const readiness = yield* Readiness
   const shutdown = yield* Shutdown
   const document = yield* Effect.cached(Effect.sync(() => documentOf(Api)))
   const json = yield* Effect.cached(Effect.map(document, (value) => HttpServerResponse.unsafeJson(value)))
@@ -20,21 +20,11 @@ export const documentRoutes = Effect.gen(function* () {
     })
   )
   const ready = Effect.gen(function* () {
-    if (yield* shutdown.hasBegun) return unready("shutting_down")
-    yield* db.transaction(db.run(db.sql`update sessions set version = version where id = ''`))
-    return HttpServerResponse.unsafeJson({ status: "ready" })
-  }).pipe(
-    // A probe does not wait for a database that is stuck.
-    Effect.disconnect,
-    Effect.timeoutTo({
-      duration: "2 seconds",
-      onSuccess: (response) => response,
-      onTimeout: () => unready("database_busy")
-    }),
-    Effect.catchAllDefect((defect) =>
-      Effect.as(Effect.logWarning("not ready", Cause.pretty(Cause.die(defect))), unready("database_unavailable"))
-    )
-  )
+    if (yield* shutdown.hasBegun) return unready("shutting_down", {})
+    const checks = yield* readiness.check
+    const reason = reasonOf(checks)
+    return reason === undefined ? HttpServerResponse.unsafeJson({ status: "ready", checks }) : unready(reason, checks)
+  })
   return [
     HttpRouter.makeRoute("GET", "/openapi.json", json),
     HttpRouter.makeRoute("GET", "/docs", page),
@@ -45,7 +35,15 @@ export const documentRoutes = Effect.gen(function* () {
   ]
 })
 
-const unready = (reason: string) => HttpServerResponse.unsafeJson({ status: "unavailable", reason }, { status: 503 })
+/** What an operator has to mend first; undefined when there is nothing. */
+const reasonOf = ({ database, disk, migrations }: ReadinessReport): string | undefined => {
+  if (disk !== "ok") return disk
+  if (database !== "ok") return database === "busy" || database === "unavailable" ? `database_${database}` : database
+  return migrations === "ok" ? undefined : "schema_of_another_release"
+}
+
+const unready = (reason: string, checks: Partial<ReadinessReport>) =>
+  HttpServerResponse.unsafeJson({ status: "unavailable", reason, checks }, { status: 503 })
 
 /** The page runs the script that it holds, and calls nobody but this service. */
 const pagePolicy =

@@ -34,18 +34,25 @@ const characters = (text: string, index: number): number => [...text.slice(0, in
 
 const findTooDeep = (text: string): number | undefined => {
   let depth = 0
-  let isString = false
   for (let index = 0; index < text.length; index++) {
     const char = text.charCodeAt(index)
-    if (isString) {
-      if (char === 0x5c) index++
-      else if (char === 0x22) isString = false
-    } else if (char === 0x22) isString = true
+    if (char === 0x22) index = endOfString(text, index)
     else if (char === 0x5b || char === 0x7b) {
       if (++depth > maxDepth) return index
     } else if (char === 0x5d || char === 0x7d) depth--
   }
   return undefined
+}
+
+/** Where the string ends that begins at an index; the end of the text when it does not. */
+const endOfString = (text: string, start: number): number => {
+  for (let at = start; ; ) {
+    at = text.indexOf('"', at + 1)
+    if (at === -1) return text.length
+    let escapes = 0
+    while (text.charCodeAt(at - 1 - escapes) === 0x5c) escapes++
+    if (escapes % 2 === 0) return at
+  }
 }
 
 interface Fault {

@@ -1,5 +1,6 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
-import { missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
+import { withBoundedIssues } from "@reins/core/api/BoundedIssues"
+import { maxErrors, missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { ExchangeState } from "./Exchange.js"
@@ -75,7 +76,8 @@ const valueOf = (part: Decoded): unknown => Either.getOrUndefined(part)
 
 const nothing: Decoded = Either.right(undefined)
 
-const decodeWith = (schema: Schema.Schema<never, unknown>) => ParseResult.decodeUnknownEither(schema, { errors: "all" })
+const decodeWith = (schema: Schema.Schema<never, unknown>) =>
+  ParseResult.decodeUnknownEither(withBoundedIssues(schema, maxErrors), { errors: "all" })
 
 const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unknown>>) => {
   if (Option.isNone(schema)) return () => nothing
@@ -102,8 +104,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
-  return Effect.fnUntraced(function* (exchange: ExchangeState) {
-    const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
+  const read = (exchange: ExchangeState, bytes: Buffer) => {
     const parsed =
       bytes.length === 0
         ? Either.right(null)
@@ -120,8 +121,28 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
         ? Either.left([missing(["body"], null)])
         : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
     return { decoded, sent }
+  }
+  return Effect.fnUntraced(function* (exchange: ExchangeState) {
+    const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
+    return yield* bytes.length > largeBytes
+      ? inItsTurn(() => read(exchange, bytes))
+      : Effect.sync(() => read(exchange, bytes))
   })
 }
+
+/** A body from this size on takes so long to check that others are served between two of them. */
+const largeBytes = 64 * 1024
+const oneAtATime = Effect.unsafeMakeSemaphore(1)
+
+const turnOfTheLoop = Effect.async<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
+
+/** Leaves turns of the loop to others after the work: a turn accepts one connection, so as many that wait are taken meanwhile. */
+const inItsTurn = <A>(work: () => A): Effect.Effect<A> =>
+  oneAtATime.withPermits(1)(
+    Effect.zipLeft(Effect.zipRight(turnOfTheLoop, Effect.sync(work)), Effect.repeatN(turnOfTheLoop, 31))
+  )
 
 const isJson = (exchange: ExchangeState): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")

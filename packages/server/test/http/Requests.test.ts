@@ -301,7 +301,10 @@ layer(service(), { excludeTestServices: true })("the service", (it) => {
       assert.include(page.text, "/api/sessions/{session_id}/events")
       assert.notMatch(page.text, /<(?:script|link|img)[^>]+(?:src|href)=["']https?:/)
       assert.include(page.headers.get("content-security-policy"), "connect-src 'self'")
-      assert.deepStrictEqual((yield* send("GET", "/readyz")).json, { status: "ready" })
+      assert.deepStrictEqual((yield* send("GET", "/readyz")).json, {
+        status: "ready",
+        checks: { database: "ok", migrations: "ok", disk: "ok" }
+      })
       assert.deepStrictEqual((yield* send("GET", "/healthz")).json, { status: "ok" })
     })
   )

@@ -417,5 +417,9 @@ export const initial: ReadonlyArray<string> = [
     expires_at text not null,
     primary key (scope, key)
   )`,
-  `create index idempotency_expiry on idempotency (expires_at)`
+  `create index idempotency_expiry on idempotency (expires_at)`,
+  `create table readiness (
+    id integer primary key,
+    checked_at text not null
+  )`
 ]

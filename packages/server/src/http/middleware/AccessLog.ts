@@ -3,7 +3,10 @@ import type { Principal } from "@reins/core/domain/Principal"
 import { Clock, Effect } from "effect"
 import { Exchange } from "../Exchange.js"
 
-/** A line for each mutation and each failure: who, what, how it went. No query and no body, which may hold secrets. */
+/**
+ * A line for each mutation and each failure: who, what, how it went. No query and no body, which may hold secrets. Only an answer that
+ * nobody foresaw is a warning: a full disk or a stop says so itself, once and not for every request.
+ */
 export const accessLog = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R | Exchange> =>
   Effect.gen(function* () {
     const exchange = yield* Exchange
@@ -19,9 +22,9 @@ export const accessLog = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, 
       ms: (yield* Clock.currentTimeMillis) - startedAt,
       principal: nameOf(exchange.principal)
     }
-    yield* (response.status >= 500 ? Effect.logWarning("request") : Effect.logInfo("request")).pipe(
-      Effect.annotateLogs(line)
-    )
+    yield* (
+      response.status >= 500 && response.status !== 503 ? Effect.logWarning("request") : Effect.logInfo("request")
+    ).pipe(Effect.annotateLogs(line))
     return response
   })
 

@@ -5,6 +5,7 @@ import { type CoreLimits, uploadBodyBytes } from "@reins/core/CoreLimits"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import { Exchange, type ExchangeState } from "../Exchange.js"
+import { shareOf } from "./BodyMemory.js"
 
 /** The most bytes that the body of an endpoint may have, by its annotations. */
 export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLimits): number =>
@@ -30,11 +31,16 @@ export const checkLength = (exchange: ExchangeState, limit: number): Effect.Effe
 export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<Buffer, ReinsError> =>
   Effect.async<Buffer, ReinsError>((resume) => {
     const incoming = NodeHttpServerRequest.toIncomingMessage(exchange.request)
+    const response = NodeHttpServerRequest.toServerResponse(exchange.request)
+    if (incoming.headers.expect !== undefined) response.writeContinue()
+    const share = shareOf(incoming)
+    response.once("close", share.release)
     const chunks: Array<Buffer> = []
     let size = 0
     const onData = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
+      share.take(chunk.length)
       if (size > limit) {
         stop()
         resume(refuse(exchange, tooLarge(limit)))
@@ -52,6 +58,7 @@ export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<
     const stop = () => {
       incoming.off("data", onData).off("end", onEnd).off("error", onError).off("aborted", onError)
       incoming.pause()
+      share.complete()
     }
     incoming.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError)
     return Effect.sync(stop)

@@ -3,6 +3,7 @@ import { toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { type ErrorEnvelope, notFound, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
+import { describeFault, type StorageFault, storageError, storageFaultOf } from "@reins/core/store/StorageFault"
 import { Cause, Data, Effect, Schema } from "effect"
 import { Exchange } from "../Exchange.js"
 
@@ -11,7 +12,22 @@ export class ValidationFailed extends Data.TaggedError("ValidationFailed")<{
   readonly detail: ReadonlyArray<ValidationError>
 }> {}
 
-/** Turns every failure into an answer: a request that is malformed into 422, all else into the envelope. A defect is logged and told of as nothing but `internal_error`. */
+/** One line in so many milliseconds is enough for the operator: every request meets the same disk. */
+const faultEveryMs = 10_000
+const toldAt = new Map<StorageFault, number>()
+
+const tellOfFault = (fault: StorageFault): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const at = performance.now()
+    if (at - (toldAt.get(fault) ?? -faultEveryMs) < faultEveryMs) return Effect.void
+    toldAt.set(fault, at)
+    return Effect.logError(`${describeFault(fault)}: requests that write are refused until there is room again`)
+  })
+
+/**
+ * Turns every failure into an answer: a request that is malformed into 422, all else into the envelope. A disk that takes nothing is
+ * told of as `waiting_capacity`. Another defect is logged and told of as nothing but `internal_error`.
+ */
 export const errorEnvelope = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R | Exchange> =>
   Effect.catchAllCause(app, (cause) =>
     Effect.flatMap(Exchange, (exchange) => {
@@ -23,6 +39,9 @@ export const errorEnvelope = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default
       if (error instanceof ReinsError) return Effect.succeed(errorResponse(error, exchange.requestId))
       if (error instanceof HttpServerError.RouteNotFound)
         return Effect.succeed(errorResponse(notFound(), exchange.requestId))
+      const fault = storageFaultOf(cause)
+      if (fault !== undefined)
+        return Effect.as(tellOfFault(fault), errorResponse(storageError(fault), exchange.requestId))
       return Effect.logError("request failed unexpectedly").pipe(
         Effect.annotateLogs({ request_id: exchange.requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
         Effect.as(errorResponse(internalError, exchange.requestId))

@@ -20,6 +20,9 @@ export interface Mutation {
   readonly handler: Effect.Effect<unknown, ReinsError | RequestInvalid>
 }
 
+/** The file of an upload is in the fingerprint by its digest: a second copy of it would be held for nothing. */
+const longText = 64 * 1024
+
 /** Runs a mutation once for its Idempotency-Key and answers a repeated one as the first was answered. */
 export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Type"], mutation: Mutation) {
   const { exchange, handler, principal, route, sealed, sentBody, status } = mutation
@@ -31,7 +34,7 @@ export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Ty
           ? principal.via.keyId
           : principal.accountId,
     key: exchange.request.headers["idempotency-key"] ?? "",
-    fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query, sentBody ?? null]),
+    fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query, sentBody ?? null], longText),
     sealed,
     handler,
     encode: (result) => answerOf(status, result),

@@ -1,0 +1,79 @@
+import { constants } from "node:fs"
+import { access, statfs } from "node:fs/promises"
+import { Cause, Context, Effect, Layer } from "effect"
+import { CoreConfig } from "../CoreConfig.js"
+import { now } from "../domain/Timestamp.js"
+import { Database } from "./Database.js"
+import { known } from "./Migrations.js"
+import { describeFault, type StorageFault, storageFaultOf } from "./StorageFault.js"
+
+/** What each part says: `ok`, or why the service cannot do its work. */
+export interface ReadinessReport {
+  /** Whether a write was kept just now. */
+  readonly database: "ok" | "busy" | "unavailable" | StorageFault
+  /** Whether the schema is the one of this release; another server may have brought the database further. */
+  readonly migrations: "ok" | "other_release" | "unknown"
+  /** Whether the data directory takes files. */
+  readonly disk: "ok" | StorageFault
+}
+
+/** Less free space than this in the data directory counts as none: a turn needs more. */
+const leastFreeBytes = 16 * 1024 * 1024
+
+/** How long one look answers for: each costs a write to the disk, and anybody may ask. */
+const freshness = "1 second"
+
+/** Knows whether the service can do its work now. */
+export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
+  Readiness,
+  {
+    /** What was found within the last second. */
+    readonly check: Effect.Effect<ReadinessReport>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Readiness,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { dataDir } = yield* CoreConfig
+
+      const database: Effect.Effect<ReadinessReport["database"]> = Effect.flatMap(now, (at) =>
+        db.run(db.sql`insert into readiness (id, checked_at) values (1, ${at})
+          on conflict (id) do update set checked_at = excluded.checked_at`)
+      ).pipe(
+        Effect.as("ok" as const),
+        // A probe does not wait for a database that is stuck.
+        Effect.disconnect,
+        Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "busy" as const }),
+        Effect.catchAllDefect((defect) => {
+          const fault = storageFaultOf(Cause.die(defect))
+          return Effect.as(
+            fault === undefined
+              ? Effect.logWarning("the database cannot be written", defect)
+              : Effect.logWarning(`${describeFault(fault)}: the database cannot be written`),
+            fault ?? ("unavailable" as const)
+          )
+        })
+      )
+
+      const migrations: Effect.Effect<ReadinessReport["migrations"]> = db
+        .first(db.sql<{ newest: number }>`select max(migration_id) as newest from effect_sql_migrations`)
+        .pipe(
+          Effect.map((row) => (row?.newest === known.at(-1)?.id ? "ok" : "other_release")),
+          Effect.disconnect,
+          Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "unknown" as const }),
+          Effect.catchAllDefect(() => Effect.succeed("unknown" as const))
+        )
+
+      const disk: Effect.Effect<ReadinessReport["disk"]> = Effect.tryPromise(async () => {
+        await access(dataDir, constants.W_OK)
+        const { bavail, bsize } = await statfs(dataDir)
+        return bavail * bsize < leastFreeBytes ? ("disk_full" as const) : ("ok" as const)
+      }).pipe(Effect.catchAllCause((cause) => Effect.succeed(storageFaultOf(cause) ?? ("io_error" as const))))
+
+      return Readiness.of({
+        check: yield* Effect.cachedWithTTL(Effect.all({ database, migrations, disk }, { concurrency: 3 }), freshness)
+      })
+    })
+  )
+}

@@ -1,0 +1,52 @@
+import { Cause, Chunk } from "effect"
+import { ReinsError } from "../domain/ReinsError.js"
+
+/** Why the service cannot keep what it is given: nothing that the caller did, and over once the operator has mended it. */
+export type StorageFault = "disk_full" | "read_only" | "io_error"
+
+const faults: ReadonlyArray<readonly [RegExp, StorageFault]> = [
+  // By the codes of the system, of SQLite and of PostgreSQL.
+  [/^(?:ENOSPC|EDQUOT|SQLITE_FULL|53100)$/, "disk_full"],
+  [/^(?:EROFS|SQLITE_READONLY\w*|25006)$/, "read_only"],
+  [/^(?:EIO|SQLITE_IOERR\w*|SQLITE_CANTOPEN\w*|58030)$/, "io_error"]
+]
+
+const sentences: Readonly<Record<StorageFault, string>> = {
+  disk_full: "The disk of the service is full",
+  read_only: "The disk of the service is read-only",
+  io_error: "The disk of the service fails"
+}
+
+/** The fault that a failure comes from; undefined when it comes from something else. */
+export const storageFaultOf = (cause: Cause.Cause<unknown>): StorageFault | undefined => {
+  for (const error of [
+    ...Chunk.toReadonlyArray(Cause.defects(cause)),
+    ...Chunk.toReadonlyArray(Cause.failures(cause))
+  ]) {
+    const fault = faultOf(error)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+const faultOf = (error: unknown): StorageFault | undefined => {
+  if (typeof error !== "object" || error === null) return undefined
+  if ("code" in error && typeof error.code === "string") {
+    const { code } = error
+    const found = faults.find(([pattern]) => pattern.test(code))
+    if (found !== undefined) return found[1]
+  }
+  return "cause" in error && error.cause !== error ? faultOf(error.cause) : undefined
+}
+
+/** What the fault is called in a sentence of the log. */
+export const describeFault = (fault: StorageFault): string => sentences[fault]
+
+/** The fault as a request is answered with it: the same request succeeds once there is room again. */
+export const storageError = (fault: StorageFault): ReinsError =>
+  new ReinsError({
+    code: "waiting_capacity",
+    message: `${sentences[fault]}, so nothing was written. Try again later; the operator has to mend it.`,
+    details: { reason: fault },
+    retryAfterSeconds: 10
+  })

@@ -48,7 +48,10 @@ export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<
     }
     const onEnd = () => {
       stop()
-      resume(Effect.succeed(Buffer.concat(chunks)))
+      const [only] = chunks
+      const body = only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
+      chunks.length = 0
+      resume(Effect.succeed(body))
     }
     // The connection is gone: nobody is left to answer.
     const onError = () => {

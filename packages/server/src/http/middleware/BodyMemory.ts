@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http"
 
 /** Bytes of bodies that may be held at once. What is made of a body while it is worked on is several times as large. */
-const budget = 48 * 1024 * 1024
+const budget = 24 * 1024 * 1024
 
 /** The share of one request: what has been read of its body, until it is answered. */
 export interface BodyShare {

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs"
 import { assert, describe, layer } from "@effect/vitest"
 import { Server } from "@reins/server/Server"
 import { Effect, Layer } from "effect"
-import { newKey, send, service } from "../Service.js"
+import { servicesByDatabase } from "../Databases.js"
+import { newKey, send } from "../Service.js"
 import { mutations, type Operation, operations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
 import { allowGateway, Gateway, newWorld, type World } from "./World.js"
@@ -64,111 +65,113 @@ const requiresBody = mutations.filter(({ requestBody }) => requestBody?.required
 const mayLackBody = mutations.filter(({ requestBody }) => requestBody?.required === false)
 
 describe("a malformed request", () => {
-  layer(Layer.provideMerge(service(allowGateway), Gateway.layer), { excludeTestServices: true })(
-    "is answered as FastAPI does",
-    (it) => {
-      let shared: World
-      const prepare = Effect.gen(function* () {
-        shared ??= yield* newWorld
-        return shared
-      })
+  for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
+    layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
+      `is answered as FastAPI does on ${database}`,
+      (it) => {
+        let shared: World
+        const prepare = Effect.gen(function* () {
+          shared ??= yield* newWorld
+          return shared
+        })
 
-      it.effect("in every way that was recorded", () =>
-        Effect.sync(() =>
-          assert.sameMembers(
-            [...golden.keys()],
-            [...Object.keys(queries), ...Object.keys(bodies), "path missing", "no key, no body"]
+        it.effect("in every way that was recorded", () =>
+          Effect.sync(() =>
+            assert.sameMembers(
+              [...golden.keys()],
+              [...Object.keys(queries), ...Object.keys(bodies), "path missing", "no key, no body"]
+            )
           )
         )
-      )
 
-      for (const [name, query] of Object.entries(queries)) {
-        it.effect(`query ${name}`, () =>
+        for (const [name, query] of Object.entries(queries)) {
+          it.effect(`query ${name}`, () =>
+            Effect.gen(function* () {
+              const { ids, person } = yield* prepare
+              const path = `/api/sessions/${ids["session_id"]}/events?${query}`
+              const reply = yield* send("GET", path, { headers: person.bearer })
+              const { status, text } = expected(name)
+              assert.strictEqual(reply.status, status)
+              if (status === 422) assert.strictEqual(reply.text, text)
+            })
+          )
+        }
+
+        it.effect("path missing", () =>
           Effect.gen(function* () {
             const { ids, person } = yield* prepare
-            const path = `/api/sessions/${ids["session_id"]}/events?${query}`
-            const reply = yield* send("GET", path, { headers: person.bearer })
-            const { status, text } = expected(name)
-            assert.strictEqual(reply.status, status)
-            if (status === 422) assert.strictEqual(reply.text, text)
+            const reply = yield* send("GET", `/api/sessions/${ids["session_id"]}/files/content`, {
+              headers: person.bearer
+            })
+            assert.deepStrictEqual({ status: reply.status, text: reply.text }, expected("path missing"))
           })
         )
-      }
 
-      it.effect("path missing", () =>
-        Effect.gen(function* () {
-          const { ids, person } = yield* prepare
-          const reply = yield* send("GET", `/api/sessions/${ids["session_id"]}/files/content`, {
-            headers: person.bearer
-          })
-          assert.deepStrictEqual({ status: reply.status, text: reply.text }, expected("path missing"))
-        })
-      )
-
-      for (const operation of requiresBody) {
-        it.effect(`the body of ${operation.name}`, () =>
-          Effect.gen(function* () {
-            const world = yield* prepare
-            const { headers, path } = yield* exampleOf(operation, world)
-            const without = yield* send(operation.method, path, { headers })
-            assert.deepStrictEqual({ status: without.status, text: without.text }, expected("no key, no body"))
-            for (const name of Object.keys(bodies))
-              assert.deepStrictEqual(yield* raw(operation, path, headers, name), expected(name), name)
-          })
-        )
-      }
-
-      for (const operation of mayLackBody) {
-        it.effect(`the body of ${operation.name}, when there is one`, () =>
-          Effect.gen(function* () {
-            const world = yield* prepare
-            const { headers, path } = yield* exampleOf(operation, world)
-            for (const name of ["bad json", "body array", "body string", "text/plain", "no content-type"])
-              assert.deepStrictEqual(yield* raw(operation, path, headers, name), expected(name), name)
-          })
-        )
-      }
-
-      it.effect("is told all of, in the order of path, query, header and body", () =>
-        Effect.gen(function* () {
-          const world = yield* prepare
-          const operation = operations.find(({ name }) => name === "POST /api/sessions/{session_id}/delegations")
-          const { headers, path } = yield* exampleOf(operation ?? assert.fail(), world)
-          const reply = yield* send("POST", path, {
-            headers: { ...headers, "content-type": json },
-            body: { role: "", instructions: 7, deadline_seconds: "soon", result_schema: [] }
-          })
-          assert.strictEqual(reply.status, 422)
-          assert.deepStrictEqual(
-            detailsOf(reply.json).map(({ loc }) => loc),
-            [
-              ["header", "Idempotency-Key"],
-              ["body", "role"],
-              ["body", "instructions"],
-              ["body", "result_schema"],
-              ["body", "deadline_seconds"]
-            ]
+        for (const operation of requiresBody) {
+          it.effect(`the body of ${operation.name}`, () =>
+            Effect.gen(function* () {
+              const world = yield* prepare
+              const { headers, path } = yield* exampleOf(operation, world)
+              const without = yield* send(operation.method, path, { headers })
+              assert.deepStrictEqual({ status: without.status, text: without.text }, expected("no key, no body"))
+              for (const name of Object.keys(bodies))
+                assert.deepStrictEqual(yield* raw(operation, path, headers, name), expected(name), name)
+            })
           )
-        })
-      )
+        }
 
-      it.effect("is refused for a character that no text can hold, wherever it stands", () =>
-        Effect.gen(function* () {
-          const { ids, person } = yield* prepare
-          const headers = { ...person.bearer, "idempotency-key": newKey() }
-          const body = yield* send("PATCH", `/api/sessions/${ids["session_id"]}`, {
-            headers,
-            body: { labels: { a: "b\u0000c" } }
+        for (const operation of mayLackBody) {
+          it.effect(`the body of ${operation.name}, when there is one`, () =>
+            Effect.gen(function* () {
+              const world = yield* prepare
+              const { headers, path } = yield* exampleOf(operation, world)
+              for (const name of ["bad json", "body array", "body string", "text/plain", "no content-type"])
+                assert.deepStrictEqual(yield* raw(operation, path, headers, name), expected(name), name)
+            })
+          )
+        }
+
+        it.effect("is told all of, in the order of path, query, header and body", () =>
+          Effect.gen(function* () {
+            const world = yield* prepare
+            const operation = operations.find(({ name }) => name === "POST /api/sessions/{session_id}/delegations")
+            const { headers, path } = yield* exampleOf(operation ?? assert.fail(), world)
+            const reply = yield* send("POST", path, {
+              headers: { ...headers, "content-type": json },
+              body: { role: "", instructions: 7, deadline_seconds: "soon", result_schema: [] }
+            })
+            assert.strictEqual(reply.status, 422)
+            assert.deepStrictEqual(
+              detailsOf(reply.json).map(({ loc }) => loc),
+              [
+                ["header", "Idempotency-Key"],
+                ["body", "role"],
+                ["body", "instructions"],
+                ["body", "result_schema"],
+                ["body", "deadline_seconds"]
+              ]
+            )
           })
-          assert.strictEqual(body.status, 422)
-          assert.deepStrictEqual(detailsOf(body.json)[0]?.loc, ["body", "labels", "a"])
-          const query = yield* send("GET", `/api/sessions/${ids["session_id"]}/events?turn_id=a%00b`, { headers })
-          assert.deepStrictEqual([query.status, detailsOf(query.json)[0]?.loc], [422, ["query", "turn_id"]])
-          assert.strictEqual((yield* send("GET", "/api/sessions/a%00b", { headers })).status, 404)
-        })
-      )
-    }
-  )
+        )
+
+        it.effect("is refused for a character that no text can hold, wherever it stands", () =>
+          Effect.gen(function* () {
+            const { ids, person } = yield* prepare
+            const headers = { ...person.bearer, "idempotency-key": newKey() }
+            const body = yield* send("PATCH", `/api/sessions/${ids["session_id"]}`, {
+              headers,
+              body: { labels: { a: "b\u0000c" } }
+            })
+            assert.strictEqual(body.status, 422)
+            assert.deepStrictEqual(detailsOf(body.json)[0]?.loc, ["body", "labels", "a"])
+            const query = yield* send("GET", `/api/sessions/${ids["session_id"]}/events?turn_id=a%00b`, { headers })
+            assert.deepStrictEqual([query.status, detailsOf(query.json)[0]?.loc], [422, ["query", "turn_id"]])
+            assert.strictEqual((yield* send("GET", "/api/sessions/a%00b", { headers })).status, 404)
+          })
+        )
+      }
+    )
+  }
 })
 
 const detailsOf = (value: unknown): ReadonlyArray<{ readonly loc: unknown }> =>

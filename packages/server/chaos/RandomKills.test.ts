@@ -13,12 +13,12 @@ const kills = 100
 /** How long a server lives once it is ready: from too short for anything to get far to long enough for most of it. */
 const lifeMs = fc.integer({ min: 300, max: 3000 })
 
-/** A hundred lives, or as many as fit into the minutes that were asked for. */
+/** A hundred lives, and as many more as fit into the minutes that were asked for. */
 function* lives(): Generator<number> {
   const until = Date.now() + minutes * 60_000
-  for (let round = 0; round === 0 || Date.now() < until; round++) {
+  for (let round = 0; ; round++) {
     for (const life of fc.sample(lifeMs, { seed: seed + round, numRuns: kills })) {
-      if (minutes > 0 && Date.now() >= until) return
+      if (round > 0 && Date.now() >= until) return
       yield life
     }
   }
@@ -64,7 +64,7 @@ it(
         `${killed} kills, ${world.ledger.entries.length} acknowledged writes, ${turns.length} turns (${ends.join(", ")}), ` +
           `at most ${most} attempts of a job, ${seconds} s, seed ${seed}: 0 lost, 0 doubled\n`
       )
-      assert.isAtLeast(killed, minutes > 0 ? 1 : kills)
+      assert.isAtLeast(killed, kills)
     } finally {
       await world.end()
     }

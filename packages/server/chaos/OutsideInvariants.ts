@@ -11,15 +11,11 @@ const Delivery = Schema.Struct({
 const MergeRequest = Schema.Struct({ id: Schema.String, delivery_id: Schema.String, state: Schema.String })
 const MailJob = Schema.Struct({ id: Schema.String, state: Schema.String, abandoned: Schema.Number })
 
-/**
- * What others were asked to do was done exactly once: each branch, merge request, merge and mail. What was given up, since its every
- * attempt was killed, was done at most once.
- */
+/** What others were asked to do was done exactly once: each branch, merge request, merge and mail. */
 export const holdsOutside = async (world: World): Promise<void> => {
-  const givenUp = await world.givenUp()
-  await holdsBranches(world, givenUp)
-  await holdsMergeRequests(world, givenUp)
-  await holdsMails(world, givenUp)
+  await holdsBranches(world)
+  await holdsMergeRequests(world)
+  await holdsMails(world)
 }
 
 /** How often a branch of the remote was moved since its updates are written down. */
@@ -29,7 +25,7 @@ export const updatesOf = (world: World, branch: string): number =>
     .split("\n")
     .filter((line) => line !== "").length
 
-const holdsBranches = async (world: World, givenUp: ReadonlySet<string>): Promise<void> => {
+const holdsBranches = async (world: World): Promise<void> => {
   const deliveries = await world.records.all(
     Delivery,
     "select id, target_ref, state, commit_sha from deliveries where transport = 'git_branch'"
@@ -39,11 +35,6 @@ const holdsBranches = async (world: World, givenUp: ReadonlySet<string>): Promis
     .split("\n")
     .filter((branch) => branch !== "")
   for (const delivery of deliveries) {
-    if (givenUp.has(delivery.id)) {
-      assert.strictEqual(delivery.state, "failed", `${delivery.id} was given up`)
-      if (branches.includes(delivery.target_ref)) assert.strictEqual(updatesOf(world, delivery.target_ref), 1)
-      continue
-    }
     assert.strictEqual(delivery.state, "succeeded", `${delivery.id} is delivered`)
     assert.strictEqual(world.origin.headOf(delivery.target_ref), delivery.commit_sha, `the branch of ${delivery.id}`)
     assert.strictEqual(updatesOf(world, delivery.target_ref), 1, `the pushes of ${delivery.id}`)
@@ -54,16 +45,12 @@ const holdsBranches = async (world: World, givenUp: ReadonlySet<string>): Promis
   )
 }
 
-const holdsMergeRequests = async (world: World, givenUp: ReadonlySet<string>): Promise<void> => {
+const holdsMergeRequests = async (world: World): Promise<void> => {
   const requests = await world.records.all(MergeRequest, "select id, delivery_id, state from merge_requests")
   const { pulls } = world.origin.forge
   assert.isAtMost(pulls.length, requests.length, "the merge requests on the forge")
-  for (const { delivery_id, id, state } of requests) {
+  for (const { delivery_id, state } of requests) {
     const own = pulls.filter((pull) => pull.body.includes(`Reins-Delivery: ${delivery_id}`))
-    if (givenUp.has(id)) {
-      assert.isAtMost(own.length, 1)
-      continue
-    }
     assert.deepStrictEqual(
       own.map((pull) => pull.state),
       [state]
@@ -77,7 +64,7 @@ const holdsMergeRequests = async (world: World, givenUp: ReadonlySet<string>): P
  * A mail server cannot be asked what it took: a mail is there once, or again under its own Message-ID when the server was killed
  * between the mail server's word and its record.
  */
-const holdsMails = async (world: World, givenUp: ReadonlySet<string>): Promise<void> => {
+const holdsMails = async (world: World): Promise<void> => {
   const jobs = await world.records.all(
     MailJob,
     `select id, state, (select cast(count(*) as integer) from attempts where job_id = jobs.id and state = 'abandoned') as abandoned
@@ -85,10 +72,8 @@ const holdsMails = async (world: World, givenUp: ReadonlySet<string>): Promise<v
   )
   for (const { abandoned, id, state } of jobs) {
     const received = world.mail.mails.filter((mail) => mail.messageId === `<${id}@example.com>`).length
-    if (!givenUp.has(id)) {
-      assert.strictEqual(state, "succeeded", `the mail of ${id}`)
-      assert.isAtLeast(received, 1, `the mail of ${id}`)
-    }
+    assert.strictEqual(state, "succeeded", `the mail of ${id}`)
+    assert.isAtLeast(received, 1, `the mail of ${id}`)
     assert.isAtMost(received, 1 + abandoned, `the mail of ${id}`)
   }
   const known = new Set(jobs.map(({ id }) => `<${id}@example.com>`))

@@ -156,7 +156,7 @@ for (const signal of ["SIGKILL", "SIGTERM"] as const) {
     const job = await after.jobs.get({ job_id: sent.operation?.job_id ?? "" })
     const [abandoned, worked] = job.attempts
     assert.deepStrictEqual([abandoned?.state, worked?.state, job.attempts.length], ["abandoned", "succeeded", 2])
-    assert.match(abandoned?.error?.message ?? "", /Attempt 2 of 5 is due at once\.$/)
+    assert.match(abandoned?.error?.message ?? "", /Attempt 2 of 6 is due at once\.$/)
     const asked = gateway.requests.filter(({ tools }) => tools.length > 0)
     assert.strictEqual(asked.length, 1)
     assert.deepStrictEqual(agentsIn(dataDir), [])

@@ -148,16 +148,6 @@ export class World {
     return this.records.all(row, `select id, state from turns where ${condition}`)
   }
 
-  /** What jobs were about that were given up, since each attempt that they may have was killed. */
-  async givenUp(): Promise<ReadonlySet<string>> {
-    const rows = await this.records.all(
-      Schema.Struct({ id: Schema.String, subject_id: Schema.String }),
-      `select id, subject_id from jobs where state = 'failed' and error like '%"worker_lost"%' and max_attempts =
-        (select count(*) from attempts where job_id = jobs.id and attempts.state = 'abandoned')`
-    )
-    return new Set(rows.flatMap((row) => [row.id, row.subject_id]))
-  }
-
   /** Looks again and again until something is so. */
   async until(isSo: () => Promise<boolean> | boolean, what: string): Promise<void> {
     const until = Date.now() + patienceMs

@@ -224,7 +224,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           yield* wake
           const at = yield* now
           const ended = outcome.state !== "retry_wait"
-          const runAt = outcome.state === "retry_wait" ? yield* fromNow(outcome.delayMs) : at
+          const runAt = outcome.state === "retry_wait" && outcome.delayMs > 0 ? yield* fromNow(outcome.delayMs) : at
           const failure = failureOf(claim, outcome, at, runAt)
           const error = failure === undefined ? null : JSON.stringify(failure)
           const attemptState =

@@ -339,7 +339,7 @@ describe("a directory exchanged with a symbolic link again and again", () => {
       })
       let served = 0
       const reading = Date.now() + 2_000
-      while (Date.now() < reading) {
+      while (Date.now() < reading || served <= 10) {
         const read = yield* Effect.either(files.read(root, "d/secret"))
         if (Either.isRight(read)) {
           served += 1
@@ -355,11 +355,9 @@ describe("a directory exchanged with a symbolic link again and again", () => {
       }
       let written = 0
       const writing = Date.now() + 1_500
-      while (Date.now() < writing) {
+      while (Date.now() < writing || written <= 10) {
         if (Either.isRight(yield* Effect.either(files.write(root, "d/written", bytes("w"))))) written += 1
       }
-      assert.isAbove(written, 10)
-      assert.isAbove(served, 10)
       assert.deepStrictEqual(fs.readdirSync(join(outer, "out")), ["secret"])
     }).pipe(Effect.provide(Files.layer))
   )

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { remote, token } from "../../../core/test/changes/World.js"
+import { postgresDatabase } from "../../../core/test/store/Databases.js"
+import { startServer } from "../../chaos/ServerProcess.js"
+import { listed } from "../contract/Specification.js"
+import * as Story from "./Story.js"
+import { textAt, Visitor } from "./Visitor.js"
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-story-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }))
+)
+
+const surroundings = Effect.gen(function* () {
+  const dataDir = yield* temporaryDirectory
+  const gateway = yield* Effect.acquireRelease(
+    Effect.promise(() => startGateway()),
+    (started) => Effect.promise(() => started.close())
+  )
+  const origin = yield* remote("gitea")
+  return {
+    dataDir,
+    gatewayUrl: gateway.url,
+    forge: {
+      url: origin.base,
+      repositoryUrl: origin.url,
+      token,
+      close: (closed: boolean) => {
+        origin.gate.closed = closed
+      },
+      read: (ref: string, path: string) => origin.git("show", `refs/heads/${ref}:${path}`)
+    }
+  }
+})
+
+const server = (dataDir: string, env: Readonly<Record<string, string>>) =>
+  Effect.acquireRelease(
+    Effect.promise(() => startServer({ dataDir, env })),
+    (started) =>
+      Effect.promise(() => {
+        started.kill("SIGTERM")
+        return started.ended
+      })
+  )
+
+const databases = [
+  { database: "SQLite", settings: Effect.succeed({}) },
+  {
+    database: "PostgreSQL",
+    settings: Effect.map(postgresDatabase, (url) => ({ REINS_DATABASE_URL: Redacted.value(url) }))
+  }
+]
+
+for (const { database, settings } of databases) {
+  it.scopedLive(
+    `every operation of the specification does its part in one piece of work, on ${database}`,
+    () =>
+      Effect.gen(function* () {
+        const around = yield* surroundings
+        const { url } = yield* server(around.dataDir, yield* settings)
+        const visitor = new Visitor(url)
+        yield* Effect.promise(async () => {
+          await Story.arrive(visitor, around)
+          const known = await Story.connect(visitor, around)
+          const project_id = await Story.plan(visitor, known, around)
+          const newSession = async () =>
+            textAt(
+              await visitor.read("POST /api/workspaces/{workspace_id}/sessions", {
+                ids: { workspace_id: known.workspace_id },
+                body: { project_id }
+              }),
+              "id"
+            )
+          const ids = { ...known, project_id, session_id: await newSession() }
+          const other = await newSession()
+          const changeset = await Story.work(visitor, ids)
+          await Story.review(visitor, changeset, other)
+          await Story.deliver(visitor, ids, changeset, around)
+          await Story.delegate(visitor, ids)
+          await Story.leave(visitor, ids, other)
+        })
+        const missing = listed.map(({ name }) => name).filter((name) => !visitor.succeeded.has(name))
+        assert.deepStrictEqual(missing, [])
+      }),
+    1_200_000
+  )
+}

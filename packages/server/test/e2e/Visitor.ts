@@ -1,0 +1,104 @@
+import { setTimeout as pause } from "node:timers/promises"
+import { problemOf } from "../contract/Answers.js"
+import { fill, type Operation, operations, successes } from "../contract/Document.js"
+
+export interface Call {
+  /** The path parameters, by their names. */
+  readonly ids?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Answer {
+  readonly json: unknown
+  readonly headers: Headers
+}
+
+const byName = new Map(operations.map((operation) => [operation.name, operation]))
+
+const operationOf = (name: string): Operation => {
+  const operation = byName.get(name)
+  if (operation === undefined) throw new Error(`the document has no ${name}`)
+  return operation
+}
+
+/** A value of an answer by its path, as in `operation.job_id`; undefined where there is none. */
+export const at = (json: unknown, path: string): unknown => {
+  let value = json
+  for (const key of path.split(".")) {
+    if (typeof value !== "object" || value === null) return undefined
+    value = Array.isArray(value) ? value[Number(key)] : new Map<string, unknown>(Object.entries(value)).get(key)
+  }
+  return value
+}
+
+export const textAt = (json: unknown, path: string): string => {
+  const value = at(json, path)
+  if (typeof value !== "string") throw new Error(`no ${path} in ${JSON.stringify(json)}`)
+  return value
+}
+
+export const itemsOf = (json: unknown): ReadonlyArray<unknown> => {
+  const items = at(json, "items")
+  return Array.isArray(items) ? items : []
+}
+
+/** Somebody who uses a server over HTTP, holds each answer to the document, and remembers which operations have succeeded. */
+export class Visitor {
+  /** The operations that have succeeded. */
+  readonly succeeded = new Set<string>()
+  private keys = 0
+
+  constructor(
+    private readonly url: string,
+    /** Sent with every call; a credential above all. */
+    public headers: Readonly<Record<string, string>> = {}
+  ) {}
+
+  /** Calls an operation by its method and path, which has to succeed as declared. */
+  readonly call = async (name: string, { body, headers, ids = {}, query = {} }: Call = {}): Promise<Answer> => {
+    const operation = operationOf(name)
+    const search = new URLSearchParams(query).toString()
+    const response = await fetch(`${this.url}${fill(operation.path, ids)}${search === "" ? "" : `?${search}`}`, {
+      method: operation.method,
+      headers: {
+        ...(operation.method !== "GET" && { "idempotency-key": `visit-${++this.keys}` }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...this.headers,
+        ...headers
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    const contentType = response.headers.get("content-type") ?? undefined
+    const problem = problemOf(operation, { status: response.status, contentType, text })
+    if (problem !== undefined || !successes(operation).includes(response.status)) {
+      throw new Error(`${name}: ${response.status} ${problem ?? ""}\n${text}`)
+    }
+    this.succeeded.add(name)
+    return {
+      json: text === "" || contentType?.includes("json") !== true ? text : JSON.parse(text),
+      headers: response.headers
+    }
+  }
+
+  readonly read = async (name: string, call?: Call): Promise<unknown> => (await this.call(name, call)).json
+
+  /** Reads again until what it reads is the wanted. */
+  readonly until = async (name: string, call: Call, wanted: (json: unknown) => boolean): Promise<unknown> => {
+    for (;;) {
+      const json = await this.read(name, call)
+      if (wanted(json)) return json
+      await pause(200)
+    }
+  }
+
+  /** The operation of an answer, once it has ended. */
+  readonly ended = (answer: unknown): Promise<unknown> =>
+    this.until(
+      "GET /api/operations/{operation_id}",
+      { ids: { operation_id: textAt(answer, "operation.id") } },
+      (json) => ["succeeded", "failed", "cancelled"].includes(textAt(json, "state"))
+    )
+}

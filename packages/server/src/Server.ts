@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import { NodeHttpServer } from "@effect/platform-node"
 import { CoreConfig } from "@reins/core/CoreConfig"
-import { Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
 import { Connections } from "./Connections.js"
 import { accessLog } from "./http/middleware/AccessLog.js"
 import { bodyLimit } from "./http/middleware/BodyLimit.js"
@@ -59,7 +59,8 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
         yield* http.serve(app)
         // Runs before the finalizers of the two lines above, which wait for connections that idle clients would keep open.
-        yield* Effect.addFinalizer(() => stop(connections, shutdown, options.grace))
+        // Clients are on the clock of the machine, whatever clock the services keep.
+        yield* Effect.addFinalizer(() => Effect.withClock(stop(connections, shutdown, options.grace), Clock.make()))
         const { address } = http
         const host = options.host.includes(":") ? `[${options.host}]` : options.host
         return Server.of({ url: address._tag === "TcpAddress" ? `http://${host}:${address.port}` : address.path })

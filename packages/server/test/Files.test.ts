@@ -3,6 +3,7 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { defaultLimits } from "@reins/core/CoreLimits"
+import { UploadId } from "@reins/core/domain/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { Target } from "./FilesTarget.js"
 import { Caller, change, codeOf, send, service } from "./Service.js"
@@ -20,7 +21,8 @@ layer(withTarget, { excludeTestServices: true, timeout: "60 seconds" })("files o
         .update(Buffer.from([0, 255]))
         .digest("hex")}`
       const put = yield* change("POST", target.upload, { headers, body })
-      assert.deepStrictEqual([put.status, put.json], [200, { file: { path: "src/a.bin", size: 2, digest } }])
+      const { upload_id } = yield* Schema.decodeUnknown(Schema.Struct({ upload_id: UploadId }))(put.json)
+      assert.deepStrictEqual([put.status, put.json], [200, { upload_id, file: { path: "src/a.bin", size: 2, digest } }])
       const read = yield* send("GET", `${target.content}?path=src/a.bin`, { headers })
       assert.deepStrictEqual(read.json, {
         path: "src/a.bin",

@@ -272,7 +272,9 @@ export const delegate = async (visitor: Visitor, { session_id }: Pick<Ids, "sess
   )
   const result = await visitor.read("GET /api/delegations/{delegation_id}/result", { ids: reviewer })
   assert.include(textAt(result, "summary"), "It is good.")
-  const tester = { delegation_id: await given("tester", instruct("Test it.", { hang: true })) }
+  const tester = {
+    delegation_id: await given("tester", instruct("Test it.", { tool: "bash", cmd: "sleep 5" }, { say: "Tested." }))
+  }
   const isActive = (json: unknown) => at(json, "state") === "active"
   await visitor.until("GET /api/delegations/{delegation_id}", { ids: tester }, isActive)
   await visitor.call("POST /api/delegations/{delegation_id}/result", {

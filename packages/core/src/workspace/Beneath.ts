@@ -147,6 +147,8 @@ export interface HardLinks {
 
 /** What an open regular file is, and whether its reader has been interrupted meanwhile. */
 export interface OpenFile {
+  /** Whether the file has more than this name. */
+  readonly isLinked: boolean
   readonly size: number
   readonly mode: number
   readonly interrupted: () => boolean
@@ -191,7 +193,12 @@ export const withFile = <A>(
           if (!stat.isFile()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
           if (links !== undefined && stat.nlink > 1n && !(await links.areWithin(stat)))
             throw new BeneathError({ reason: "hard_link", at: shown(name) })
-          return use(handle, { size: Number(stat.size), mode: Number(stat.mode), interrupted: () => signal.aborted })
+          return use(handle, {
+            isLinked: stat.nlink > 1n,
+            size: Number(stat.size),
+            mode: Number(stat.mode),
+            interrupted: () => signal.aborted
+          })
         },
         catch: (cause) => beneathError(cause, name)
       }),

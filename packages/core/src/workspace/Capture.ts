@@ -30,7 +30,12 @@ export interface TreeFile {
  * holds there stays). `note` goes to the diagnostics; `vanished` says that the path was a directory or link on the way.
  */
 export type Captured =
-  | { readonly state: "file"; readonly file: TreeFile }
+  | {
+      readonly state: "file"
+      readonly file: TreeFile
+      /** Whether the file has more names, one of which may leave the workspace without a trace in this one. */
+      readonly isLinked: boolean
+    }
   | { readonly state: "absent"; readonly note?: string }
   | { readonly state: "kept"; readonly note: string }
 
@@ -85,10 +90,11 @@ const captureRegular = ({ links, options }: Source, directory: OpenDirectory, na
   withFile(
     directory,
     name,
-    async (handle, { mode, size }) =>
+    async (handle, { isLinked, mode, size }) =>
       size > options.maxFileBytes
         ? null
         : {
+            isLinked,
             bytes: await readUpTo(handle, size, options.maxFileBytes),
             mode: (mode & 0o100) === 0 ? "100644" : "100755"
           },
@@ -106,13 +112,13 @@ const captureEntry = (
     if (stat.isDirectory()) return { state: "absent" }
     if (stat.isSymbolicLink()) {
       const id = yield* source.writer.put(yield* readLink(directory, name))
-      return { state: "file", file: { mode: "120000", id } }
+      return { state: "file", file: { mode: "120000", id }, isLinked: false }
     }
     const store = Effect.gen(function* () {
       const content = yield* captureRegular(source, directory, name)
       if (content === null) return tooLarge(source.options, path)
       const file = { mode: content.mode, id: yield* source.writer.put(content.bytes) }
-      return { state: "file" as const, file }
+      return { state: "file" as const, file, isLinked: content.isLinked }
     })
     return yield* stat.size > largeBytes ? large.withPermits(1)(store) : store
   })

@@ -176,6 +176,11 @@ const planFor = (options: GitOptionsShape, found: Survey): Plan => {
   return { known, toRead, diagnostics }
 }
 
+const linkedOf = (captured: ReadonlyMap<string, Captured>): Entries =>
+  new Map(
+    [...captured].flatMap(([path, result]) => (result.state === "file" && result.isLinked ? [[path, result.file]] : []))
+  )
+
 const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Captured>): Entries => {
   const wanted = new Map(plan.known)
   for (const [path, result] of captured) {
@@ -229,6 +234,8 @@ const writeTree = (room: Room) =>
     const refused = yield* editIndex(room.options, room.request.gitDir, room.index, found.cached, wanted)
     const written = yield* plumbing(room, room.index, ["write-tree"])
     if (plan.toRead.length > 0) yield* refresh(room)
+    // git's file times are seconds, in which a name can leave the workspace unseen: these are read again each time.
+    yield* editIndex(room.options, room.request.gitDir, room.index, linkedOf(captured), new Map())
     yield* moveIndex(room.index, cachedIndex(room.request.gitDir))
     const submodules = yield* submoduleNotes(room, found)
     const diagnostics = [

@@ -82,7 +82,9 @@ const breakableServer: Options = {
     {
       name: "failpoints",
       setup: (build) =>
-        build.onResolve({ filter: /\/Failpoint\.js$/ }, () => ({ path: resolve("packages/server/chaos/Failpoint.ts") }))
+        build.onResolve({ filter: /\/Failpoint\.js$/ }, () => ({
+          path: resolve("packages/server/chaos/kills/Failpoint.ts")
+        }))
     }
   ]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Runs the suite that breaks real servers on purpose: `npm run test:chaos [-- --minutes 30] [file ...]`.
 import { spawnSync } from "node:child_process"
-import { accessSync, constants, existsSync } from "node:fs"
+import { accessSync, constants, existsSync, readdirSync } from "node:fs"
 import { delimiter, dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
@@ -16,6 +16,14 @@ if (!Number.isFinite(minutes) || minutes < 0) {
 
 const onPath = (name) =>
   (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, name)))
+/** Debian keeps the programs of PostgreSQL apart, by version. */
+const ofPostgres = (name) => {
+  const versions = "/usr/lib/postgresql"
+  return (
+    onPath(name) ||
+    (existsSync(versions) && readdirSync(versions).some((version) => existsSync(join(versions, version, "bin", name))))
+  )
+}
 const isRoot = process.getuid?.() === 0
 
 /** What the suite cannot bring with it. Nothing of it is skipped where it is missing. */
@@ -24,6 +32,7 @@ const needs = [
   ["chromium", onPath("chromium"), "apt-get install chromium"],
   ["nginx", onPath("nginx") || existsSync("/usr/sbin/nginx"), "apt-get install nginx-light"],
   ["faketime", onPath("faketime"), "apt-get install faketime"],
+  ["initdb and pg_dump", ofPostgres("initdb") && ofPostgres("pg_dump"), "apt-get install postgresql"],
   ["mkfs.ext4", onPath("mkfs.ext4") || existsSync("/usr/sbin/mkfs.ext4"), "apt-get install e2fsprogs"],
   ["root, to mount a small tmpfs and small disks", isRoot, "run it as root, as in a container of its own"],
   [

@@ -66,6 +66,9 @@ export interface Gateway {
   readonly close: () => Promise<void>
 }
 
+/** A prompt that tells the model what to do, step by step. */
+export declare const script: (words: string, ...steps: ReadonlyArray<Step>) => string
+
 export declare const defaultModels: ReadonlyArray<string>
 
 /** Serves `/v1/models`, `/v1/chat/completions`, `/v1/responses` and `/v1/messages` on loopback. */

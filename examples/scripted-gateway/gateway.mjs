@@ -13,6 +13,8 @@ import { currentStep, toolCall } from "./script.mjs"
  * @typedef {import("./protocols.mjs").Protocol} Protocol
  */
 
+export { script } from "./script.mjs"
+
 export const defaultModels = ["scripted-1", "scripted-2"]
 
 /** @param {http.IncomingMessage} request */

@@ -27,6 +27,15 @@ const toolNames = {
 }
 
 /**
+ * A prompt that carries the steps.
+ *
+ * @param {string} words
+ * @param {ReadonlyArray<Step>} steps
+ * @returns {string}
+ */
+export const script = (words, ...steps) => `${words} SCRIPT:${JSON.stringify(steps)}`
+
+/**
  * The steps of the last `SCRIPT:[...]` in a text.
  *
  * @param {string} text

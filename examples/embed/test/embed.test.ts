@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { type Gateway, startGateway } from "../../scripted-gateway/gateway.mjs"
+import { type Gateway, script, startGateway } from "../../scripted-gateway/gateway.mjs"
 
 const run = promisify(execFile)
 const example = join(import.meta.dirname, "../embed.mjs")
@@ -21,8 +21,8 @@ afterEach(async () => {
 })
 
 it("the example runs a session in its own process and shows the diff", async () => {
-  const steps = [{ tool: "write", path: "haiku.txt", content: "Soft reins, steady hands\n" }, { say: "Written." }]
-  const { stdout } = await run(process.execPath, [example, `Write it. SCRIPT:${JSON.stringify(steps)}`], {
+  const write = { tool: "write", path: "haiku.txt", content: "Soft reins, steady hands\n" }
+  const { stdout } = await run(process.execPath, [example, script("Write it.", write, { say: "Written." })], {
     env: {
       ...process.env,
       REINS_BASE_URL: gateway.url,

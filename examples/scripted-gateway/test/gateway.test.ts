@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { type Gateway, type GatewayOptions, type Step, startGateway } from "../gateway.mjs"
+import { type Gateway, type GatewayOptions, type Step, script, startGateway } from "../gateway.mjs"
 
 const withGateway = async (options: GatewayOptions, use: (gateway: Gateway) => Promise<void>) => {
   const gateway = await startGateway(options)
@@ -18,7 +18,7 @@ const chat = (gateway: Gateway, messages: ReadonlyArray<object>, more: object = 
     body: JSON.stringify({ model: "m", messages, tools: [{ type: "function", function: tool }], ...more })
   })
 
-const user = (...steps: ReadonlyArray<Step>) => ({ role: "user", content: `Do. SCRIPT:${JSON.stringify(steps)}` })
+const user = (...steps: ReadonlyArray<Step>) => ({ role: "user", content: script("Do.", ...steps) })
 const called = { role: "assistant", tool_calls: [{ function: { name: "bash", arguments: "{}" } }] }
 
 describe("the scripted gateway", () => {

@@ -29,7 +29,8 @@ export interface StreamInput {
 export interface EventReader {
   /**
    * The next events, at least one, in the order of their `seq`. Reconnects as often as it takes, without gap or repeat. Fails when
-   * that cannot help (such as 401, 403, 404, 410 and 422), and when the server was never reached within the retries.
+   * that cannot help (such as 401, 403, 404, 410 and 422), and when the server was never reached within the retries. One that was
+   * interrupted has taken nothing: the next gives what it would have given.
    */
   readonly pull: Effect.Effect<ReadonlyArray<TypedEvent>, ReinsClientError>
   readonly close: Effect.Effect<void>
@@ -39,6 +40,8 @@ interface Connection extends OpenResponse {
   readonly openedAt: number
   readonly decoder: { readonly decode: (chunk: Uint8Array, options: { readonly stream: true }) => string }
   readonly parse: (text: string) => Array<Frame>
+  /** The read that is under way, or that was given up with its answer still to be taken. */
+  reading: ReturnType<OpenResponse["body"]["read"]> | undefined
   advanced: boolean
 }
 
@@ -53,6 +56,7 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
   const { after, onDelta, types, ...scope } = input
   let cursor = after ?? 0
   let connection: Connection | undefined
+  let ready: ReadonlyArray<TypedEvent> = []
   let reached = false
   /** Tries in a row that brought nothing. */
   let failures = 0
@@ -68,7 +72,14 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
       const opened = yield* restore(transport.open(route, query))
       reached = true
       const openedAt = yield* Clock.currentTimeMillis
-      connection = { ...opened, openedAt, decoder: new TextDecoder(), parse: makeParser(), advanced: false }
+      connection = {
+        ...opened,
+        openedAt,
+        decoder: new TextDecoder(),
+        parse: makeParser(),
+        reading: undefined,
+        advanced: false
+      }
       return connection
     })
   )
@@ -80,7 +91,10 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
   })
 
   const read = (from: Connection) =>
-    Effect.tryPromise({ try: () => from.body.read(), catch: () => broken("The event stream broke off") }).pipe(
+    Effect.tryPromise({
+      try: () => (from.reading ??= from.body.read()),
+      catch: () => broken("The event stream broke off")
+    }).pipe(
       Effect.timeoutFail({ duration: longestSilenceMs, onTimeout: () => broken("The event stream fell silent") }),
       Effect.flatMap((chunk) =>
         chunk.done ? Effect.fail(broken("The event stream ended")) : Effect.succeed(chunk.value)
@@ -98,11 +112,13 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
     return event === undefined ? [] : [event]
   }
 
-  /** What the next piece of the connection holds; may be nothing. */
+  /** Takes what the next piece of the connection holds; may be nothing. */
   const step = Effect.gen(function* () {
     const from = connection ?? (yield* connect)
     const chunk = yield* read(from)
+    from.reading = undefined
     const events: Array<TypedEvent> = []
+    ready = events
     const deltas: Array<MessageDelta> = []
     for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
       try {
@@ -116,7 +132,6 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
       }
     }
     for (const delta of deltas) onDelta?.(delta)
-    return events
   })
 
   const lose = Effect.gen(function* () {
@@ -127,20 +142,19 @@ export const make = (transport: Transport, input: StreamInput, maxRetries = tran
     yield* disconnect
   })
 
-  const recover = (failure: Failure): Effect.Effect<ReadonlyArray<TypedEvent>, ReinsClientError> =>
+  const recover = (failure: Failure): Effect.Effect<void, ReinsClientError> =>
     Effect.gen(function* () {
       const heals = reached ? failure.repeat : mayRepeat(failure, failures, maxRetries)
       if (!heals) return yield* Effect.fail(failure.error)
       yield* lose
       if (failures > 0) yield* pause(failures - 1, failure.afterMs)
-      return []
     })
 
   const pull = Effect.gen(function* () {
-    while (true) {
-      const events = yield* Effect.catchAll(step, recover)
-      if (events.length > 0) return events
-    }
+    while (ready.length === 0) yield* Effect.catchAll(step, recover)
+    const events = ready
+    ready = []
+    return events
   })
 
   return { pull, close: disconnect }

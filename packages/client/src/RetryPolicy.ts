@@ -19,10 +19,10 @@ const longestDelayMs = 8_000
 export const backoffMs = (failures: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => Math.min(firstDelayMs * 2 ** failures, longestDelayMs) * (1 - random / 4))
 
-/** Waits as the server asked, else for the back-off. */
+/** Waits as the server asked, else for the back-off; from the fourth failure in a row on for the back-off at least. */
 export const pause = (failures: number, afterMs: number | undefined): Effect.Effect<void> =>
-  Effect.flatMap(afterMs === undefined ? backoffMs(failures) : Effect.succeed(afterMs), (millis) =>
-    Effect.sleep(millis)
+  Effect.flatMap(backoffMs(failures), (millis) =>
+    Effect.sleep(afterMs === undefined ? millis : failures < 3 ? afterMs : Math.max(afterMs, millis))
   )
 
 /** Repeats the attempt at most `maxRetries` times, as long as its failure says that this may help. */

@@ -13,6 +13,7 @@ export interface Frame {
  */
 export const makeParser = (): ((text: string) => Array<Frame>) => {
   let rest = ""
+  let endsInReturn = false
   let id: string | undefined
   let event: string | undefined
   let data: string | undefined
@@ -28,10 +29,16 @@ export const makeParser = (): ((text: string) => Array<Frame>) => {
   }
 
   return (text) => {
+    // A long line comes in many pieces: it is looked through once, when its end is there.
+    if (!endsInReturn && !/[\r\n]/.test(text)) {
+      rest += text
+      return []
+    }
     const frames: Array<Frame> = []
     // A carriage return at the end may be half of a line end.
     const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
     rest = lines.pop() ?? ""
+    endsInReturn = rest.endsWith("\r")
     for (const line of lines) {
       if (line !== "") {
         readLine(line)

@@ -12,7 +12,7 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
   /** How often a failed try is repeated; 2 when absent. */
   readonly maxRetries?: number | undefined
-  /** How long one try may take, until its whole answer is read; 60,000 when absent. */
+  /** How long one try may take, until its whole answer is read; 90,000 when absent. A wait is held for up to 60,000. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -45,7 +45,7 @@ export const make = (options: ClientOptions): Transport => {
   const baseUrl = checkedBaseUrl(options.baseUrl)
   const apiKey = options.apiKey === undefined ? undefined : checkedApiKey(Redacted.value(options.apiKey))
   const maxRetries = options.maxRetries ?? 2
-  const defaultTimeoutMs = options.timeoutMs ?? 60_000
+  const defaultTimeoutMs = options.timeoutMs ?? 90_000
   const redact = (text: string): string => (apiKey === undefined ? text : text.replaceAll(apiKey, "[redacted]"))
 
   const headersOf = (accept: string): Headers => {

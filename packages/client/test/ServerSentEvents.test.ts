@@ -19,7 +19,7 @@ const line = fc.oneof(
   fc.string({ maxLength: 12 }).map((text) => `data: ${text.replace(/[\r\n\0]/g, "")}`)
 )
 const text = fc
-  .array(fc.tuple(line, fc.constantFrom("\n", "\n", "\r\n")))
+  .array(fc.tuple(line, fc.constantFrom("\n", "\n", "\r\n", "\r")))
   .map((lines) => `${lines.map(([content, end]) => content + end).join("")}\n`)
 
 const cut = (whole: string, places: ReadonlyArray<number>): Array<string> => {
@@ -50,6 +50,16 @@ describe("ServerSentEvents", () => {
 
   it("reports a frame that has only an id", () => {
     assert.deepStrictEqual(frames(["id: 7\n\n: heartbeat\n\n"]), [{ id: "7", event: undefined, data: undefined }])
+  })
+
+  it("looks through a long line once, in however many pieces it comes", () => {
+    const data = "x".repeat(24 * 1024 * 1024)
+    const pieces = Array.from({ length: data.length / 1024 }, (_, index) =>
+      data.slice(index * 1024, (index + 1) * 1024)
+    )
+    const [only, ...others] = frames(["id: 1\r", "data: ", ...pieces, "\r", "\n\n"])
+    assert.isTrue(only?.data === data)
+    assert.deepStrictEqual([only?.id, others.length], ["1", 0])
   })
 
   it("never reports a frame that was cut off", () => {

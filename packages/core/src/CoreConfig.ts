@@ -22,7 +22,7 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     /** Whether repositories may be paths of this machine. Everybody who can create a session can then read what the service can. */
     readonly allowLocalRepositories: boolean
     /**
-     * Hosts that may be asked although they are on a private network or without TLS: gateways, forges and webhooks that users name.
+     * Hosts that may be asked although they are on a private network or without TLS: gateways and forges that users name.
      * Each is `host`, `host:port`, or `*` for all. Everybody who can create a connection can then reach them.
      */
     readonly allowPrivateHosts: ReadonlyArray<string>

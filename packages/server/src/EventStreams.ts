@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http"
 import { HttpServerResponse } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import type { EventPage, EventQuery } from "@reins/core/api/SessionsApi"
@@ -8,16 +7,16 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
-import type { Sink } from "@reins/core/events/Room"
 import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import type { ExchangeState } from "./http/Exchange.js"
+import { Authentication } from "./http/middleware/Authentication.js"
 import { Shutdown } from "./Shutdown.js"
-
-type EndReason = "max_seconds" | "shutdown" | "slow_consumer"
+import { type EndReason, StreamWriter } from "./StreamWriter.js"
 
 export interface StreamOptions {
   /** Streams of one principal on one session at a time; null for any number. */
   readonly perSession: number | null
+  /** How often a stream beats, and its caller's access is looked at again. */
   readonly heartbeat: Duration.DurationInput
   /** How long a client may leave what it was sent unread. */
   readonly patience: Duration.DurationInput
@@ -41,6 +40,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
     Layer.effect(
       EventStreams,
       Effect.gen(function* () {
+        const authentication = yield* Authentication
         const log = yield* EventLog
         const feed = yield* EventFeed
         const shutdown = yield* Shutdown
@@ -101,13 +101,26 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
               Schedule.spaced(options.heartbeat)
             )
           )
+          // What the credentials may do can change while they are used: a stream must not outlive it.
+          const refused = Effect.gen(function* () {
+            const caller = yield* authentication.identify(exchange)
+            if (caller === undefined) return true
+            return yield* Effect.isFailure(log.open(caller, sessionId, subscription.cursor()))
+          }).pipe(
+            // Not to be able to look now says nothing of it.
+            Effect.catchAllDefect(() => Effect.succeed(false)),
+            Effect.delay(options.heartbeat),
+            Effect.repeat({ until: (isRefused) => isRefused })
+          )
           const reason = yield* Effect.raceAll<Effect.Effect<EndReason>>([
+            Effect.as(refused, "refused"),
             Effect.as(Effect.sleep(Duration.seconds(clamp(query.max_seconds))), "max_seconds"),
             Effect.as(shutdown.begun, "shutdown"),
             Deferred.await(slow)
           ])
           writer.end(reason, subscription.cursor())
-          return HttpServerResponse.empty()
+          // Already written: its status is for the metrics.
+          return HttpServerResponse.empty({ status: 200 })
         }, Effect.scoped)
 
         return EventStreams.of({
@@ -125,69 +138,6 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
         })
       })
     )
-}
-
-/** Writes the frames of a stream straight to the connection, and takes no more while the client does not read. */
-class StreamWriter {
-  private stalled: NodeJS.Timeout | undefined
-  private resume: () => void = () => {}
-
-  constructor(
-    private readonly response: ServerResponse,
-    private readonly whenStalled: () => void,
-    private readonly patienceMs: number
-  ) {}
-
-  readonly sink: Sink = (frames, cursor) => {
-    const chunks = frames.map((frame) => frame.bytes)
-    // Moves the reader on beyond what it did not ask for, so that it does not come back to it.
-    if (frames.at(-1)?.event.seq !== cursor) chunks.push(Buffer.from(`id: ${cursor}\n\n`))
-    const [only] = chunks
-    if (this.response.write(only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks))) return true
-    this.stalled = setTimeout(this.whenStalled, this.patienceMs)
-    this.response.once("drain", () => {
-      clearTimeout(this.stalled)
-      this.resume()
-    })
-    return false
-  }
-
-  /** Left out while the client does not read: it gets the words with the log. */
-  readonly delta = (frame: Buffer): void => {
-    if (!this.response.writableNeedDrain) this.response.write(frame)
-  }
-
-  /** The first bytes go out at once, so that a client knows that it is connected. */
-  open(exchange: ExchangeState, subscription: { readonly watermark: number; readonly resume: () => void }): void {
-    this.resume = subscription.resume
-    this.response.writeHead(200, {
-      ...Object.fromEntries(exchange.headers),
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache, no-transform",
-      // A client that comes back needs a server that is there: over this connection it would find one that is being stopped. And one that
-      // was cut off for not reading is not used for another request.
-      connection: "close",
-      "x-accel-buffering": "no"
-    })
-    this.response.write(`retry: 2000\n: watermark ${subscription.watermark}\n\n`)
-    subscription.resume()
-  }
-
-  heartbeat(): void {
-    if (!this.response.writableNeedDrain) this.response.write(": heartbeat\n\n")
-  }
-
-  end(reason: EndReason, cursor: number): void {
-    this.response.end(`event: stream.end\ndata: ${JSON.stringify({ reason, next_after: cursor })}\n\n`)
-  }
-
-  /** Leaves the connection behind. Its end may still get through; if the client goes on to take nothing, it is cut. */
-  readonly close = (): void => {
-    clearTimeout(this.stalled)
-    if (!this.response.writableEnded) this.response.end()
-    if (!this.response.writableFinished)
-      setTimeout(() => this.response.writableFinished || this.response.destroy(), this.patienceMs).unref()
-  }
 }
 
 const minSeconds = 0.5

@@ -58,6 +58,8 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const connections = new Connections(node)
         const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
         yield* http.serve(app)
+        // Without a listener an upgrade that is offered is passed over, and its request served like any other, with its body.
+        node.removeAllListeners("upgrade")
         // Runs before the finalizers of the two lines above, which wait for connections that idle clients would keep open.
         // Clients are on the clock of the machine, whatever clock the services keep.
         yield* Effect.addFinalizer(() => Effect.withClock(stop(connections, shutdown, options.grace), Clock.make()))

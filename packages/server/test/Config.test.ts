@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { load, describe as shown } from "@reins/server/Config"
+import { load } from "@reins/server/Config"
+import { describe as shown } from "@reins/server/cli/ShowConfig"
 import { Effect } from "effect"
 
 const directory = Effect.acquireRelease(
@@ -21,6 +22,9 @@ describe("the configuration", () => {
         data_dir: join(here, ".reins"),
         public_url: "http://127.0.0.1:7117/",
         rate_limit: 600,
+        turn_minutes: 60,
+        upload_bytes: 25 * 1024 * 1024,
+        event_retention_days: null,
         database_url: null
       })
     })
@@ -43,7 +47,7 @@ describe("the configuration", () => {
         host: "environment",
         rate_limit: "off",
         allow_local_repositories: true,
-        mail_from: null
+        mail_from: "Reins <reins@localhost>"
       })
     })
   )

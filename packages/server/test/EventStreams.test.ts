@@ -3,15 +3,13 @@ import { assert, describe, layer, it as plain } from "@effect/vitest"
 import { MessageId, newId, TurnId } from "@reins/core/domain/Ids"
 import type { MessageDelta } from "@reins/core/domain/Message"
 import { EventFeed } from "@reins/core/events/EventFeed"
-import { EventStreams, type StreamOptions, streamDefaults } from "@reins/server/EventStreams"
-import { Authentication } from "@reins/server/http/middleware/Authentication"
-import { RateLimit } from "@reins/server/http/middleware/RateLimit"
-import { routes } from "@reins/server/http/Routes"
+import { streamDefaults } from "@reins/server/EventStreams"
 import { Server } from "@reins/server/Server"
-import { Shutdown } from "@reins/server/Shutdown"
-import { Deferred, Effect, Fiber, Layer, Schedule, TestClock } from "effect"
-import { Caller, codeOf, core, newCaller, send, service } from "./Service.js"
-import { append, type Block, newSession, openStream } from "./Sessions.js"
+import { Deferred, Effect, Fiber, Schedule, TestClock } from "effect"
+import type { Block } from "./Blocks.js"
+import { Caller, codeOf, newCaller, send, service } from "./Service.js"
+import { append, newSession, openStream } from "./Sessions.js"
+import { serviceWith } from "./StreamService.js"
 
 const isId = (id: number) => (block: Block) => block.id === String(id)
 const isEnd = (block: Block) => block.event === "stream.end"
@@ -130,7 +128,7 @@ layer(service(), { excludeTestServices: true })("a stream of events", (it) => {
         })
         assert.deepStrictEqual([refused.status, codeOf(refused)], [400, "invalid_cursor"], lastId)
       }
-      for (const after of [-1, newest + 1]) {
+      for (const after of [-1, newest + 1, "9".repeat(16), `-${"9".repeat(20)}`, "9".repeat(400)]) {
         const refused = yield* send("GET", `${events}?after=${after}`, {
           headers: { ...bearer, accept: "text/event-stream" }
         })
@@ -256,19 +254,6 @@ layer(service({ rateLimit: 600 }), { excludeTestServices: true })("with limits",
     })
   )
 })
-
-/** The service with these streams. */
-const serviceWith = (options: StreamOptions) => {
-  const publicUrl = new URL("http://127.0.0.1")
-  return Caller.layer.pipe(
-    Layer.provideMerge(
-      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds" })
-    ),
-    Layer.provide(Layer.mergeAll(Authentication.layer(publicUrl), EventStreams.layer(options))),
-    Layer.provide(Layer.merge(RateLimit.layerOff, Shutdown.layer)),
-    Layer.provideMerge(core())
-  )
-}
 
 /** Streams that beat quickly. */
 const lively = () => serviceWith({ ...streamDefaults, heartbeat: "50 millis" })

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { createServer } from "node:net"
@@ -6,23 +6,10 @@ import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { plantDevices } from "../../core/test/workspace/Fixture.js"
 import { canary, capture, newTarget, Target } from "./FilesTarget.js"
 import { hostilePaths, wellFormed } from "./HostilePaths.js"
 import { Caller, change, type Reply, send, service } from "./Service.js"
-
-/** The numbers of /dev/zero and of a disk that is not there. */
-const devices = { zero: ["c", "1", "5"], disk: ["b", "7", "200"] } as const
-
-/** Puts devices into a folder, which only root may do. Where it cannot be done, whoever reads the output has to know. */
-const plantDevices = (root: string): void => {
-  for (const [name, numbers] of Object.entries(devices)) {
-    const made = spawnSync("mknod", [join(root, name), ...numbers], { encoding: "utf8" })
-    if (made.status === 0) continue
-    const problem = `device files are NOT tested: ${made.error?.message ?? made.stderr.trim()}`
-    if (process.env["REINS_TEST_DEVICES"] === "required") assert.fail(problem)
-    process.stderr.write(`\n*** ${problem} ***\n\n`)
-  }
-}
 
 /** Links, pipes, sockets and devices as an agent could leave them. */
 const plant = ({ outside, root }: { readonly root: string; readonly outside: string }) =>

@@ -3,6 +3,7 @@ import { SessionId, type TurnId } from "@reins/core/domain/Ids"
 import { Journal } from "@reins/core/store/Journal"
 import { Server } from "@reins/server/Server"
 import { Effect, Schema } from "effect"
+import { type Block, blockReader } from "./Blocks.js"
 import { Caller, change, send } from "./Service.js"
 
 const WithId = Schema.Struct({ id: Schema.String })
@@ -43,23 +44,6 @@ export const append = (sessionId: SessionId, count: number, size = 10, turnId?: 
     )
   })
 
-/** One block of a stream, up to its empty line. */
-export interface Block {
-  readonly id: string | undefined
-  readonly event: string | undefined
-  readonly data: string | undefined
-  readonly text: string
-}
-
-const blockOf = (text: string): Block => {
-  const field = (name: string) =>
-    text
-      .split("\n")
-      .find((line) => line.startsWith(`${name}: `))
-      ?.slice(name.length + 2)
-  return { id: field("id"), event: field("event"), data: field("data"), text }
-}
-
 export interface OpenStream {
   readonly status: number
   readonly headers: Headers
@@ -81,7 +65,7 @@ export const openStream = (
         signal: abort.signal
       })
       const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-      let rest = ""
+      const blocksOf = blockReader()
       const blocks: Array<Block> = []
       const next = async (): Promise<Block | undefined> => {
         for (;;) {
@@ -89,9 +73,7 @@ export const openStream = (
           if (ready !== undefined) return ready
           const chunk = await reader?.read()
           if (chunk?.value === undefined) return undefined
-          const parts = (rest + chunk.value).split("\n\n")
-          rest = parts.pop() ?? ""
-          blocks.push(...parts.map(blockOf))
+          blocks.push(...blocksOf(chunk.value))
         }
       }
       return {

@@ -54,6 +54,22 @@ describe("ReinsClient", () => {
     })
   )
 
+  it.scoped("a wait that the server holds for as long as it may is not given up before its answer", () =>
+    Effect.gen(function* () {
+      let answer = () => {}
+      const server = yield* serving((response) => {
+        answer = () => json(response, 200, {})
+      })
+      const call = make({ baseUrl: server.url }).delegations.wait({ delegation_id: "d", timeout_seconds: 60 })
+      const waiting = yield* Effect.fork(call)
+      yield* Effect.promise(() => server.count(1))
+      yield* TestClock.adjust("75 seconds")
+      answer()
+      yield* Fiber.join(waiting)
+      assert.strictEqual(server.received.length, 1)
+    })
+  )
+
   it.scoped("a Retry-After is waited for", () =>
     Effect.gen(function* () {
       const server = yield* serving((response, _, ordinal) =>

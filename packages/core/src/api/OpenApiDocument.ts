@@ -141,7 +141,7 @@ const withStream = (response: Json): Json => ({
   content: {
     ...fieldsOf(response["content"]),
     "text/event-stream": {
-      schema: { type: "string", description: "Server-sent events: `id` is the seq, `event` the type, `data` an Event." }
+      schema: { type: "string", description: Texts.streamDescription }
     }
   }
 })

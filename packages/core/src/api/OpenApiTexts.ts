@@ -65,6 +65,11 @@ export const parameters: Readonly<Record<string, string>> = {
   workspace_id: "The id of the workspace."
 }
 
+export const streamDescription =
+  "Server-sent events: `id` is the seq, `event` the type, `data` an Event. A filtered stream moves on by frames with an `id` alone. The last " +
+  "one is `stream.end`, without an id: `next_after` is where to read on, `reason` one of `max_seconds`, `shutdown`, `slow_consumer` and " +
+  "`refused`, when the caller may no longer read: the answer to the next request says why."
+
 const scopes = {
   public: "Anybody may call it.",
   read: "Needs credentials that may read.",

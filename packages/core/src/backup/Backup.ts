@@ -63,6 +63,8 @@ export const backup = Effect.fn("Backup.backup")(function* (request: BackupReque
         })
 
       if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
+      // Before the files, which take their time: a rotation meanwhile may remove the keys that the database names.
+      if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
       const unsettled: Array<string> = []
       const copiedSessions = facts.sessions.filter(hasFiles)
       for (const [index, session] of copiedSessions.entries()) {
@@ -78,7 +80,6 @@ export const backup = Effect.fn("Backup.backup")(function* (request: BackupReque
       const closed = yield* closedSessions
       const outbox = join(request.dataDir, "outbox")
       yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
-      if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
 
       const manifest: BackupManifest = {
         format: backupFormat,

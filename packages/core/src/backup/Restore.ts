@@ -123,7 +123,7 @@ const requireMatch = (request: RestoreRequest, manifest: BackupManifest) => {
     return new BackupError({
       message:
         "The backup holds the files of an installation on PostgreSQL. Restore its dump first, as in pg_restore --no-owner " +
-        '--dbname="$REINS_DATABASE_URL" reins.dump, then give --database-url or REINS_DATABASE_URL here.'
+        `--exit-on-error --dbname="\${REINS_DATABASE_URL:?}" reins.dump, then give --database-url or REINS_DATABASE_URL here.`
     })
   if (manifest.database === "sqlite" && request.database !== undefined)
     return new BackupError({ message: "The backup holds an SQLite database. Restore it without a --database-url." })

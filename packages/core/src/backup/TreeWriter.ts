@@ -34,7 +34,8 @@ export const treeWriter = (root: string) => {
       try {
         for await (const piece of entry.content()) {
           seen(piece)
-          await file.write(piece)
+          // Unlike a single write it goes on until all is written, or fails: a disk that is filling up takes a part.
+          await file.writeFile(piece)
         }
         await file.chmod(entry.mode & 0o777)
         await file.utimes(entry.mtime, entry.mtime)

@@ -20,6 +20,7 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { isRefName } from "../workspace/RefName.js"
 import { Changesets } from "./Changesets.js"
+import { deliveryCancelled } from "./DeliveryCancelled.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 
 /** The kind of the job that carries out a delivery. */
@@ -69,6 +70,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const connections = yield* Connections
       const changesets = yield* Changesets
       const store = yield* DeliveryStore
+      const cancelled = yield* deliveryCancelled
 
       const existing = existingOf("delivery", store.find)
       /** The delivery, with its session held against other writers. */
@@ -231,7 +233,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
                 if (delivery.state === "pending") {
                   yield* store.move(delivery.id, { state: "executing" }, actorOf(principal))
                 }
-                yield* store.move(delivery.id, { state: "cancelled" }, actorOf(principal))
+                yield* cancelled(delivery.id, actorOf(principal))
               }
               return yield* lastOperation(delivery.id, session, principal)
             })

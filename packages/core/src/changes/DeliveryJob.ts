@@ -13,6 +13,7 @@ import { Git } from "../workspace/Git.js"
 import type { GitError } from "../workspace/GitError.js"
 import { Changesets } from "./Changesets.js"
 import { deliveryJobKind } from "./Deliveries.js"
+import { deliveryCancelled } from "./DeliveryCancelled.js"
 import { deliveryError, deliveryRemote } from "./DeliveryRemote.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 
@@ -44,6 +45,7 @@ export const deliveryJob = Effect.gen(function* () {
   const workspaces = yield* Workspaces
   const git = yield* Git
   const remoteOf = yield* deliveryRemote
+  const cancelled = yield* deliveryCancelled
 
   const step = (
     { attempt, delivery }: Work,
@@ -103,19 +105,15 @@ export const deliveryJob = Effect.gen(function* () {
     observed: string | null
   ): Effect.fn.Return<Completion, JobError | AttemptLost> {
     const { delivery } = work
-    const pushed = yield* git.push({ ...remote, commit, ...(yield* expectation(delivery, observed)) }).pipe(
-      Effect.catchTag("GitError", (error) =>
-        failedAs(work, "push", { branch: delivery.target_ref, head: observed })(error).pipe(
-          // It may have reached the remote all the same.
-          Effect.mapError((failure) =>
-            failure._tag === "JobError" && error.kind === "timeout"
-              ? new JobError({ ...failure, message: failure.message, attempt: "unknown" })
-              : failure
-          )
-        )
-      ),
-      Effect.either
-    )
+    const expected = yield* expectation(delivery, observed)
+    // A worker that was stopped for longer than its claim must not push what may have been cancelled since.
+    yield* work.attempt.commit(Effect.void)
+    const pushed = yield* git
+      .push({ ...remote, commit, ...expected })
+      .pipe(
+        Effect.catchTag("GitError", failedAs(work, "push", { branch: delivery.target_ref, head: observed })),
+        Effect.either
+      )
     if (pushed._tag === "Left") {
       if (pushed.left._tag !== "JobError" || !blocking.has(pushed.left.code)) return yield* pushed.left
       const { code, message } = pushed.left
@@ -129,16 +127,32 @@ export const deliveryJob = Effect.gen(function* () {
       previous_head: observed
     })
     yield* failpoint("delivery.push_recorded")
-    const seen = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", failedAs(work, "observe")))
-    yield* step(work, "observe", "succeeded", { branch: delivery.target_ref, head: seen })
-    return {
-      state: "succeeded",
-      command: deliveries.move(delivery.id, { state: "succeeded", commit, observedHead: seen }, actor)
-    }
+    return yield* observe(work, Effect.succeed(remote), pushed.right.head)
   })
 
-  /** A cancellation is heeded until the push begins: what is pushed cannot be taken back. */
+  /** The end of a delivery whose push is proven. Where nobody can look any more, the branch was last seen where it was pushed to. */
+  const observe = Effect.fnUntraced(function* (
+    work: Work,
+    remote: ReturnType<typeof remoteOf>,
+    commit: string
+  ): Effect.fn.Return<Completion, AttemptLost> {
+    const seen = yield* Effect.flatMap(remote, git.remoteHead).pipe(
+      Effect.tap((head) => step(work, "observe", "succeeded", { branch: work.delivery.target_ref, head })),
+      Effect.catchTag("GitError", ({ kind, message }) =>
+        Effect.as(step(work, "observe", "failed", { kind, message }), commit)
+      ),
+      Effect.catchTag("JobError", ({ code, message }) =>
+        Effect.as(step(work, "observe", "failed", { kind: code, message }), commit)
+      )
+    )
+    const command = deliveries.move(work.delivery.id, { state: "succeeded", commit, observedHead: seen }, actor)
+    return { state: "succeeded", command }
+  })
+
+  /** A cancellation is heeded until the push begins: what is pushed cannot be taken back, and is not pushed again. */
   const branch = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, JobError | AttemptLost> {
+    const pushed = pushedBy(work.delivery)
+    if (pushed !== undefined) return yield* observe(work, remoteOf(work.delivery, work.session), pushed)
     const ready = Effect.gen(function* () {
       const commit = yield* materialize(work)
       yield* failpoint("delivery.materialized")
@@ -148,22 +162,21 @@ export const deliveryJob = Effect.gen(function* () {
     })
     const found = yield* Effect.raceFirst(ready, Effect.as(work.attempt.cancelRequested, "cancelled" as const))
     if (found === "cancelled") {
-      return { state: "cancelled", command: deliveries.move(work.delivery.id, { state: "cancelled" }, actor) }
+      return { state: "cancelled", command: cancelled(work.delivery.id, actor) }
     }
     yield* failpoint("delivery.head_seen")
     return yield* push(work, found.remote, found.commit, found.observed)
   })
 
   const patch = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, JobError | AttemptLost> {
-    const bytes = yield* git
+    const text = yield* git
       .patch({
         gitDir: workspaces.paths(work.session.id).gitDir,
         base: work.changeset.base_commit,
         tree: work.tree
       })
       .pipe(Effect.catchTag("GitError", failedAs(work, "materialize")))
-    yield* step(work, "materialize", "succeeded", { bytes: bytes.length })
-    const text = Buffer.from(bytes).toString("utf8")
+    yield* step(work, "materialize", "succeeded", { bytes: Buffer.byteLength(text) })
     return {
       state: "succeeded",
       command: deliveries.move(work.delivery.id, { state: "succeeded", patch: text }, actor)
@@ -184,7 +197,8 @@ export const deliveryJob = Effect.gen(function* () {
   return {
     kind: deliveryJobKind,
     concurrency: 4,
-    deadlineMs: 30 * 60_000,
+    // Longer than all that git may take for it, so that no push is broken off in the middle.
+    deadlineMs: 60 * 60_000,
     run: Effect.fn("deliveryJob.run")(function* (attempt) {
       const delivery = yield* begin(attempt)
       const changeset = delivery === undefined ? undefined : yield* changesets.find(delivery.changeset_id)
@@ -217,6 +231,12 @@ export const deliveryJob = Effect.gen(function* () {
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })
+
+/** Where an attempt has written down that it pushed: whatever became of the branch since is not its business. */
+const pushedBy = ({ steps }: Delivery): string | undefined => {
+  const head = steps.find(({ kind, outcome }) => kind === "push" && outcome === "succeeded")?.detail["head"]
+  return typeof head === "string" ? head : undefined
+}
 
 const isReason = (code: string): code is DeliveryReason => DeliveryReason.literals.some((reason) => reason === code)
 

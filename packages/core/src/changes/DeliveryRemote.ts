@@ -56,5 +56,6 @@ export const deliveryError = (error: GitError): JobError =>
   new JobError({
     code: reasons[error.kind] ?? error.kind,
     message: error.message,
-    retryable: retryable.has(error.kind)
+    retryable: retryable.has(error.kind) || error.mayHaveHappened === true,
+    ...(error.mayHaveHappened && { attempt: "unknown" as const })
   })

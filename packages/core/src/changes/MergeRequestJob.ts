@@ -5,7 +5,7 @@ import { MergeRequestId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
 import { MergeMethod, type MergeRequest, MergeRequestReason } from "../domain/MergeRequest.js"
 import { failpoint } from "../Failpoint.js"
-import { type Forge, ForgeError, type ForgeErrorKind } from "../forge/Forge.js"
+import { type Forge, ForgeError, type ForgeErrorKind, unproven } from "../forge/Forge.js"
 import { Forges } from "../forge/Forges.js"
 import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
@@ -31,8 +31,13 @@ const reasons: Readonly<Record<ForgeErrorKind, MergeRequestReason>> = {
   unavailable: "remote_unavailable"
 }
 
-const jobErrorOf = ({ kind, message }: ForgeError): JobError =>
-  new JobError({ code: reasons[kind], message, retryable: kind === "rate_limited" || kind === "unavailable" })
+const jobErrorOf = ({ kind, mayHaveHappened, message }: ForgeError): JobError =>
+  new JobError({
+    code: reasons[kind],
+    message,
+    retryable: kind === "rate_limited" || kind === "unavailable",
+    ...(mayHaveHappened && { attempt: "unknown" as const })
+  })
 
 const declinedBy = ({ code, message }: JobFailure): Declined => ({
   reason: MergeRequestReason.literals.find((reason) => reason === code) ?? null,
@@ -54,7 +59,7 @@ export const forgeAccess = Effect.gen(function* () {
   return Effect.fnUntraced(function* <A>(
     attempt: RunningAttempt,
     request: MergeRequest,
-    use: (forge: Forge) => Effect.Effect<A, ForgeError>
+    use: (forge: Forge) => Effect.Effect<A, ForgeError | AttemptLost>
   ): Effect.fn.Return<A, ForgeError | AttemptLost> {
     const session = yield* sessions.find(request.session_id)
     const delivery = yield* deliveries.find(request.delivery_id)
@@ -75,12 +80,16 @@ export const forgeAccess = Effect.gen(function* () {
   })
 })
 
+/** A worker that was stopped for longer than its claim must not change what another has dealt with since. */
+const stillClaimed = (attempt: RunningAttempt) => attempt.commit(Effect.void)
+
 /** Looks for an open one first, so that a repetition finds its own and nobody else's is doubled. */
-const openOn = Effect.fnUntraced(function* (forge: Forge, request: MergeRequest) {
+const openOn = Effect.fnUntraced(function* (attempt: RunningAttempt, forge: Forge, request: MergeRequest) {
   const branches = { head: request.head_branch, base: request.base_branch }
   const found = yield* forge.find(branches)
   if (found !== undefined) return found
   yield* failpoint("merge_request.looked_up")
+  yield* stillClaimed(attempt)
   const marker = markerOf(request)
   return yield* forge
     .create({
@@ -90,6 +99,7 @@ const openOn = Effect.fnUntraced(function* (forge: Forge, request: MergeRequest)
       draft: request.draft
     })
     .pipe(
+      Effect.mapError(unproven),
       Effect.catchIf(
         (error) => error.kind === "exists",
         (error) =>
@@ -113,7 +123,7 @@ export const openMergeRequestJob = Effect.gen(function* () {
     run: Effect.fn("openMergeRequestJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
       if (request?.state !== "pending") return done
-      const remote = yield* access(attempt, request, (forge) => openOn(forge, request)).pipe(
+      const remote = yield* access(attempt, request, (forge) => openOn(attempt, forge, request)).pipe(
         Effect.catchTag("ForgeError", (error) => Effect.fail(jobErrorOf(error)))
       )
       yield* failpoint("merge_request.created")
@@ -136,16 +146,19 @@ export const mergeJob = Effect.gen(function* () {
   const access = yield* forgeAccess
 
   const mergeOn = Effect.fnUntraced(function* (
+    attempt: RunningAttempt,
     forge: Forge,
     number: number,
     { expected_head_sha: expectedHead, method }: typeof MergePayload.Type
   ) {
     const before = yield* forge.get(number)
     if (before.state !== "open") return { remote: before, declined: undefined }
+    yield* stillClaimed(attempt)
     const declined =
       before.headSha !== expectedHead
         ? new ForgeError({ kind: "remote_head_changed", message: "The head of the merge request is another commit." })
         : yield* forge.merge(number, { expectedHead, method }).pipe(
+            Effect.mapError(unproven),
             Effect.zipRight(failpoint("merge_request.merged")),
             Effect.as(undefined),
             Effect.catchIf(
@@ -168,7 +181,10 @@ export const mergeJob = Effect.gen(function* () {
     request: MergeRequest,
     { declined, remote }: Effect.Effect.Success<ReturnType<typeof mergeOn>>
   ): Completion => {
-    const seen = store.observed(request.id, remote, actor)
+    // A refresh may have seen the end first.
+    const unlessEnded = (command: Effect.Effect<void>) =>
+      Effect.flatMap(store.find(request.id), (now) => (now?.state === "open" ? command : Effect.void))
+    const seen = unlessEnded(store.observed(request.id, remote, actor))
     if (remote.state === "merged") return { state: "succeeded", command: seen }
     const error = declined ?? new ForgeError({ kind: "not_mergeable", message: "The merge request was closed." })
     const { code, message } = jobErrorOf(error)
@@ -176,7 +192,7 @@ export const mergeJob = Effect.gen(function* () {
     const command =
       remote.state === "closed"
         ? seen
-        : Effect.zipRight(seen, store.mergeDeclined(request.id, declinedBy(failure), actor))
+        : Effect.zipRight(seen, unlessEnded(store.mergeDeclined(request.id, declinedBy(failure), actor)))
     return { state: "failed", failure, command }
   }
 
@@ -189,7 +205,7 @@ export const mergeJob = Effect.gen(function* () {
       if (request?.state !== "open" || request.number === null) return done
       const { number } = request
       const payload = Schema.decodeUnknownSync(MergePayload)(attempt.claim.payload)
-      return yield* access(attempt, request, (forge) => mergeOn(forge, number, payload)).pipe(
+      return yield* access(attempt, request, (forge) => mergeOn(attempt, forge, number, payload)).pipe(
         Effect.map((outcome) => endOf(request, outcome)),
         Effect.catchTag("ForgeError", (error) => Effect.fail(jobErrorOf(error)))
       )

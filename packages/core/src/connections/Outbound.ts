@@ -41,7 +41,7 @@ export class OutboundError extends Data.TaggedError("OutboundError")<{
   readonly message: string
 }> {}
 
-/** Asks hosts that users name: gateways, forges and receivers of webhooks, without becoming a way into private networks. */
+/** Asks hosts that users name: gateways and forges, without becoming a way into private networks. */
 export class Outbound extends Context.Tag("@reins/core/connections/Outbound")<
   Outbound,
   {

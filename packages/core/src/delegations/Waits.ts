@@ -105,7 +105,8 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
           yield* failpoint("wait.kept")
           const patience = Duration.seconds(input.timeout_seconds ?? defaultTimeoutSeconds)
           yield* Effect.raceFirst(end(seen.id), cutShort).pipe(Effect.timeoutOption(patience), Effect.interruptible)
-          const delegation = yield* existing(seen.id)
+          // Who may see it can have changed meanwhile.
+          const delegation = yield* store.readable(principal, delegationId)
           const result = yield* store.findResult(seen.id)
           return {
             wait: { ...wait, state: waitStateOf(delegation) },

@@ -49,6 +49,9 @@ export const textOf = (content: ReadonlyArray<ContentBlock>): string =>
 /** Files that may come with one message. */
 export const maxAttachments = 20
 
+/** Blocks of one message: each is stored, sent with events and read again by whoever reads them. */
+const maxBlocks = 1000
+
 const FileInput = Schema.Struct({ type: Schema.Literal("file"), upload_id: UploadId })
 
 const ContentInput = Schema.Union(TextBlock, FileInput)
@@ -64,8 +67,8 @@ const isSaid = (content: string | ReadonlyArray<ContentInput>): boolean => {
   return (holdsFile || textLength(content) >= 1) && textLength(content) <= 100_000
 }
 
-/** What a client may send: text, or a list of blocks. 100,000 characters in all, and at least one unless there is a file. */
-export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInput))
+/** What a client may send: text, or a list of at most 1,000 blocks. 100,000 characters in all, and at least one unless there is a file. */
+export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInput).pipe(Schema.maxItems(maxBlocks)))
   .pipe(Schema.filter(isSaid, { message: () => "Input should hold 1 to 100000 characters of text" }))
   .annotations({
     identifier: "MessageInput",
@@ -74,6 +77,7 @@ export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInpu
         { type: "string", minLength: 1, maxLength: 100_000 },
         {
           type: "array",
+          maxItems: maxBlocks,
           items: {
             anyOf: [
               { $ref: "#/components/schemas/TextBlock" },

@@ -103,6 +103,8 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
             ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
           ])
           const { events, isWhole } = yield* slice(wanted, limit, maxPageBytes)
+          // All of the history goes at once: that it went since it was looked for must not pass for nothing new.
+          if (events.length === 0 && after < watermark) yield* open(principal, sessionId, after)
           const last = events.at(-1)?.seq ?? after
           return {
             items: yield* Effect.forEach(events, (row) => Effect.orDie(parseEvent(row.envelope))),

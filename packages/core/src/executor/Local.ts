@@ -120,7 +120,7 @@ const checkExecutable = (command: AgentCommand) =>
     catch: (error) => cannotStart(command, error instanceof Error && "code" in error ? String(error.code) : undefined)
   })
 
-const start = (command: AgentCommand, { bootId, limit }: Launcher) =>
+const start = (command: AgentCommand, { bootId, limit }: Launcher, exit: Deferred.Deferred<AgentExit>) =>
   Effect.async<ChildProcessWithoutNullStreams, ExecutorError>((resume) => {
     const [program = "", ...args] = limit(command.leaseId, [command.executable, ...command.args])
     const child = spawn(program, args, {
@@ -129,6 +129,8 @@ const start = (command: AgentCommand, { bootId, limit }: Launcher) =>
       stdio: ["pipe", "pipe", "pipe"],
       detached: true
     })
+    // Before anybody knows of the process: it may end at once.
+    child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
     child.once("spawn", () => resume(Effect.succeed(child)))
     child.once("error", (error: NodeJS.ErrnoException) => resume(Effect.fail(cannotStart(command, error.code))))
     // A process that ends while we write is told by its exit.
@@ -232,9 +234,8 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, launcher: Lau
   }
   yield* checkExecutable(command)
   yield* makeDirectories(command)
-  const child = yield* start(command, launcher)
   const exit = yield* Deferred.make<AgentExit>()
-  child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
+  const child = yield* start(command, launcher, exit)
   const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
   if (alive.size === 0) process.on("exit", endWithProcess)
   alive.add(running)

@@ -3,9 +3,15 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { ReapedProcess } from "./Executor.js"
 import { type Mark, markEntry, markLimit } from "./Marks.js"
 
-// A process may end between the listing and the read, and others belong to somebody else. Neither is ours.
+/** A process may end between the listing and the read (ESRCH, ENOENT), and others belong to somebody else. Neither is ours. */
+const notOurs: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"])
+
+// Any other failure (too many open files) says nothing of the process, which must not be taken for somebody else's.
 const readProc = (pid: number, file: string): Promise<string> =>
-  readFile(`/proc/${pid}/${file}`, "latin1").catch(() => "")
+  readFile(`/proc/${pid}/${file}`, "latin1").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && notOurs.has(error.code)) return ""
+    throw error
+  })
 
 /** Group and liveness; a zombie has ended, only its parent has not collected it. */
 const status = async (pid: number): Promise<{ readonly group: number; readonly alive: boolean }> => {
@@ -22,6 +28,9 @@ const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
     .map(Number)
     .filter((pid) => pid !== process.pid)
 }
+
+/** Processes that are looked at together: each takes a descriptor. */
+const atOnce = 64
 
 const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) => {
   const entries = new Set(marks.map(markEntry))
@@ -41,7 +50,12 @@ export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyAr
     (await isOurs(pid)) && (await status(pid)).alive
       ? [{ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" }]
       : []
-  return (await Promise.all((await otherProcesses()).map(look))).flat()
+  const found: Array<ReapedProcess> = []
+  const pids = await otherProcesses()
+  for (let first = 0; first < pids.length; first += atOnce) {
+    found.push(...(await Promise.all(pids.slice(first, first + atOnce).map(look))).flat())
+  }
+  return found
 }
 
 /** Sends a signal; false if the target is gone. */

@@ -44,11 +44,25 @@ export type ForgeErrorKind =
   | "rate_limited"
   | "unavailable"
 
-/** `message` is for a person: what the forge said, shortened, without a secret, and what to do next. */
+/**
+ * `message` is for a person: what the forge said, shortened, without a secret, and what to do next. With `mayHaveHappened` a change
+ * was asked for, and no answer tells what became of it.
+ */
 export class ForgeError extends Data.TaggedError("ForgeError")<{
   readonly kind: ForgeErrorKind
   readonly message: string
+  readonly mayHaveHappened?: true
 }> {}
+
+/** The failure of a change that the forge may have made all the same, when it did not answer. */
+export const unproven = (error: ForgeError): ForgeError =>
+  error.kind === "unavailable"
+    ? new ForgeError({
+        kind: error.kind,
+        message: `${error.message} It may have been done all the same.`,
+        mayHaveHappened: true
+      })
+    : error
 
 /** One repository on a forge, with a token. A forge asks its own host only and follows no redirect. */
 export interface Forge {

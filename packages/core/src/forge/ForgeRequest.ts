@@ -28,6 +28,9 @@ export interface ForgeAccess {
   readonly headers: (token: string) => Readonly<Record<string, string>>
 }
 
+/** A page of 50 merge requests with their descriptions and repositories. */
+const maxAnswerBytes = 16 * 1024 * 1024
+
 /** Asks one forge with one token. */
 export const ask =
   (access: ForgeAccess): Ask =>
@@ -35,15 +38,19 @@ export const ask =
     const token = Redacted.value(access.token)
     const name = new URL(access.api).host
     return access.outbound
-      .fetch(`${access.api}${call.path}`, {
-        method: call.method,
-        headers: {
-          "user-agent": "reins",
-          ...access.headers(token),
-          ...(call.body !== undefined && { "content-type": "application/json" })
+      .fetch(
+        `${access.api}${call.path}`,
+        {
+          method: call.method,
+          headers: {
+            "user-agent": "reins",
+            ...access.headers(token),
+            ...(call.body !== undefined && { "content-type": "application/json" })
+          },
+          ...(call.body !== undefined && { body: JSON.stringify(call.body) })
         },
-        ...(call.body !== undefined && { body: JSON.stringify(call.body) })
-      })
+        { maxBytes: maxAnswerBytes }
+      )
       .pipe(
         Effect.mapError(unreached),
         Effect.flatMap((answer): Effect.Effect<unknown, ForgeError | Refusal> => {

@@ -7,6 +7,7 @@ import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
+import { defectFields } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { type AccountRow, findByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
 import * as PasswordGuesses from "./PasswordGuesses.js"
@@ -141,7 +142,8 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             yield* Effect.catchAllDefect(
               db.run(sql`update login_sessions set last_seen_at = ${at}
                 where id = ${row.id} and last_seen_at <= ${minuteAgo}`),
-              (defect) => Effect.logWarning("the last use of a login was not written", defect)
+              (defect) =>
+                Effect.annotateLogs(Effect.logWarning("the last use of a login was not written"), defectFields(defect))
             )
           }
           return {

@@ -3,6 +3,7 @@ import { EventRetention } from "../events/EventRetention.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
+import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 
 /** Deletes what can no longer be used, at once and then each hour. What cannot be deleted is tried again an hour later. */
@@ -19,7 +20,7 @@ export const layer = Layer.scopedDiscard(
       Object.entries(purges),
       ([records, purge]) =>
         Effect.catchAllDefect(purge, (defect) =>
-          Effect.logError("old records could not be deleted", defect).pipe(Effect.annotateLogs({ records }))
+          Effect.annotateLogs(logDefect("old records could not be deleted", defect), { records })
         ),
       { discard: true }
     )

@@ -44,9 +44,9 @@ export interface JobKind {
   /** What is written with the end of a job that failed for good. */
   readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void>
   /**
-  /**
    * What becomes of a job whose worker is lost or could not write down what it did: another attempt if one is left, or its end. It may
-   * look at the world and clean up after the lost attempt; the command is written with the end of that attempt.
+   * look at the world and clean up after the lost attempt, which nobody else does at the same time; the command is written with the end
+   * of that attempt.
    */
   readonly lost: (
     claim: Claim,

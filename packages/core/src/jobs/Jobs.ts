@@ -1,7 +1,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, Random } from "effect"
 import { AttemptId, JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
-import type { Attempt, Job, JobFailure, JobState, Operation, OperationRef, Subject } from "../domain/Job.js"
+import type { Job, JobFailure, JobState, Operation, OperationRef, Subject } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
@@ -9,6 +9,7 @@ import { Access } from "../identity/Access.js"
 import { jobsTopic, jobTopic } from "../store/Bell.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import * as JobRow from "./JobRow.js"
 
 export interface NewJob {
   readonly kind: string
@@ -29,6 +30,8 @@ export const leaseMs = 30_000
 /** A job that a worker has claimed, with the attempt that entitles it to write. */
 export interface Claim {
   readonly workerId: string
+  /** The boot that may write: the worker's, or the one that ends the attempt in its place. */
+  readonly bootId: string
   readonly jobId: JobId
   readonly operationId: OperationId
   readonly kind: string
@@ -64,8 +67,11 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef>
     /** Lets a held job run. Only inside a commit; a job that has ended or is not held is left as it is. */
     readonly release: (jobId: JobId) => Effect.Effect<void>
-    /** Ends a job that has not started, or asks the worker of a running one to stop. Only inside a commit. */
-    readonly cancel: (jobId: JobId) => Effect.Effect<void>
+    /**
+     * Ends a job that waits, or asks the worker of a running one to stop. True when nobody works on it from now on. Only inside a
+     * commit.
+     */
+    readonly cancel: (jobId: JobId) => Effect.Effect<boolean>
     /** Takes up to `limit` due jobs of a kind for a worker, oldest first. */
     readonly claim: (
       kind: string,
@@ -79,7 +85,12 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
      * commit is through. A worker that was stopped beyond its claim finds false, also when nobody has taken the job over yet.
      */
     readonly fence: (claim: Claim) => Effect.Effect<boolean>
-    /** `fence` for whoever gives up an attempt in the place of its worker: a claim that has run out does as well. */
+    /**
+     * Makes a boot the only one that may end an attempt whose worker is lost, for the lifetime of a claim; its worker cannot write
+     * any more, should it live. Undefined when another has ended it or taken it over, or when a silent worker has renewed its claim.
+     */
+    readonly takeOver: (claim: Claim, loss: Loss, bootId: string) => Effect.Effect<Claim | undefined>
+    /** `fence` for whoever has taken over an attempt: a claim that has run out does as well. */
     readonly seize: (claim: Claim) => Effect.Effect<boolean>
     /** Ends the attempt and moves its job, which may have `maxAttempts` of the claim from then on. Its error says in words when the next attempt is due. Only inside a commit, after `fence` or `seize`. */
     readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
@@ -96,8 +107,12 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     readonly catchUp: Effect.Effect<void>
     /** When the next waiting job of these kinds is due; undefined when none waits. */
     readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
+    /** Whether no other boot than this one holds a claim that has not run out. */
+    readonly areOthersSilent: (bootId: string) => Effect.Effect<boolean>
     /** The newest job that was enqueued for a subject, which has one. */
     readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
+    /** Whether an attempt for a subject has ended without anybody knowing how far it came. */
+    readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
     readonly get: (principal: Principal, jobId: string) => Effect.Effect<Job, ReinsError>
     readonly operation: (principal: Principal, operationId: string) => Effect.Effect<Operation, ReinsError>
   }
@@ -112,24 +127,21 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
 
       const wake = journal.ringAfterCommit(jobsTopic)
 
-      /** The attempt is the running one. */
-      const runs = (claim: Claim) => sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt}`
+      /** The attempt is the running one, and nobody has taken it over. */
+      const runs = (claim: Claim) =>
+        sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} and boot_id = ${claim.bootId}`
       const hold = (where: Fragment) =>
         Effect.map(
           db.first(sql<{ id: string }>`update jobs set attempt_count = attempt_count where ${where} returning id`),
           (row) => row !== undefined
         )
 
-      const visible = Effect.fnUntraced(function* (principal: Principal, rows: ReadonlyArray<JobRow>) {
-        const workspaceId = rows[0]?.workspace_id
-        if (workspaceId === undefined || workspaceId === null) return yield* notFound()
+      /** The jobs of one workspace, if the principal may see it; there is none among them that the condition does not name. */
+      const visible = Effect.fnUntraced(function* (principal: Principal, where: Fragment) {
+        const { jobs, workspaceId } = yield* JobRow.read(db, where)
+        if (workspaceId === null) return yield* notFound()
         yield* access.read(principal, workspaceId)
-        return yield* Effect.forEach(rows, (row) =>
-          Effect.map(
-            db.all(sql<AttemptRow>`select * from attempts where job_id = ${row.id} order by ordinal`),
-            (attempts) => toJob(row, attempts)
-          )
-        )
+        return jobs
       })
 
       return Jobs.of({
@@ -165,9 +177,13 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
         cancel: Effect.fn("Jobs.cancel")(function* (jobId) {
           yield* journal.ringAfterCommit(jobTopic(jobId))
           const at = yield* now
-          yield* db.run(sql`update jobs set state = 'cancelled', finished_at = ${at}
-          where id = ${jobId} and state in ('queued', 'retry_wait')`)
-          yield* db.run(sql`update jobs set cancel_requested = 1 where id = ${jobId} and state = 'running'`)
+          // One statement: between two, a job could begin to run or to wait and be missed by both.
+          const job = yield* db.first(sql<{ state: JobState }>`update jobs set
+            finished_at = case when state in ('queued', 'retry_wait') then ${at} else finished_at end,
+            cancel_requested = case when state = 'running' then 1 else cancel_requested end,
+            state = case when state in ('queued', 'retry_wait') then 'cancelled' else state end
+          where id = ${jobId} returning state`)
+          return job?.state !== "running"
         }),
         claim: Effect.fn("Jobs.claim")(function* (kind, limit, worker) {
           const at = yield* now
@@ -175,7 +191,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           return yield* db.transaction(
             Effect.gen(function* () {
               const rows =
-                yield* db.all(sql<JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,
+                yield* db.all(sql<JobRow.JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,
               worker_id = ${worker.workerId}, boot_id = ${worker.bootId}, lease_expires_at = ${expiresAt}
             where id in (select id from jobs where state in ('queued', 'retry_wait') and held = 0 and run_at <= ${at}
               and kind = ${kind} order by run_at, id limit ${limit}${db.skipLocked})
@@ -197,7 +213,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
                       heartbeat_at: at
                     })}`
                   )
-                  return toClaim(row, attemptId, worker.workerId)
+                  return JobRow.toClaim(row, attemptId, worker)
                 })
               )
             })
@@ -219,6 +235,16 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           )
         }),
         fence: (claim) => Effect.flatMap(now, (at) => hold(sql`${runs(claim)} and lease_expires_at > ${at}`)),
+        takeOver: Effect.fn("Jobs.takeOver")(function* (claim, loss, bootId) {
+          const at = yield* now
+          const expiresAt = yield* fromNow(leaseMs)
+          const isLost = loss === "silent" ? sql`lease_expires_at <= ${at}` : sql`1 = 1`
+          const row = yield* db.first(sql<{
+            id: string
+          }>`update jobs set boot_id = ${bootId}, lease_expires_at = ${expiresAt}
+            where ${runs(claim)} and ${isLost} returning id`)
+          return row === undefined ? undefined : { ...claim, bootId }
+        }),
         seize: (claim) => hold(runs(claim)),
         finish: Effect.fn("Jobs.finish")(function* (claim, outcome) {
           yield* wake
@@ -242,13 +268,13 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
               ? sql.in("jobs.boot_id", ended)
               : sql`1 = 0`
           const rows = yield* db.all(sql<
-            JobRow & { attempt_id: AttemptId; worker_id: string; is_gone: number }
+            JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
           >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs
           join attempts on attempts.job_id = jobs.id and attempts.ordinal = jobs.attempt_count
           where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or ${gone})
           order by jobs.id`)
           return rows.map((row) => ({
-            claim: toClaim(row, row.attempt_id, row.worker_id),
+            claim: JobRow.toClaim(row, row.attempt_id, { workerId: row.worker_id, bootId: row.boot_id }),
             loss: row.is_gone === 1 ? ("ended" as const) : ("silent" as const)
           }))
         }),
@@ -271,6 +297,14 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             where state in ('queued', 'retry_wait') and held = 0 and ${sql.in("kind", kinds)}`),
                 (row) => row?.run_at ?? undefined
               ),
+        areOthersSilent: (bootId) =>
+          Effect.flatMap(now, (at) =>
+            Effect.map(
+              db.first(sql`select id from jobs
+              where state = 'running' and boot_id <> ${bootId} and lease_expires_at > ${at} limit 1`),
+              (living) => living === undefined
+            )
+          ),
         newestOf: (subjectId) =>
           Effect.flatMap(
             db.first(sql<{
@@ -284,13 +318,18 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
                 ? Effect.dieMessage(`no job for ${subjectId}`)
                 : Effect.succeed({ id: row.operation_id, job_id: row.id, state: row.state })
           ),
+        isUnproven: (subjectId) =>
+          Effect.map(
+            db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
+            where jobs.subject_id = ${subjectId} and attempts.state in ('unknown', 'abandoned') limit 1`),
+            (row) => row !== undefined
+          ),
         get: Effect.fn("Jobs.get")(function* (principal, jobId) {
-          const [job] = yield* visible(principal, yield* db.all(sql<JobRow>`select * from jobs where id = ${jobId}`))
+          const [job] = yield* visible(principal, sql`jobs.id = ${jobId}`)
           return job ?? (yield* notFound())
         }),
         operation: Effect.fn("Jobs.operation")(function* (principal, operationId) {
-          const rows = yield* db.all(sql<JobRow>`select * from jobs where operation_id = ${operationId} order by id`)
-          const jobs = yield* visible(principal, rows)
+          const jobs = yield* visible(principal, sql`jobs.operation_id = ${operationId}`)
           const last = jobs.at(-1)
           if (last === undefined) return yield* notFound()
           return {
@@ -315,27 +354,6 @@ export const backOff = (attempt: number): Effect.Effect<number> =>
 /** No back-off is longer. */
 const maxBackOffMs = 330_000
 
-interface JobRow {
-  readonly id: JobId
-  readonly operation_id: OperationId
-  readonly workspace_id: WorkspaceId | null
-  readonly kind: string
-  readonly state: JobState
-  readonly subject_type: string
-  readonly subject_id: string
-  readonly payload: string
-  readonly attempt_count: number
-  readonly max_attempts: number
-  readonly run_at: Timestamp
-  readonly error: string | null
-  readonly created_at: Timestamp
-  readonly finished_at: Timestamp | null
-}
-
-interface AttemptRow extends Omit<Attempt, "error"> {
-  readonly error: string | null
-}
-
 /** Why an attempt did not succeed, and in words what becomes of its job. */
 const failureOf = (claim: Claim, outcome: Outcome, at: Timestamp, runAt: Timestamp): JobFailure | undefined => {
   if (outcome.state === "succeeded") return undefined
@@ -349,39 +367,3 @@ const failureOf = (claim: Claim, outcome: Outcome, at: Timestamp, runAt: Timesta
     ? { ...error, message: `${error.message} This was the last of ${claim.maxAttempts} attempts.`, retryable: false }
     : error
 }
-
-const toClaim = (row: JobRow, attemptId: AttemptId, workerId: string): Claim => ({
-  workerId,
-  jobId: row.id,
-  operationId: row.operation_id,
-  kind: row.kind,
-  subject: { type: row.subject_type, id: row.subject_id },
-  payload: JSON.parse(row.payload),
-  attemptId,
-  attempt: row.attempt_count,
-  maxAttempts: row.max_attempts
-})
-
-const toJob = (row: JobRow, attempts: ReadonlyArray<AttemptRow>): Job => ({
-  id: row.id,
-  operation_id: row.operation_id,
-  kind: row.kind,
-  state: row.state,
-  subject: { type: row.subject_type, id: row.subject_id },
-  attempt_count: row.attempt_count,
-  max_attempts: row.max_attempts,
-  run_at: row.finished_at === null ? row.run_at : null,
-  error: row.error === null ? null : JSON.parse(row.error),
-  attempts: attempts.map((attempt) => ({
-    id: attempt.id,
-    ordinal: attempt.ordinal,
-    state: attempt.state,
-    worker_id: attempt.worker_id,
-    started_at: attempt.started_at,
-    heartbeat_at: attempt.heartbeat_at,
-    finished_at: attempt.finished_at,
-    error: attempt.error === null ? null : JSON.parse(attempt.error)
-  })),
-  created_at: row.created_at,
-  finished_at: row.finished_at
-})

@@ -4,6 +4,7 @@ import { toMillis } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
+import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
@@ -11,6 +12,13 @@ import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./J
 
 /** Work that ends its own worker again and again is given up after so many attempts. */
 const mostAttempts = 30
+
+/** So many attempts may lose their workers before the next one waits: work that ends its worker must not keep it from all other work. */
+const promptAttempts = 5
+
+/** How long to wait after an attempt whose worker was lost: up to a minute or so, as work may be lost often through no fault of its own. */
+const delayOfLost = (attempt: number): Effect.Effect<number> =>
+  attempt <= promptAttempts ? Effect.succeed(0) : backOff(Math.min(attempt - promptAttempts, 6))
 
 /** How often the worker looks for work, lost attempts and expired claims without having been rung. */
 const pollMs = 5_000
@@ -30,7 +38,7 @@ export const layer = <E, R>(
       const placement = yield* Placement
       const byName = new Map((yield* kinds).map((kind) => [kind.kind, kind]))
       const worker = { workerId: `${placement.nodeId}/${process.pid}`, bootId: placement.bootId }
-      const attempts = yield* makeAttempts(byName, worker.workerId)
+      const attempts = yield* makeAttempts(byName, worker)
       // Attempts run in fibers of the layer: one that was forked inside a commit would inherit its transaction.
       const running = yield* FiberSet.make<void>()
       const fork = yield* FiberSet.runtime(running)()
@@ -40,12 +48,15 @@ export const layer = <E, R>(
       const start = (kind: JobKind, claim: Claim) => {
         load.set(claim.attemptId, kind)
         fork(
-          Effect.ensuring(
-            attempts.run(kind, claim),
-            Effect.suspend(() => {
-              load.delete(claim.attemptId)
-              return bell.ring(jobsTopic)
-            })
+          attempts.run(kind, claim).pipe(
+            // The claim then runs out, and the attempt is found lost.
+            Effect.onError((cause) => unlessInterrupted(cause, tellOf("the end of an attempt was not written", claim))),
+            Effect.ensuring(
+              Effect.suspend(() => {
+                load.delete(claim.attemptId)
+                return bell.ring(jobsTopic)
+              })
+            )
           )
         )
       }
@@ -54,18 +65,22 @@ export const layer = <E, R>(
       const claimDue = Effect.suspend(() =>
         Effect.forEach(
           kindsWithRoom(),
+          // What is claimed is started, also when the service stops in between: it is then given up in order.
           (kind) =>
-            Effect.flatMap(jobs.claim(kind.kind, free(kind), worker), (claims) =>
-              Effect.sync(() => {
+            Effect.uninterruptible(
+              Effect.map(jobs.claim(kind.kind, free(kind), worker), (claims) => {
                 for (const claim of claims) start(kind, claim)
               })
             ),
           { discard: true }
         )
       )
-      // An attempt of this process that has lost its claim stops first; its end rings, and it is given up then.
+      // An attempt of this process that has lost its claim stops first; its end rings, and it is given up then. One that cannot be
+      // given up now holds up nothing else, and is looked at again when it has been silent for as long as any other.
       const giveUp = (claim: Claim, loss: Loss) =>
-        load.has(claim.attemptId) ? bell.ring(jobTopic(claim.jobId)) : attempts.lose(claim, loss)
+        load.has(claim.attemptId)
+          ? bell.ring(jobTopic(claim.jobId))
+          : Effect.catchAllDefect(attempts.lose(claim, loss), tellOf("a lost attempt could not be given up", claim))
       const recover = Effect.gen(function* () {
         const ended = yield* placement.ended
         if (ended.length > 0) yield* clearAfter(ended)
@@ -101,7 +116,10 @@ export const layer = <E, R>(
     })
   )
 
-const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, JobKind>, workerId: string) {
+const makeAttempts = Effect.fnUntraced(function* (
+  kinds: ReadonlyMap<string, JobKind>,
+  self: Pick<Claim, "workerId" | "bootId">
+) {
   const jobs = yield* Jobs
   const journal = yield* Journal
   const bell = yield* Bell
@@ -141,18 +159,21 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
     })
 
-  const lose = Effect.fnUntraced(function* (claim: Claim, loss: Loss | StorageFault) {
-    const kind = kinds.get(claim.kind)
+  const lose = Effect.fnUntraced(function* (found: Claim, loss: Loss | StorageFault) {
+    const kind = kinds.get(found.kind)
     if (kind === undefined) return
-    const { command, next } = yield* kind.lost(claim, loss)
     const lost = isWorkerLoss(loss)
-    const why = lost ? workerLost(claim.workerId, workerId, loss) : storageLost(loss)
+    // Before anything is cleaned up: another server may have found the same, and have begun the next attempt already.
+    const claim = yield* jobs.takeOver(found, lost ? loss : "ended", self.bootId)
+    if (claim === undefined) return
+    const { command, next } = yield* kind.lost(claim, loss)
+    const why = lost ? workerLost(claim.workerId, self.workerId, loss) : storageLost(loss)
     const failure = { ...why, retryable: next === "retry" }
-    // A lost worker says nothing against the work: the next attempt need not wait, and the lost one is made up for. A disk may be full
-    // again at once.
+    // A lost worker says nothing against the work, unless it is lost again and again: the lost attempt is made up for. A disk may be
+    // full again at once.
     const isMadeUp = lost && next === "retry" && claim.maxAttempts < mostAttempts
     const maxAttempts = isMadeUp ? claim.maxAttempts + 1 : claim.maxAttempts
-    const delayMs = lost ? 0 : yield* backOff(claim.attempt)
+    const delayMs = yield* (lost ? delayOfLost : backOff)(claim.attempt)
     const end = Effect.zipRight(command, fail(kind, { ...claim, maxAttempts }, failure, "abandoned", delayMs))
     yield* holding(jobs.seize(claim), claim, end).pipe(Effect.catchTag("AttemptLost", () => Effect.void))
   })
@@ -205,13 +226,7 @@ const makeAttempts = Effect.fnUntraced(function* (kinds: ReadonlyMap<string, Job
       Effect.catchAllDefect((defect) => {
         const fault = storageFaultOf(Cause.die(defect))
         const end = fault === undefined ? failed(kind, claim, unforeseen, "failed") : loseToStorage(claim, fault)
-        return Effect.zipRight(
-          Effect.annotateLogs(tell("a job failed in an unforeseen way", defect), {
-            job_id: claim.jobId,
-            kind: claim.kind
-          }),
-          end
-        )
+        return Effect.zipRight(tellOf("a job failed in an unforeseen way", claim)(defect), end)
       }),
       Effect.catchTag("AttemptLost", () =>
         Effect.logWarning("an attempt has lost its claim and stops", { job_id: claim.jobId, attempt: claim.attempt })
@@ -237,9 +252,17 @@ const storageMs = 1000
 const tell = (what: string, defect: unknown): Effect.Effect<void> => {
   const fault = storageFaultOf(Cause.die(defect))
   return fault === undefined
-    ? Effect.logError(what, defect)
+    ? logDefect(what, defect)
     : Effect.logError(`${describeFault(fault)}: jobs wait until there is room again`)
 }
+
+const tellOf =
+  (what: string, { attempt, jobId, kind }: Claim) =>
+  (defect: unknown): Effect.Effect<void> =>
+    Effect.annotateLogs(tell(what, defect), { job_id: jobId, kind, attempt })
+
+const unlessInterrupted = (cause: Cause.Cause<unknown>, tell: (defect: unknown) => Effect.Effect<void>) =>
+  Cause.isInterruptedOnly(cause) ? Effect.void : tell(Cause.squash(cause))
 
 const isWorkerLoss = (loss: Loss | StorageFault): loss is Loss => loss === "ended" || loss === "silent"
 

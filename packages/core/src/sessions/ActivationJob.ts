@@ -38,7 +38,9 @@ export const activationJob = Effect.gen(function* () {
     }),
     failed: Effect.fn("activationJob.failed")(function* (claim, failure) {
       const session = yield* store.lock(claim.subject.id)
-      if (session?.lease_state === "allocating") yield* leases.lose(session.id, actor, failure.code)
+      // A turn that is being prepared allocates the same lease, and goes on.
+      if (session?.lease_state === "allocating" && session.active_turn_id === null)
+        yield* leases.lose(session.id, actor, failure.code)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind

@@ -1,6 +1,7 @@
 import { Duration, Effect, Layer, Schedule } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { fromNow } from "../domain/Timestamp.js"
+import { logDefect } from "../store/FailedStatement.js"
 import { SessionExecutors } from "./SessionExecutors.js"
 
 /** The longest time between two looks. */
@@ -15,7 +16,7 @@ export const layer = Layer.scopedDiscard(
     const config = yield* CoreConfig
     const executors = yield* SessionExecutors
     const look = Effect.flatMap(fromNow(-config.idleReleaseMs), executors.releaseIdle).pipe(
-      Effect.catchAllDefect((defect) => Effect.logError("idle executors could not be released", defect))
+      Effect.catchAllDefect((defect) => logDefect("idle executors could not be released", defect))
     )
     const spacing = Duration.millis(Math.min(everyMs, config.idleReleaseMs / 2))
     yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(spacing)))

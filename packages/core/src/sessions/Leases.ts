@@ -25,7 +25,10 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
     ) => Effect.Effect<void>
     /** Marks the newest lease lost if it is held. Only inside a commit. */
     readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void>
-    /** Ends every process that bears the newest lease of the session, unless that has ended: then it may be another installation's. */
+    /**
+     * Ends every process that bears the lease of a session as the caller knows it, unless that has ended: then it may be another
+     * installation's, or a newer one has taken its place.
+     */
     readonly reap: (session: SessionRow) => Effect.Effect<void>
   }
 >() {
@@ -78,6 +81,7 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
         reap: Effect.fn("Leases.reap")(function* (session) {
           const row = yield* store.find(session.id)
           if (row === undefined || row.lease_id === null || !isHeld(row.lease_state)) return
+          if (row.lease_id !== session.lease_id) return
           const executor = yield* Effect.option(executors.get(row.backend))
           if (Option.isNone(executor)) return
           const ended = yield* executor.value.reap(row.lease_id)

@@ -46,11 +46,12 @@ export class NativeStateExport extends Context.Tag("@reins/core/sessions/NativeS
           const size = files.reduce((sum, file) => sum + file.size, 0)
           if (size > maxStateBytes) return yield* tooLarge(size)
           const contents = new Map<string, Array<Uint8Array>>(files.map((file) => [file.path, []]))
-          const again = yield* harness.nativeState(
-            manifest,
-            home,
-            (path, piece) => void contents.get(path)?.push(piece)
-          )
+          let taken = 0
+          const again = yield* harness.nativeState(manifest, home, (path, piece) => {
+            // A turn that has begun meanwhile may write without end.
+            taken += piece.length
+            if (taken <= maxStateBytes) contents.get(path)?.push(piece)
+          })
           // What is in the archive is what the digest says, although a turn may have begun meanwhile.
           if (again.digest !== digest) return yield* turnActive(session)
           const archive = yield* archiveOf(contents)

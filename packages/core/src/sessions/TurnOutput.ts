@@ -3,6 +3,7 @@ import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { ContentBlock, MessageDelta, MessagePart } from "../domain/Message.js"
 import { noUsage, type Usage } from "../domain/Session.js"
 import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
+import { digestOf } from "../store/CanonicalJson.js"
 
 /** Text beyond this is cut in an event; what a tool did to files is in the changeset, whole. */
 const maxText = 64 * 1024
@@ -18,7 +19,7 @@ interface Part {
 /** Turns what a harness says in one turn into events, and keeps what the turn ends with. One value a turn, used by one fiber. */
 export class TurnOutput {
   private readonly parts = new Map<string, Part>()
-  /** What was last told of each tool. */
+  /** The digest of what was last told of each tool. */
   private readonly tools = new Map<string, string>()
   /** How much of each part has been told as deltas. */
   private readonly whispered = new Map<string, number>()
@@ -125,10 +126,10 @@ export class TurnOutput {
   /** Nothing when the agent says again what it has said. */
   private toolEvents(tool: Tool): Array<NewEvent> {
     const payload = toolPayload(tool)
-    const text = JSON.stringify(payload)
+    const digest = digestOf(JSON.stringify(payload))
     const before = this.tools.get(tool.tool_id)
-    if (before === text) return []
-    this.tools.set(tool.tool_id, text)
+    if (before === digest) return []
+    this.tools.set(tool.tool_id, digest)
     const ended = tool.state === "done" || tool.state === "failed" || tool.state === "aborted"
     const type = ended ? "tool.completed" : before === undefined ? "tool.started" : "tool.updated"
     return [{ type, payload, subjects: this.subjects }]

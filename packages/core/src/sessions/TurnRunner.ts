@@ -15,14 +15,13 @@ import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
-import type { Claim, Loss } from "../jobs/Jobs.js"
+import type { Claim } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
-import { describeFault, type StorageFault } from "../store/StorageFault.js"
 import type { GitError } from "../workspace/GitError.js"
 import { Interactions } from "./Interactions.js"
-import { Leases } from "./Leases.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { turnEndings } from "./TurnEndings.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
@@ -59,7 +58,6 @@ export const turnJob = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
   const harness = yield* Harness
-  const leases = yield* Leases
   const interactions = yield* Interactions
   const store = yield* SessionStore
   const turns = yield* Turns
@@ -68,6 +66,7 @@ export const turnJob = Effect.gen(function* () {
   const workspaces = yield* Workspaces
   const setup = yield* TurnSetup
   const promptOf = yield* TurnPrompt.make
+  const { end, interrupt, keepSaid, lost, saidIn } = yield* turnEndings
 
   /** The turn, now preparing; undefined when it was cancelled before it could start. */
   const begin = Effect.fnUntraced(function* (attempt: RunningAttempt) {
@@ -82,19 +81,6 @@ export const turnJob = Effect.gen(function* () {
     const message = yield* messages.find(turn.message_id)
     return session === undefined || message === undefined ? undefined : { attempt, turn, session, message }
   })
-
-  /** Moves the turn to its end, or to `cancelled` when its cancellation came first. */
-  const end = (turn: Turn, to: "succeeded" | "failed" | "interrupted", more: Parameters<typeof turns.move>[3]) =>
-    Effect.flatMap(turns.find(turn.id), (found) => {
-      if (found === undefined || turnStates.isTerminal(found.state)) return Effect.void
-      return found.state === "cancelling"
-        ? turns.move(turn.id, "cancelled", system, {
-            ...more,
-            reason: "user_cancelled",
-            reasonMessage: "The turn was cancelled."
-          })
-        : turns.move(turn.id, to, system, more)
-    }).pipe(Effect.asVoid)
 
   const refuse = (work: Work, refusal: TurnRefused): Completion => ({
     state: "failed",
@@ -214,10 +200,12 @@ export const turnJob = Effect.gen(function* () {
     const problem = cancelled ? undefined : (failure ?? unprovenEnd(output, questions))
     const capture = problem === undefined && !cancelled ? yield* captureFor(session) : undefined
     const content = output.content()
+    // Outside of the command, which may be run again.
+    const sealed = output.seal()
     const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
     const command = Effect.gen(function* () {
       yield* store.lock(session.id)
-      yield* journal.append(session.id, harnessActor, output.seal())
+      yield* journal.append(session.id, harnessActor, sealed)
       if (content.length > 0) yield* messages.complete(messageId, session, turn.id, harnessActor, content)
       yield* store.change(session.id, { native_digest: nativeDigest, lease_used_at: yield* now })
       if (problem?.reason === "context_unavailable") yield* store.change(session.id, { context_lost: 1 })
@@ -250,6 +238,14 @@ export const turnJob = Effect.gen(function* () {
       : { ...prepared, connection: yield* credentials.lend(prepared.connection) }
   })
 
+  const settle = (work: Work) =>
+    Effect.flatMap(setup.nativeDigest(work.session), (native_digest) =>
+      work.attempt.commit(store.change(work.session.id, { native_digest }))
+    ).pipe(
+      // Whoever finds the attempt lost does the same.
+      Effect.catchAllCause(() => Effect.void)
+    )
+
   const runPrepared = Effect.fnUntraced(function* (work: Work, prepared: PreparedTurn) {
     const messageId = yield* newId(MessageId)
     const harnessActor: Actor = { kind: "harness", id: work.session.provider_id }
@@ -257,7 +253,9 @@ export const turnJob = Effect.gen(function* () {
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const failure = yield* onLoan(prepared).pipe(
       Effect.flatMap((lent) => converse(work, lent, output, questions, harnessActor)),
-      Effect.scoped
+      Effect.scoped,
+      // Starting the agent may have changed its own state, which the next attempt goes on from.
+      Effect.tapDefect(() => settle(work))
     )
     yield* failpoint("turn.agent_ended")
     return yield* conclude(work, output, questions, messageId, harnessActor, failure, prepared.credentialId)
@@ -266,11 +264,13 @@ export const turnJob = Effect.gen(function* () {
   const work = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, AttemptLost | JobError> {
     // An earlier attempt started the agent and did not see its end: whatever it did must not be done again.
     if (work.turn.state !== "preparing") {
-      return {
-        state: "failed",
-        failure: unknownOutcome,
-        command: end(work.turn, "interrupted", { reason: "outcome_unknown", reasonMessage: unknownOutcome.message })
-      }
+      const command = yield* interrupt(work.session, work.turn, {
+        reason: "outcome_unknown",
+        reasonMessage: unknownOutcome.message
+      })
+      return work.turn.state === "cancelling"
+        ? { state: "cancelled", command }
+        : { state: "failed", failure: unknownOutcome, command }
     }
     const cancelled = Effect.as(work.attempt.cancelRequested, "cancelled" as const)
     const prepared = yield* Effect.either(Effect.raceFirst(setup.prepare(work.session), cancelled))
@@ -299,50 +299,16 @@ export const turnJob = Effect.gen(function* () {
       if (turn === undefined || turnStates.isTerminal(turn.state)) return
       if (turn.state === "queued") yield* turns.move(turn.id, "preparing", system)
       const started = turn.state === "running" || turn.state === "requires_action"
+      const outcome = started ? yield* keepSaid(turn, yield* saidIn(turn)) : undefined
       yield* end(turn, started ? "interrupted" : "failed", {
+        ...(outcome && { outcome }),
         reason: isReason(failure.code) ? failure.code : started ? "outcome_unknown" : "executor_unavailable",
         reasonMessage: failure.message
       })
     }),
-    lost: Effect.fn("turnJob.lost")(function* (claim, loss) {
-      const turn = yield* turns.find(turnOf(claim))
-      const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
-      if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
-      yield* leases.reap(session)
-      if (turn.state === "queued") return { next: "retry" as const, command: Effect.void }
-      const ending = endingOf(loss)
-      // Starting the agent may have changed its own state as well as working did.
-      const settled = store.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
-      if (turn.state === "preparing") {
-        const requeue = turns.move(turn.id, "queued", system, { reason: ending.requeuedFor })
-        return { next: "retry" as const, command: Effect.zipRight(settled, requeue).pipe(Effect.asVoid) }
-      }
-      const command = Effect.gen(function* () {
-        yield* settled
-        yield* leases.lose(session.id, system, ending.reason)
-        yield* end(turn, "interrupted", { reason: ending.reason, reasonMessage: ending.reasonMessage })
-      })
-      return { next: "failed" as const, command }
-    })
+    lost
   } satisfies JobKind
 })
-
-const lookAndGoOn =
-  "how far it came cannot be proven. Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
-
-/** How a turn ends whose worker was lost while the agent worked, and why one that was still being prepared waits again. */
-const endingOf = (loss: Loss | StorageFault) => {
-  if (loss === "ended") {
-    const reasonMessage = `The service stopped while the agent worked, so ${lookAndGoOn}`
-    return { reason: "service_restart", reasonMessage, requeuedFor: "service_restart" } as const
-  }
-  if (loss === "silent") {
-    const reasonMessage = `The service stood still for longer than its claim on the turn while the agent worked, so ${lookAndGoOn}`
-    return { reason: "outcome_unknown", reasonMessage, requeuedFor: "service_restart" } as const
-  }
-  const reasonMessage = `${describeFault(loss)}, so what the agent did could not be kept, and ${lookAndGoOn}`
-  return { reason: "outcome_unknown", reasonMessage, requeuedFor: "waiting_capacity" } as const
-}
 
 const unknownOutcome = {
   code: "outcome_unknown",

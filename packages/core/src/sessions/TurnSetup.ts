@@ -8,6 +8,7 @@ import { Executors } from "../executor/Executors.js"
 import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import type { TurnInput } from "../harness/TurnInput.js"
+import { logDefect } from "../store/FailedStatement.js"
 import type { SessionRow } from "./SessionStore.js"
 import { Workspaces } from "./Workspaces.js"
 
@@ -29,7 +30,7 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
   {
     /** Makes the lease and the workspace where they are missing, and opens the connection. */
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
-    /** The digest of the agent's own state, to be stored whenever the agent has ended. */
+    /** The digest of the agent's own state, to be stored whenever the agent has ended. No turn goes on from a state that cannot be read. */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
   }
 >() {
@@ -46,8 +47,17 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
 
       const manifestOf = (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
       const nativeDigest = Effect.fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
-        const state = yield* harness.nativeState(yield* manifestOf(session), workspaces.paths(session.id).home)
-        return state.digest
+        const state = Effect.flatMap(manifestOf(session), (manifest) =>
+          harness.nativeState(manifest, workspaces.paths(session.id).home)
+        )
+        return yield* Effect.map(state, ({ digest }): string | null => digest).pipe(
+          // An agent can make its own files unreadable. That must not keep its turn from ending.
+          Effect.catchAllDefect((defect) =>
+            Effect.as(logDefect("the agent's own state cannot be read", defect), unreadable).pipe(
+              Effect.annotateLogs({ session_id: session.id })
+            )
+          )
+        )
       })
 
       const installed = Effect.fnUntraced(function* (providerId: string) {
@@ -94,8 +104,9 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
                 (error) => new TurnRefused({ reason: "executor_unavailable", message: error.message, retryable: false })
               )
             )
-          if (ready.native_session_id !== null && (yield* nativeDigest(ready)) !== ready.native_digest) {
-            return yield* contextChanged
+          if (ready.native_session_id !== null) {
+            const digest = yield* nativeDigest(ready)
+            if (digest === unreadable || digest !== ready.native_digest) return yield* contextChanged
           }
           const { home, workTree } = workspaces.paths(session.id)
           const opened = yield* connection(ready)
@@ -118,6 +129,9 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
     })
   )
 }
+
+/** In the place of the digest of a state that cannot be read. */
+const unreadable = "unreadable"
 
 const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<LeaseId> =>
   leaseId === null ? Effect.dieMessage(`session ${sessionId} has no lease`) : Effect.succeed(leaseId)

@@ -24,6 +24,9 @@ export const turnJobKind = "turn.run"
 
 const system = systemActor("turns")
 
+/** How a turn ends that was cancelled after it had left the queue. */
+export const userCancelled = { reason: "user_cancelled", reasonMessage: "The turn was cancelled." } as const
+
 export interface TurnEnd {
   readonly reason?: TurnReason
   readonly reasonMessage?: string
@@ -155,8 +158,12 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       })
 
       const stop = Effect.fnUntraced(function* (row: TurnRow, actor: Actor) {
-        yield* jobs.cancel(row.job_id)
-        if (row.state !== "queued") return yield* move(row.id, "cancelling", actor)
+        const isIdle = yield* jobs.cancel(row.job_id)
+        if (row.state !== "queued") {
+          const cancelling = yield* move(row.id, "cancelling", actor)
+          // Between two attempts nobody works on the turn who could end it.
+          return isIdle ? yield* move(row.id, "cancelled", system, userCancelled) : cancelling
+        }
         yield* db.run(sql`update messages set state = 'cancelled' where id = ${row.message_id} and state = 'queued'`)
         return yield* move(row.id, "cancelled", actor, { reason: "user_cancelled" })
       })

@@ -8,11 +8,14 @@ import { workspaceStates } from "../domain/Session.js"
 import { failpoint } from "../Failpoint.js"
 import { mayReceive } from "../forge/ForgeHost.js"
 import { systemActor } from "../identity/Access.js"
+import { Jobs } from "../jobs/Jobs.js"
+import { Placement } from "../placement/Placement.js"
 import { Projects } from "../projects/Projects.js"
 import { Journal } from "../store/Journal.js"
 import { Git } from "../workspace/Git.js"
 import { GitError } from "../workspace/GitError.js"
 import type { GitCredential } from "../workspace/RemoteUrl.js"
+import { removeTree } from "../workspace/RemoveTree.js"
 import { Leases } from "./Leases.js"
 import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
@@ -33,7 +36,10 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
   Workspaces,
   {
     readonly paths: (sessionId: SessionId) => SessionPaths
-    /** Runs an effect while nothing else of this process changes or captures the workspace of the session. */
+    /**
+     * Runs an effect while nothing else changes or captures the workspace, here or in another process on the data directory; one that
+     * hangs is waited for no longer than its claims live.
+     */
     readonly exclusive: <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Makes the workspace from the repository at its base, or empty, unless it is there. Never waits for a turn. */
     readonly make: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
@@ -55,8 +61,11 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
       const connections = yield* Connections
       const git = yield* Git
       const leases = yield* Leases
-      const exclusive = SessionLock.make()
-      const making = SessionLock.make()
+      const jobs = yield* Jobs
+      const { bootId } = yield* Placement
+      const pathOf = (name: "inUse" | "lock") => (id: SessionId) => sessionPaths(config.dataDir, id)[name]
+      const exclusive = SessionLock.makeShared(pathOf("inUse"), jobs.areOthersSilent(bootId))
+      const making = SessionLock.makeShared(pathOf("lock"))
 
       const existing = (id: SessionId) =>
         Effect.flatMap(store.find(id), (row) =>
@@ -177,11 +186,17 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
             Effect.gen(function* () {
               const { home, workTree } = sessionPaths(config.dataDir, id)
               yield* Effect.promise(async () => {
-                await rm(workTree, { recursive: true, force: true })
-                await rm(home, { recursive: true, force: true })
+                await removeTree(workTree)
+                await removeTree(home)
               })
               yield* failpoint("workspace.removed")
-              yield* journal.commit(store.change(id, { workspace_state: "removed" }))
+              yield* journal.commit(
+                Effect.zipRight(
+                  // An activation may have begun one when its session was being closed.
+                  leases.lose(id, actor, "session_closed"),
+                  store.change(id, { workspace_state: "removed" })
+                )
+              )
             })
           )
         ),

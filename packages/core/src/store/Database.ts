@@ -1,5 +1,6 @@
-import { SqlClient, type SqlError, type Statement } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { Context, Effect, Scope } from "effect"
+import { isSqlError } from "./FailedStatement.js"
 
 type Query<Row> = Statement.Statement<Row>
 
@@ -58,9 +59,6 @@ const directly =
       // Boundary: the rows have the shape that the caller says the statement has, whoever runs it.
       return rows === undefined ? Effect.orDie(query) : Effect.succeed(rows as ReadonlyArray<Row>)
     })
-
-const isSqlError = (error: unknown): error is SqlError.SqlError =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "SqlError"
 
 /**
  * Unlike the client's own: it begins with the write lock on SQLite (a deferred BEGIN fails at its first write when another process

@@ -1,4 +1,5 @@
-import { Option, Schema } from "effect"
+import type { SqlError } from "@effect/sql"
+import { Cause, Effect, Option, Schema } from "effect"
 
 /** What a database says of a statement that it refused, and nothing of what the statement held. */
 export type FailedStatement = typeof FailedStatement.Type
@@ -25,3 +26,20 @@ export const failedStatementOf = (failure: unknown): FailedStatement | undefined
   }
   return found
 }
+
+/** A failure of the SQL client. */
+export const isSqlError = (error: unknown): error is SqlError.SqlError =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "SqlError"
+
+/** What the log tells of a defect. The words of a database may quote what a statement held, so it is told by its names alone. */
+export const defectFields = (defect: unknown): Readonly<Record<string, string>> => {
+  if (!isSqlError(defect)) return { cause: Cause.pretty(Cause.die(defect)) }
+  const fields = Object.entries(failedStatementOf(defect) ?? { code: "unknown" })
+  return Object.fromEntries(
+    fields.flatMap(([name, value]) => (value === undefined ? [] : [[`database_${name}`, value]]))
+  )
+}
+
+/** Logs a defect that the service goes on after. */
+export const logDefect = (what: string, defect: unknown): Effect.Effect<void> =>
+  Effect.annotateLogs(Effect.logError(what), defectFields(defect))

@@ -8,7 +8,7 @@ import { migrate } from "./Migrations.js"
 
 /**
  * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with `DatabaseNewer`
- * for the data of a newer release.
+ * for the data of a newer release, and with `DatabaseUnreachable`.
  */
 export const layer = (url: Redacted.Redacted) =>
   Layer.merge(
@@ -48,23 +48,25 @@ export const layer = (url: Redacted.Redacted) =>
         })
       })
     )
-  ).pipe(Layer.provide(Layer.orDie(PgClient.layer({ url }))))
+  ).pipe(Layer.provide(connected(url)))
 
-/** The database as it is: its schema is not brought up to date. Fails with `DatabaseUnreachable`, which does not show the URL. */
+/** The database as it is: its schema is not brought up to date. Fails with `DatabaseUnreachable`. */
 export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, DatabaseUnreachable> =>
   Layer.effect(
     Database,
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
-      yield* sql`select 1`
+      yield* Effect.mapError(sql`select 1`, unreachable)
       return Database.make(sql, "pg")
     })
-  ).pipe(
-    Layer.provide(PgClient.layer({ url })),
-    Layer.mapError((error) => new DatabaseUnreachable({ code: codeOf("cause" in error ? error.cause : error) }))
-  )
+  ).pipe(Layer.provide(connected(url)))
 
-/** The PostgreSQL server did not let us in. */
+const connected = (url: Redacted.Redacted) => Layer.mapError(PgClient.layer({ url }), unreachable)
+
+const unreachable = (error: object): DatabaseUnreachable =>
+  new DatabaseUnreachable({ code: codeOf("cause" in error ? error.cause : error) })
+
+/** The PostgreSQL server did not let us in. What is said of it does not show the URL. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly code: string }> {
   override get message() {
     return `The PostgreSQL database cannot be reached (${this.code}). Check that it runs, and REINS_DATABASE_URL.`

@@ -4,6 +4,7 @@ import { Cause, Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "./Database.js"
+import { defectFields } from "./FailedStatement.js"
 import { known } from "./Migrations.js"
 import { describeFault, type StorageFault, storageFaultOf } from "./StorageFault.js"
 
@@ -49,7 +50,7 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
           const fault = storageFaultOf(Cause.die(defect))
           return Effect.as(
             fault === undefined
-              ? Effect.logWarning("the database cannot be written", defect)
+              ? Effect.annotateLogs(Effect.logWarning("the database cannot be written"), defectFields(defect))
               : Effect.logWarning(`${describeFault(fault)}: the database cannot be written`),
             fault ?? ("unavailable" as const)
           )

@@ -1,6 +1,10 @@
+import { isUtf8 } from "node:buffer"
+import { randomUUID } from "node:crypto"
+import { mkdir, rename, writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import { Effect } from "effect"
-import { rawChanges } from "./Changes.js"
-import { emptyTree, git } from "./GitCommand.js"
+import { rawChanges, shownName } from "./Changes.js"
+import { emptyTree, type GitInvocation, git } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
@@ -103,18 +107,63 @@ export const diff = Effect.fnUntraced(function* (options: GitOptionsShape, reque
 export const patch = Effect.fnUntraced(function* (options: GitOptionsShape, request: PatchRequest) {
   yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
   const changes = yield* rawChanges(options, request.gitDir, request.base, request.tree)
-  if (changes.length === 0) return new Uint8Array()
-  const output = yield* git({
-    args: diffArgs(request, ["--binary", "--full-index", "--no-renames"]),
-    gitDir: request.gitDir,
+  if (changes.length === 0) return ""
+  const readable = yield* patchOf(options, request, { gitDir: request.gitDir }, [])
+  if (isText(readable)) return readable.toString("utf8")
+  const starts = startsOf(readable, "diff --git ")
+  // A file that becomes a link, or the other way round, is removed and made.
+  const paths = changes.flatMap(({ letter, path }) => (letter === "T" ? [path, path] : [path]))
+  const unreadable = new Set(paths.filter((_, at) => !isText(readable.subarray(starts[at], starts[at + 1]))))
+  const isKnown = paths.length === starts.length
+  const kept = paths.flatMap((path, at) =>
+    isKnown && !unreadable.has(path) ? [readable.subarray(starts[at], starts[at + 1])] : []
+  )
+  const encoded = yield* patchOf(options, request, yield* allBinary(request.gitDir), isKnown ? [...unreadable] : [])
+  return Buffer.concat([...kept, encoded]).toString("utf8")
+})
+
+/** A second view of the objects, where a patch holds every file in the letters of base 85. */
+const allBinary = (gitDir: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      const view = join(gitDir, "reins-binary")
+      await mkdir(join(view, "info"), { recursive: true })
+      await mkdir(join(view, "refs"), { recursive: true })
+      // Another delivery of the session may be reading them: they are there whole, or not yet.
+      const put = async (name: string, text: string) => {
+        const aside = join(view, randomUUID())
+        await writeFile(aside, text)
+        await rename(aside, join(view, name))
+      }
+      await put("info/attributes", "* -diff\n")
+      await put("HEAD", "ref: refs/heads/none\n")
+      return { gitDir: view, env: { GIT_OBJECT_DIRECTORY: join(gitDir, "objects") } }
+    },
+    catch: () =>
+      new GitError({ kind: "internal", message: "The git directory could not be written: check the data directory." })
+  })
+
+/** What a text of the API and of a database can hold. */
+const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0)
+
+const patchOf = (
+  options: GitOptionsShape,
+  request: PatchRequest,
+  view: Pick<GitInvocation, "gitDir" | "env">,
+  latin1Paths: ReadonlyArray<string>
+) =>
+  git({
+    ...view,
+    args: [
+      ...diffArgs(request, ["--binary", "--full-index", "--no-renames"]),
+      ...(latin1Paths.length === 0 ? [] : ["--", ...latin1Paths.map(shownName)])
+    ],
     maxStdoutBytes: request.maxBytes ?? 64 * 1024 * 1024,
     timeoutMs: options.localTimeoutMs
-  })
-  if (output.truncated) {
-    return yield* new GitError({
-      kind: "conflict",
-      message: "The change is too large for a patch: deliver it as a branch."
-    })
-  }
-  return output.stdout
-})
+  }).pipe(
+    Effect.filterOrFail(
+      ({ truncated }) => !truncated,
+      () => new GitError({ kind: "conflict", message: "The change is too large for a patch: deliver it as a branch." })
+    ),
+    Effect.map(({ stdout }) => stdout)
+  )

@@ -57,8 +57,10 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
      * out: at most 1,000 files, 512 KiB a file and 1 MiB in all. `path` narrows it to one file or folder.
      */
     readonly diff: (request: DiffRequest) => Effect.Effect<Diff, GitError>
-    /** The whole change as bytes that `git apply` accepts, binary content included. Fails with `conflict` above `maxBytes`. */
-    readonly patch: (request: PatchRequest) => Effect.Effect<Uint8Array, GitError>
+    /**
+     * The whole change as a text that `git apply` accepts, whatever bytes the content has. Fails with `conflict` above `maxBytes`.
+     */
+    readonly patch: (request: PatchRequest) => Effect.Effect<string, GitError>
     /** Every file of a tree, sorted by path; `truncated` beyond 100,000. */
     readonly listTree: (
       request: TreeRequest

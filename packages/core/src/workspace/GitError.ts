@@ -11,7 +11,7 @@ import { Data } from "effect"
  * - `remote_head_changed`: the branch is not where it was expected. Look again before another push.
  * - `branch_protected`: a rule of the remote declined the update.
  * - `conflict`: the request cannot be met in the present state of the target.
- * - `timeout`: the time limit passed and the process was ended. A push may still have taken effect.
+ * - `timeout`: the time limit passed and the process was ended.
  * - `internal`: anything else.
  */
 export type GitErrorKind =
@@ -26,10 +26,14 @@ export type GitErrorKind =
   | "timeout"
   | "internal"
 
-/** The one error of `Git`. `message` is safe to show: it holds no credential and ends with what to do next. */
+/**
+ * The one error of `Git`. `message` is safe to show: it holds no credential and ends with what to do next. With `mayHaveHappened` a
+ * push was begun, and the remote did not live to say what became of it.
+ */
 export class GitError extends Data.TaggedError("GitError")<{
   readonly kind: GitErrorKind
   readonly message: string
+  readonly mayHaveHappened?: true
 }> {}
 
 /** Removes every given secret, in plain, percent-encoded and Base64 spelling, and the user part of every URL. */

@@ -68,6 +68,20 @@ const rejections: ReadonlyArray<readonly [RegExp, GitError["kind"], string]> = [
   ]
 ]
 
+/** How a push ended without an answer: it may still take effect, also after the branch was looked at again. */
+const unproven = ({ kind, message }: GitError): GitError =>
+  new GitError({
+    kind,
+    message: `${message} The push was begun and may have reached the remote all the same: look at the branch.`,
+    mayHaveHappened: true
+  })
+
+const unanswered: ReadonlySet<GitError["kind"]> = new Set<GitError["kind"]>([
+  "remote_unavailable",
+  "timeout",
+  "internal"
+])
+
 // `! <from>:<to> TAB [rejected] (reason)` in the porcelain output; what the remote's rule said is on stderr.
 const rejection = (stdout: string, stderr: string, secrets: ReadonlyArray<string>): GitError => {
   const line = stdout.split("\n").find((text) => text.startsWith("!\t")) ?? ""
@@ -80,7 +94,9 @@ const rejection = (stdout: string, stderr: string, secrets: ReadonlyArray<string
   for (const [pattern, kind, message] of rejections) {
     if (pattern.test(line)) return new GitError({ kind, message: said === "" ? message : `${message} (${said})` })
   }
-  return classify("push", stderr, secrets)
+  const failure = classify("push", stderr, secrets)
+  // `[remote failure]` says that the remote reported nothing.
+  return !line.includes("rejected]") && unanswered.has(failure.kind) ? unproven(failure) : failure
 }
 
 const leaseOf = (request: PushRequest): ReadonlyArray<string> =>
@@ -113,7 +129,7 @@ export const push = Effect.fnUntraced(function* (options: GitOptionsShape, reque
     env: remote.env,
     secrets: remote.secrets,
     timeoutMs: options.networkTimeoutMs
-  })
+  }).pipe(Effect.mapError((error) => (error.kind === "timeout" ? unproven(error) : error)))
   if (output.exitCode !== 0) {
     // The git of an attempt whose service was killed may live on, and come first with the same commit.
     const found = yield* Effect.orElseSucceed(lookUp(options, request, remote), () => null)

@@ -215,6 +215,21 @@ describe("a body", () => {
     )
   })
 
+  it("may have a message of 1,000 blocks and no more", () => {
+    const blocks = (count: number) => ({ content: Array.from({ length: count }, () => ({ type: "text", text: "a" })) })
+    assert.deepStrictEqual(detailsOf(MessageSend, blocks(1000)), [])
+    assert.deepStrictEqual(
+      detailsOf(MessageSend, blocks(1001)).map(({ ctx, loc, type }) => ({ ctx, loc, type })),
+      [
+        {
+          type: "too_long",
+          loc: ["body", "content"],
+          ctx: { field_type: "List", max_length: 1000, actual_length: 1001 }
+        }
+      ]
+    )
+  })
+
   it("that breaks a rule of the whole is a value_error with its message", () => {
     assert.deepStrictEqual(detailsOf(EmailVerificationInput, {}), [
       {

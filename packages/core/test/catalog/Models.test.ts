@@ -9,6 +9,7 @@ import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Database } from "@reins/core/store/Database"
 import { Deferred, Effect, Fiber, Redacted, TestClock, TestContext } from "effect"
 import { type Asked, json, localServer } from "../connections/LocalServer.js"
+import { principalOf } from "../identity/Principals.js"
 import { services } from "../sessions/Services.js"
 import { databases } from "../store/Databases.js"
 
@@ -21,12 +22,7 @@ const newPerson = Effect.gen(function* () {
   const accounts = yield* Accounts
   const password = Redacted.make("a quiet heron at noon")
   const account = yield* accounts.createVerified({ email: `models${++people}@example.com`, password })
-  const principal: Principal = {
-    accountId: account.id,
-    scopes: ["admin"],
-    workspaceId: null,
-    via: { kind: "embedded" }
-  }
+  const principal = principalOf(account)
   const [workspace] = (yield* (yield* Workspaces).list(principal, {})).items
   return { principal, workspaceId: workspace?.id ?? (yield* Effect.dieMessage("no workspace")) }
 })

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import type { DeliveryInput } from "@reins/core/api/ChangesApi"
 import { Deliveries } from "@reins/core/changes/Deliveries"
@@ -8,6 +11,7 @@ import * as Embedded from "@reins/core/Embedded"
 import { Effect } from "effect"
 import { ownerWithConnection } from "../sessions/Services.js"
 import { databases } from "../store/Databases.js"
+import { plainGit } from "../workspace/Fixture.js"
 import { codeOf, eventOf, forgeConnection, installation, operationEnd, remote, workspace } from "./World.js"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
@@ -155,6 +159,33 @@ for (const { layer, name } of databases) {
         const delivery = yield* deliver(yield* change({ "new.txt": "new\n" }))
         assert.deepInclude(delivery, { state: "succeeded", transport: "patch" })
         assert.include(delivery.patch ?? "", "+new")
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("a patch brings every byte, also of text that is not UTF-8 or holds a NUL far down", () =>
+      Effect.gen(function* () {
+        const origin = yield* remote()
+        const { change, workTree } = yield* workspace(origin.url)
+        const contents = {
+          "latin1.txt": Buffer.from("Stra\xdfe\n", "latin1"),
+          "late.txt": Buffer.from(`${"line\n".repeat(4000)}\0\n`),
+          "plain.txt": Buffer.from("plain\n"),
+          "schön.txt": Buffer.from("schön\n")
+        }
+        for (const [path, bytes] of Object.entries(contents)) writeFileSync(join(workTree, path), bytes)
+        const delivery = yield* deliver(yield* change({ "b.txt": "TWO\n" }), { transport: "patch" })
+        assert.strictEqual(delivery.state, "succeeded", JSON.stringify(delivery.reason_message))
+        assert.include(delivery.patch ?? "", "+schön")
+        const target = mkdtempSync(join(tmpdir(), "reins-test-"))
+        plainGit(target, "init", "--quiet")
+        writeFileSync(join(target, "b.txt"), "two\n")
+        writeFileSync(`${target}.patch`, delivery.patch ?? "")
+        plainGit(target, "apply", `${target}.patch`)
+        for (const [path, bytes] of Object.entries(contents))
+          assert.isTrue(readFileSync(join(target, path)).equals(bytes), path)
+        assert.strictEqual(readFileSync(join(target, "b.txt"), "utf8"), "TWO\n")
+        rmSync(target, { recursive: true })
+        rmSync(`${target}.patch`)
       }).pipe(Effect.provide(installation(layer)))
     )
 

@@ -7,6 +7,7 @@ import type { Delivery } from "@reins/core/domain/Delivery"
 import type { ForgeKind, MergeRequest } from "@reins/core/domain/MergeRequest"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
+import { Jobs } from "@reins/core/jobs/Jobs"
 import { Effect } from "effect"
 import { everythingStored } from "../identity/Identity.js"
 import { databases } from "../store/Databases.js"
@@ -110,11 +111,29 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("one that was opened although its answer was lost is found again as our own", () =>
       Effect.gen(function* () {
-        const { delivery, origin } = yield* delivered("github")
+        const { delivery, origin, principal } = yield* delivered("github")
         origin.forge.canned.push({ status: 200, body: "[]" }, { status: 502, body: "bad gateway", after: true })
         const request = yield* opened(delivery)
         assert.deepInclude(request, { state: "open", number: 1, adopted: false, draft: true })
         assert.strictEqual(origin.forge.pulls.length, 1)
+        const jobs = yield* Jobs
+        const [job] = (yield* jobs.operation(principal, (yield* jobs.newestOf(request.id)).id)).jobs
+        assert.deepStrictEqual(
+          job?.attempts.map(({ state }) => state),
+          ["unknown", "succeeded"]
+        )
+      }).pipe(Effect.provide(installation(layer)))
+    )
+
+    it.scopedLive("a long list of merge requests is read to its end", () =>
+      Effect.gen(function* () {
+        const { delivery, origin } = yield* delivered("gitea")
+        origin.forge.canned.push({ status: 200, body: `[${" ".repeat(3 * 1024 * 1024)}]` })
+        assert.deepInclude(yield* opened(delivery), { state: "open", number: 1 })
+        assert.lengthOf(
+          origin.forge.seen.filter(({ method }) => method === "GET"),
+          1
+        )
       }).pipe(Effect.provide(installation(layer)))
     )
 

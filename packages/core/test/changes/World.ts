@@ -8,6 +8,7 @@ import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
+import type { Operation } from "@reins/core/domain/Job"
 import type { ForgeKind } from "@reins/core/domain/MergeRequest"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
@@ -81,11 +82,15 @@ export const remote = (kind: ForgeKind = "github") =>
       headOf,
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
     })
-    const gate = { closed: false, silent: false, asked: () => {} }
+    const gate = { closed: false, silent: false, cut: false, asked: (_method: string, _url: string) => {} }
     const server = yield* gitHttpServer(root, null, (request, response) => {
       if (forge.handle(request, response)) return true
-      gate.asked()
+      gate.asked(request.method ?? "", request.url ?? "")
       if (gate.silent) return true
+      if (gate.cut) {
+        request.socket.destroy()
+        return true
+      }
       if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.closed
     })
@@ -202,8 +207,11 @@ export const forgeConnection = (kind: ForgeKind, baseUrl: string, secret = token
     })
   })
 
-/** An operation once it has ended. */
-export const operationEnd = (operationId: string) =>
+/** An operation once it has ended, or is otherwise as it is wanted. */
+export const operationEnd = (
+  operationId: string,
+  isWanted: (operation: Operation) => boolean = ({ finished_at }) => finished_at !== null
+) =>
   Effect.gen(function* () {
     const { principal } = yield* Embedded.owner
     const jobs = yield* Jobs
@@ -212,7 +220,7 @@ export const operationEnd = (operationId: string) =>
     const stop = yield* Effect.sync(() => bell.listen(jobsTopic, () => rung.unsafeOpen()))
     const look = Effect.zipRight(rung.close, Effect.orDie(jobs.operation(principal, operationId)))
     return yield* Effect.iterate(yield* look, {
-      while: ({ finished_at }) => finished_at === null,
+      while: (operation) => !isWanted(operation),
       body: () => Effect.zipRight(rung.await, look)
     }).pipe(Effect.timeout("40 seconds"), Effect.orDie, Effect.ensuring(Effect.sync(stop)))
   })

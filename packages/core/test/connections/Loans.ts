@@ -4,6 +4,7 @@ import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
 import { Outbound } from "@reins/core/connections/Outbound"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
 import { Effect, Layer, Redacted } from "effect"
+import { onLoopback } from "./Loopback.js"
 
 export const key = 'sk-real"key/Zq8rT2vX5nB7'
 export const services = Layer.provide(
@@ -11,24 +12,12 @@ export const services = Layer.provide(
   Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1", "gateway.invalid"] }))
 )
 
-const portOf = (server: http.Server) => {
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : 0
-}
-
 /** A gateway on loopback with the base path `/v1`. */
 export const gatewayOf = (listener: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.async<http.Server>((resume) => {
-      const server = http.createServer(listener)
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.async<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  ).pipe(Effect.map((server) => `http://127.0.0.1:${portOf(server)}/v1`))
+  Effect.map(
+    onLoopback(() => http.createServer(listener)),
+    (port) => `http://127.0.0.1:${port}/v1`
+  )
 
 const connectionTo = (baseUrl: string, apiKey = key): HarnessConnection => ({
   kind: "alpha_gateway",

@@ -1,5 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import { Effect } from "effect"
+import { onLoopback } from "./Loopback.js"
 
 /** What a server was asked, in order. */
 export interface Asked {
@@ -13,30 +14,20 @@ export interface Asked {
 export const localServer = (answer: (asked: Asked, response: ServerResponse) => void) =>
   Effect.gen(function* () {
     const asked: Array<Asked> = []
-    const server = yield* Effect.acquireRelease(
-      Effect.async<http.Server>((resume) => {
-        const open = http.createServer(async (request, response) => {
-          const chunks: Array<Buffer> = []
-          for await (const chunk of request) chunks.push(chunk)
-          const question = {
-            method: request.method ?? "",
-            path: request.url ?? "",
-            headers: request.headers,
-            body: Buffer.concat(chunks).toString()
-          }
-          asked.push(question)
-          answer(question, response)
-        })
-        open.listen(0, "127.0.0.1", () => resume(Effect.succeed(open)))
-      }),
-      (open) =>
-        Effect.async<void>((resume) => {
-          open.close(() => resume(Effect.void))
-          open.closeAllConnections()
-        })
+    const port = yield* onLoopback(() =>
+      http.createServer(async (request, response) => {
+        const chunks: Array<Buffer> = []
+        for await (const chunk of request) chunks.push(chunk)
+        const question = {
+          method: request.method ?? "",
+          path: request.url ?? "",
+          headers: request.headers,
+          body: Buffer.concat(chunks).toString()
+        }
+        asked.push(question)
+        answer(question, response)
+      })
     )
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
     return { asked, port, url: `http://127.0.0.1:${port}` }
   })
 

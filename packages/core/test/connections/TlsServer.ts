@@ -1,6 +1,7 @@
 import { generateKeyPairSync, sign } from "node:crypto"
 import https from "node:https"
 import { Effect } from "effect"
+import { onLoopback } from "./Loopback.js"
 
 const der = (tag: number, ...parts: ReadonlyArray<Buffer>): Buffer => {
   const body = Buffer.concat(parts)
@@ -47,23 +48,15 @@ export const tlsServer = (names: ReadonlyArray<string>, listener: Listener) =>
   Effect.gen(function* () {
     const { cert, key } = selfSigned(names)
     const seen = { connections: 0, requests: 0 }
-    const server = yield* Effect.acquireRelease(
-      Effect.async<https.Server>((resume) => {
-        const open = https.createServer({ cert, key }, (request, response) => {
+    const port = yield* onLoopback(() =>
+      https
+        .createServer({ cert, key }, (request, response) => {
           seen.requests++
           listener(request, response)
         })
-        open.on("connection", () => seen.connections++)
-        open.listen(0, "127.0.0.1", () => resume(Effect.succeed(open)))
-      }),
-      (open) =>
-        Effect.async<void>((resume) => {
-          open.close(() => resume(Effect.void))
-          open.closeAllConnections()
-        })
+        .on("connection", () => seen.connections++)
     )
-    const address = server.address()
-    return { cert, seen, port: typeof address === "object" && address !== null ? address.port : 0 }
+    return { cert, seen, port }
   })
 
 type Listener = NonNullable<Parameters<typeof https.createServer>[1]>

@@ -7,6 +7,7 @@ import { systemActor } from "@reins/core/identity/Access"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Turns } from "@reins/core/sessions/Turns"
+import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect } from "effect"
 
@@ -25,13 +26,18 @@ const currentTurn = (principal: Principal, sessionId: SessionId, states: Readonl
     return turn ?? (yield* Effect.dieMessage(`no turn that is ${states.join(" or ")}`))
   })
 
-/** Lets the turn of a session begin, as the agent's start does. */
+/** Lets the turn of a session begin, as the worker of its job and the agent's start do. */
 export const begin = (principal: Principal, sessionId: SessionId) =>
   Effect.gen(function* () {
     const turns = yield* Turns
+    const { run, sql } = yield* Database
     const turn = yield* currentTurn(principal, sessionId, ["queued"])
     yield* (yield* Journal).commit(
-      Effect.zipRight(turns.move(turn.id, "preparing", actor), turns.move(turn.id, "running", actor))
+      Effect.gen(function* () {
+        yield* run(sql`update jobs set state = 'running', attempt_count = 1 where subject_id = ${turn.id}`)
+        yield* turns.move(turn.id, "preparing", actor)
+        yield* turns.move(turn.id, "running", actor)
+      })
     )
     return turn.id
   })

@@ -6,7 +6,8 @@ import { Waits } from "@reins/core/delegations/Waits"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect } from "effect"
-import { isTurnEnd, makeRemote, script, withAgent } from "../sessions/Agent.js"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { isTurnEnd, makeRemote, withAgent } from "../sessions/Agent.js"
 
 const bySum = "export const sum = (a, b) => a + b\n"
 
@@ -18,17 +19,18 @@ it.scopedLive(
         const remote = makeRemote(directory)
         const parent = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url: remote.url } })
         const writing = [{ tool: "write", path: "sum.js", content: bySum }, { say: "Fixed." }]
-        const written = yield* runTurn(parent.id, script("Fix the sum.", writing))
+        const written = yield* runTurn(parent.id, script("Fix the sum.", ...writing))
         assert.strictEqual(written.state, "succeeded", JSON.stringify(written))
         const changesets = yield* Changesets
         const [given] = (yield* changesets.list(principal, parent.id, {})).items
 
         const { delegation } = yield* (yield* Delegations).spawn(principal, parent.id, {
           role: "tester",
-          instructions: script("Test the sum.", [
+          instructions: script(
+            "Test the sum.",
             { say: "I run it.", tool: "bash", cmd: "node sum.test.js && echo tested > proof.txt" },
             { say: "The sum is right." }
-          ]),
+          ),
           ...(given !== undefined && { changeset_id: given.id })
         })
         const waits = yield* Waits

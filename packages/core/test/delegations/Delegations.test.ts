@@ -6,14 +6,13 @@ import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
 import { ChangesetId, newId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
-import { Accounts } from "@reins/core/identity/Accounts"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
+import { stranger } from "../identity/Principals.js"
 import { ownerWithConnection, services } from "../sessions/Services.js"
 import { databases } from "../store/Databases.js"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
@@ -345,27 +344,18 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { delegations, parent, principal, results, spawn } = yield* given
         const { id } = yield* spawn()
-        const account = yield* (yield* Accounts).createVerified({
-          email: "stranger@example.com",
-          password: Redacted.make("correct horse battery staple")
-        })
-        const stranger: Principal = {
-          accountId: account.id,
-          scopes: ["admin"],
-          workspaceId: null,
-          via: { kind: "embedded" }
-        }
+        const other = yield* stranger
         const waits = yield* Waits
         const tries: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-          delegations.get(stranger, id),
-          delegations.list(stranger, parent.id, {}),
-          delegations.spawn(stranger, parent.id, { role: "r", instructions: "i", result_schema: { type: 1 } }),
-          delegations.cancel(stranger, id),
-          delegations.send(stranger, id, { content: "Hello" }),
-          results.get(stranger, id),
-          results.submit(stranger, id, { kind: "generic", summary: "s" }),
-          waits.wait(stranger, id, { timeout_seconds: 0 }),
-          waits.wait(stranger, id, { timeout_seconds: 0, wake: "message" }),
+          delegations.get(other, id),
+          delegations.list(other, parent.id, {}),
+          delegations.spawn(other, parent.id, { role: "r", instructions: "i", result_schema: { type: 1 } }),
+          delegations.cancel(other, id),
+          delegations.send(other, id, { content: "Hello" }),
+          results.get(other, id),
+          results.submit(other, id, { kind: "generic", summary: "s" }),
+          waits.wait(other, id, { timeout_seconds: 0 }),
+          waits.wait(other, id, { timeout_seconds: 0, wake: "message" }),
           delegations.get(principal, parent.id),
           spawn({}, id)
         ]

@@ -21,7 +21,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Bell } from "@reins/core/store/Bell"
-import type { Database } from "@reins/core/store/Database"
+import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
@@ -78,6 +78,16 @@ for (const { layer, name } of databases) {
         for (const { delegation: ended, result, wait } of answers) {
           assert.deepStrictEqual([wait.state, ended.state, result], ["satisfied", "succeeded", submitted])
         }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("who may not see the delegation any more when the wait ends is not told of it", () =>
+      Effect.gen(function* () {
+        const { delegation, principal, waits, workspaceId } = yield* given
+        const { run, sql } = yield* Database
+        const leaves = run(sql`delete from workspace_members where workspace_id = ${workspaceId}`)
+        const refused = yield* Effect.flip(waits.wait(principal, delegation.id, { timeout_seconds: 60 }, leaves))
+        assert.strictEqual(refused.code, "not_found")
       }).pipe(Effect.provide(services(layer)))
     )
 

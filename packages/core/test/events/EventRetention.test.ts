@@ -5,7 +5,7 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { Database } from "@reins/core/store/Database"
-import { Effect, Layer, Stream, TestClock } from "effect"
+import { Effect, Fiber, Layer, Stream, TestClock } from "effect"
 import { databases } from "../store/Databases.js"
 import { append, events, newSession } from "./Sessions.js"
 
@@ -70,6 +70,28 @@ for (const { layer, name } of databases) {
           [4]
         )
         assert.strictEqual((yield* Effect.flip(log.page(principal, sessionId, { after: 5, limit: 1 }))).status, 400)
+      })
+    )
+
+    it.effect("that happens while pages are read leaves each of them whole or refused, and none empty", () =>
+      Effect.gen(function* () {
+        const { principal, sessionId } = yield* newSession
+        const log = yield* EventLog
+        const seqs = Array.from({ length: 20 }, (_, index) => index + 1)
+        yield* append(sessionId, seqs)
+        yield* close(sessionId)
+        yield* TestClock.adjust("31 days")
+        const read = log.page(principal, sessionId, { after: 0, limit: 100 }).pipe(
+          Effect.map(({ items }) => items.length),
+          Effect.catchAll(({ code }) => Effect.succeed(code))
+        )
+        const reading = yield* Effect.fork(Effect.replicateEffect(read, 300, { concurrency: 20 }))
+        yield* Effect.yieldNow()
+        yield* purge
+        const answers = new Set(yield* Fiber.join(reading))
+        answers.delete(20)
+        assert.isTrue(answers.size === 0 || (answers.size === 1 && answers.has("history_reset_required")))
+        assert.strictEqual(yield* read, "history_reset_required")
       })
     )
 

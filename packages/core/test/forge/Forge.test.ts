@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http"
+import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Outbound } from "@reins/core/connections/Outbound"
 import type { ForgeKind } from "@reins/core/domain/MergeRequest"
@@ -8,6 +8,7 @@ import * as Gitea from "@reins/core/forge/Gitea"
 import * as GitHub from "@reins/core/forge/GitHub"
 import * as GitLab from "@reins/core/forge/GitLab"
 import { Effect, Redacted } from "effect"
+import { onLoopback } from "../connections/Loopback.js"
 import { type Canned, ForgeServer } from "./ForgeServer.js"
 
 const token = "forge-token-Zq8rT2vX5nB7"
@@ -27,17 +28,11 @@ const forgeOf = (kind: ForgeKind, given: { readonly token?: string } = {}) =>
       headOf: (branch) => heads.get(branch),
       merge: (head, base) => void heads.set(base, heads.get(head) ?? "")
     })
-    const listening = yield* Effect.acquireRelease(
-      Effect.async<Server>((resume) => {
-        const http = createServer((request, response) => {
-          if (!server.handle(request, response)) response.writeHead(418).end()
-        })
-        http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
-      }),
-      (http) => Effect.async<void>((resume) => void http.close(() => resume(Effect.void)).closeAllConnections())
+    const port = yield* onLoopback(() =>
+      createServer((request, response) => {
+        if (!server.handle(request, response)) response.writeHead(418).end()
+      })
     )
-    const address = listening.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
     const host = forgeHost(kind, `http://127.0.0.1:${port}`)
     const outbound = yield* Outbound
     const forge: Forge = makers[kind](

@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { assert, describe, layer } from "@effect/vitest"
-import { bearing } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
-import type { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
+import type { HarnessFailure } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import {
   connection,
   filesHolding,
@@ -28,9 +27,6 @@ const failure = (steps: ReadonlyArray<object>, changes: Partial<TurnInput> = {})
 const chunk = (text: string, messageId = "m") => ({
   update: { sessionUpdate: "agent_message_chunk", messageId, content: { type: "text", text } }
 })
-
-const commandLine = (pid: number): string =>
-  existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/cmdline`, "utf8") : ""
 
 layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
   describe("events", () => {
@@ -296,56 +292,6 @@ layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
         { say: "unexpected status 402 Payment Required" }
       ],
       { reason: "quota_exhausted", retryable: false }
-    )
-  })
-
-  describe("stopping", () => {
-    it.scoped("a cancelled turn ends as cancelled", () =>
-      Effect.gen(function* () {
-        const cancel = yield* Deferred.make<void>()
-        const where = yield* place
-        const harness = yield* Harness
-        const events: Array<HarnessEvent> = []
-        yield* harness
-          .runTurn(turnInput(where, script({ say: "working" }, { hang: true }), { cancel: Deferred.await(cancel) }))
-          .pipe(
-            Stream.tap((event) => (event._tag === "text" ? Deferred.succeed(cancel, undefined) : Effect.void)),
-            Stream.runForEach((event) => Effect.sync(() => events.push(event)))
-          )
-        assert.strictEqual(of(events, "ended")[0]?.stop_reason, "cancelled")
-        assert.strictEqual(said(events), "working")
-      })
-    )
-
-    it.scoped("a daemon that left the group is gone with the turn", () =>
-      Effect.gen(function* () {
-        const where = yield* place
-        const input = turnInput(where, script({ daemon: true }, { say: "left one behind" }))
-        yield* runTurn(input)
-        const pid = Number(readFileSync(`${where.homeDir}/daemon.pid`, "utf8"))
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId })), [])
-        // Nobody may have collected it yet, but it runs no more.
-        assert.strictEqual(commandLine(pid), "")
-      })
-    )
-
-    it.scoped("interrupting the stream leaves no process, even of an agent that ignores the end of its input", () =>
-      Effect.gen(function* () {
-        const where = yield* place
-        const working = yield* Deferred.make<void>()
-        const harness = yield* Harness
-        const input = turnInput(where, script({ daemon: true }, { say: "working" }, { hang: true }), {
-          manifest: scriptedManifest({}, { STAY: "1" })
-        })
-        const running = yield* harness.runTurn(input).pipe(
-          Stream.runForEach((event) => (event._tag === "text" ? Deferred.succeed(working, undefined) : Effect.void)),
-          Effect.fork
-        )
-        yield* Deferred.await(working)
-        assert.strictEqual((yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId }))).length, 2)
-        yield* Fiber.interrupt(running)
-        assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: input.leaseId })), [])
-      })
     )
   })
 

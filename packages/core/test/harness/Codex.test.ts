@@ -7,12 +7,10 @@ import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { Deferred, Effect, Stream } from "effect"
-import { type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { type Step, script, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
 import { connection, filesHolding, installed, of, place, said, services, turnInput } from "./fixtures/Turns.js"
 
 const apiKey = "sk-canary-beta-51c09e"
-
-const script = (text: string, ...steps: ReadonlyArray<Step>) => `${text} SCRIPT:${JSON.stringify(steps)}`
 
 const session = Effect.gen(function* () {
   const server = yield* Effect.acquireRelease(

@@ -11,6 +11,7 @@ import { ConfigProvider, Effect, Layer, Option } from "effect"
 import { create } from "tar"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
+import { onLoopback } from "../connections/Loopback.js"
 
 interface Tarball {
   readonly name: string
@@ -41,20 +42,15 @@ const registry = Effect.gen(function* () {
   const requests: Array<string> = []
   const broken = new Set<string>()
   const altered = new Set<string>()
-  const server = yield* Effect.acquireRelease(
-    Effect.async<http.Server>((resume) => {
-      const listening = http.createServer((request, response) => {
-        requests.push(request.url ?? "")
-        const found = tarballs.find(({ name }) => request.url === `/${name}/-/${path.basename(name)}-1.0.0.tgz`)
-        if (found === undefined || broken.has(found.name)) return void response.writeHead(503).end()
-        response.end(altered.has(found.name) ? Buffer.concat([found.bytes, Buffer.from("x")]) : found.bytes)
-      })
-      listening.listen(0, "127.0.0.1", () => resume(Effect.succeed(listening)))
-    }),
-    (listening) => Effect.promise(() => new Promise((resolve) => listening.close(resolve)))
+  const port = yield* onLoopback(() =>
+    http.createServer((request, response) => {
+      requests.push(request.url ?? "")
+      const found = tarballs.find(({ name }) => request.url === `/${name}/-/${path.basename(name)}-1.0.0.tgz`)
+      if (found === undefined || broken.has(found.name)) return void response.writeHead(503).end()
+      response.end(altered.has(found.name) ? Buffer.concat([found.bytes, Buffer.from("x")]) : found.bytes)
+    })
   )
-  const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`
+  const url = `http://127.0.0.1:${port}`
   const packages = tarballs.map(({ integrity, name }) => ({ name, version: "1.0.0", integrity }))
   return { altered, broken, cacheDir: path.join(root, "cache"), packages, requests, url }
 })

@@ -8,7 +8,8 @@ import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { Deferred, Effect, Fiber, Stream } from "effect"
-import { type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { type Step, script, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { processesWhere, shown } from "../executor/Processes.js"
 import { connection, filesHolding, installed, of, place, said, services, turnInput } from "./fixtures/Turns.js"
 
 const apiKey = "sk-canary-alpha-8f3a1c"
@@ -17,8 +18,6 @@ const gateway = Effect.acquireRelease(
   Effect.promise(() => startGateway({ apiKey })),
   (running) => Effect.promise(() => running.close())
 )
-
-const script = (text: string, ...steps: ReadonlyArray<Step>) => `${text} SCRIPT:${JSON.stringify(steps)}`
 
 /** A session of opencode against a gateway: `turn` runs one turn and gives its events. */
 const session = Effect.gen(function* () {
@@ -50,15 +49,8 @@ const session = Effect.gen(function* () {
 
 /** The arguments of every process on this machine. */
 const commandLines = (): string =>
-  readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, "utf8")
-      } catch {
-        return ""
-      }
-    })
+  processesWhere(() => true)
+    .map((pid) => shown(pid, "cmdline"))
     .join("\n")
 
 layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode", (it) => {

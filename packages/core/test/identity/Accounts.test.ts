@@ -20,6 +20,7 @@ import {
   publicUrl,
   tokenIn
 } from "./Identity.js"
+import { principalOf } from "./Principals.js"
 
 for (const { name, layer } of databases) {
   it.layer(identity(layer))(`Accounts on ${name}`, (it) => {
@@ -42,12 +43,7 @@ for (const { name, layer } of databases) {
         assert.deepStrictEqual(yield* accounts.verifyEmail({ token: tokenIn(mail) }), { status: "verified" })
         const account = yield* accounts.get(email)
         assert.strictEqual(account.state, "active")
-        const me = yield* accounts.me({
-          accountId: account.id,
-          scopes: ["admin"],
-          workspaceId: null,
-          via: { kind: "embedded" }
-        })
+        const me = yield* accounts.me(principalOf(account))
         assert.deepStrictEqual(
           me.workspaces.map(({ name, role }) => ({ name, role })),
           [{ name: "Personal", role: "owner" }]

@@ -1,5 +1,4 @@
 import { assert, it } from "@effect/vitest"
-import type { Account } from "@reins/core/domain/Account"
 import { ApiKeyId, newId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { fromNow } from "@reins/core/domain/Timestamp"
@@ -13,15 +12,9 @@ import { Effect, Redacted, TestClock } from "effect"
 import * as fc from "fast-check"
 import { databases } from "../store/Databases.js"
 import { everythingStored, identity, newAccount } from "./Identity.js"
+import { principalOf } from "./Principals.js"
 
-const ownerOf = (account: Account): Principal => ({
-  accountId: account.id,
-  scopes: ["admin"],
-  workspaceId: null,
-  via: { kind: "embedded" }
-})
-
-const newOwner = Effect.map(newAccount, ownerOf)
+const newOwner = Effect.map(newAccount, principalOf)
 
 const personalWorkspace = (principal: Principal) =>
   Effect.gen(function* () {
@@ -160,7 +153,7 @@ for (const { name, layer } of databases) {
         const keys = yield* ApiKeys
         const accounts = yield* Accounts
         const account = yield* newAccount
-        const key = yield* keys.create(ownerOf(account), { name: "x" })
+        const key = yield* keys.create(principalOf(account), { name: "x" })
         yield* accounts.disable(account.id)
         assert.isUndefined(yield* authenticate(key.secret))
       })
@@ -221,7 +214,7 @@ for (const { name, layer } of databases) {
         const keys = yield* ApiKeys
         const accounts = yield* Accounts
         const account = yield* newAccount
-        const owner = ownerOf(account)
+        const owner = principalOf(account)
         const workspaceId = yield* personalWorkspace(owner)
         const key = yield* keys.issueFor(account.id, { name: "operator", scopes: ["read"], workspaceId })
         assert.deepStrictEqual((yield* authenticate(key.secret))?.scopes, ["read"])

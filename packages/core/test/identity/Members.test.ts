@@ -1,7 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import type { Account, Role } from "@reins/core/domain/Account"
+import type { Role } from "@reins/core/domain/Account"
 import { newId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { now } from "@reins/core/domain/Timestamp"
 import { Access } from "@reins/core/identity/Access"
@@ -22,13 +21,7 @@ import {
   publicUrl,
   tokenIn
 } from "./Identity.js"
-
-const principalOf = (account: Account): Principal => ({
-  accountId: account.id,
-  scopes: ["admin"],
-  workspaceId: null,
-  via: { kind: "embedded" }
-})
+import { principalOf } from "./Principals.js"
 
 /** Somebody with the own personal workspace. */
 const newOwner = Effect.gen(function* () {

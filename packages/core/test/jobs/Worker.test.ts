@@ -1,98 +1,17 @@
 import { hostname } from "node:os"
 import { assert, it } from "@effect/vitest"
-import type { JobId, WorkspaceId } from "@reins/core/domain/Ids"
-import type { Job } from "@reins/core/domain/Job"
-import type { Principal } from "@reins/core/domain/Principal"
+import type { JobId } from "@reins/core/domain/Ids"
 import { toMillis } from "@reins/core/domain/Timestamp"
-import { Accounts } from "@reins/core/identity/Accounts"
-import { JobError, type JobKind, type RunningAttempt } from "@reins/core/jobs/JobKind"
+import type { JobKind, RunningAttempt } from "@reins/core/jobs/JobKind"
 import { Jobs } from "@reins/core/jobs/Jobs"
-import * as Worker from "@reins/core/jobs/Worker"
-import { Placement } from "@reins/core/placement/Placement"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
-import { Journal } from "@reins/core/store/Journal"
-import { Deferred, Effect, Exit, Layer, Logger, TestClock } from "effect"
-import { identity, newAccount } from "../identity/Identity.js"
+import { Deferred, Effect, Exit, Layer, TestClock } from "effect"
+import { identity } from "../identity/Identity.js"
 import { databases } from "../store/Databases.js"
+import { elsewhere, errors, failingUntil, given, newKind, succeeded, working } from "./Workers.js"
 
 const self = `${hostname()}/${process.pid}`
-
-const succeeded = { state: "succeeded" as const, command: Effect.void }
-
-let kinds = 0
-/** A kind that no other test uses, which succeeds and is tried again when its worker is lost. */
-const newKind = (changes: Partial<JobKind> = {}): JobKind => ({
-  kind: `worker.${++kinds}`,
-  concurrency: 4,
-  deadlineMs: 600_000,
-  run: () => Effect.succeed(succeeded),
-  failed: () => Effect.void,
-  lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void }),
-  ...changes
-})
-
-/** Fails until the attempt of the given number, which succeeds. */
-const failingUntil =
-  (attempt: number): JobKind["run"] =>
-  ({ claim }) =>
-    claim.attempt < attempt
-      ? Effect.fail(new JobError({ code: "remote_unavailable", message: "Nobody answers.", retryable: true }))
-      : Effect.succeed(succeeded)
-
-const working = (kind: JobKind, clearAfter?: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>) =>
-  Worker.layer(Effect.succeed([kind]), clearAfter).pipe(Layer.provide(Logger.remove(Logger.defaultLogger)))
-
-/** Another server on the same database, which knows of these boots that they have ended. */
-const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
-  Layer.succeed(
-    Placement,
-    Placement.of({
-      nodeId,
-      bootId: `boot_${nodeId}`,
-      alone: false,
-      ended: Effect.succeed(ended),
-      forget: () => Effect.void
-    })
-  )
-
-const given = Effect.gen(function* () {
-  const accounts = yield* Accounts
-  const jobs = yield* Jobs
-  const journal = yield* Journal
-  const { id } = yield* newAccount
-  const principal: Principal = { accountId: id, scopes: ["read"], workspaceId: null, via: { kind: "embedded" } }
-  const { workspaces } = yield* accounts.me(principal)
-  const workspaceId: WorkspaceId = workspaces[0]?.id ?? (yield* Effect.dieMessage("no workspace"))
-  return {
-    enqueue: (kind: JobKind) =>
-      Effect.map(
-        journal.commit(
-          jobs.enqueue({
-            kind: kind.kind,
-            subject: { type: "test", id: kind.kind },
-            workspaceId,
-            payload: {},
-            maxAttempts: 3
-          })
-        ),
-        ({ job_id }) => job_id
-      ),
-    get: (id: JobId) => Effect.orDie(jobs.get(principal, id)),
-    /** Lets the time pass, second by second. */
-    pass: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
-      Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.orDie(jobs.get(principal, id))), {
-        until: (job: Job) => wanted(job)
-      }),
-    /** Looks again and again, without any time passing. */
-    until: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
-      Effect.repeat(Effect.zipRight(Effect.yieldNow(), Effect.orDie(jobs.get(principal, id))), {
-        until: (job: Job) => wanted(job)
-      })
-  }
-})
-
-const errors = (job: Job) => job.attempts.map(({ error, state }) => [state, error?.message ?? null])
 
 /** Ends the claim of a job now, as a stop of its worker beyond it does. */
 const expire = (id: JobId) =>
@@ -230,16 +149,18 @@ for (const { layer, name } of databases) {
     )
 
     it.effect(
-      "attempts that were lost with their workers use up none of those that may fail, until there were thirty",
+      "attempts that were lost with their workers use up none of those that may fail, wait from the sixth on, and end with the thirtieth",
       () =>
         Effect.gen(function* () {
           const { enqueue, get, pass, until } = yield* given
+          const db = yield* Database
           const jobs = yield* Jobs
           const lost = (kind: JobKind, times: number) =>
             Effect.forEach(
               Array.from({ length: times }, (_, index) => `boot_${kind.kind}_${index}`),
               (bootId) =>
                 Effect.gen(function* () {
+                  yield* db.run(db.sql`update jobs set run_at = created_at where kind = ${kind.kind}`)
                   const [claim] = yield* jobs.claim(kind.kind, 1, { workerId: "node-a/7", bootId })
                   if (claim === undefined) return yield* Effect.dieMessage("nothing was due")
                   // A server that ends before it works on anything: it only finds what is lost.
@@ -266,7 +187,12 @@ for (const { layer, name } of databases) {
           const deadly = newKind()
           const deadlyId = yield* enqueue(deadly)
           yield* lost(deadly, 30)
-          const { attempt_count, error, state } = yield* get(deadlyId)
+          const { attempt_count, attempts, error, state } = yield* get(deadlyId)
+          const waits = attempts.map(({ error }) => / is due at once\.$/.test(error?.message ?? ""))
+          assert.deepStrictEqual(
+            waits,
+            Array.from({ length: 30 }, (_, index) => index < 5)
+          )
           assert.deepStrictEqual([state, attempt_count, error?.code], ["failed", 30, "worker_lost"])
         })
     )

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { MessageSend } from "@reins/core/api/ConversationApi"
@@ -21,7 +21,7 @@ import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
-import { type Gateway, type Step, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { type Gateway, script, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
 
 export const temporaryDirectory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-test-"))),
@@ -63,26 +63,10 @@ const installationOn = (
     Layer.provide(quiet)
   )
 
-/** The processes that bear the mark of a lease, as the system lists them. */
-export const processesOf = (leaseId: string): ReadonlyArray<number> =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`REINS_LEASE=${leaseId}`)
-      } catch {
-        return false
-      }
-    })
-
 export const isTurnEnd = (event: Event): boolean =>
   /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
 
-/** A prompt that tells the scripted gateway what the model does. */
-export const script = (text: string, steps: ReadonlyArray<Step>): string => `${text} SCRIPT:${JSON.stringify(steps)}`
-
-export const say = (text: string): string => script("Say it.", [{ say: text }])
+export const say = (text: string): string => script("Say it.", { say: text })
 
 /** The secret that must appear nowhere. */
 export const canary = "canary-Zq8rT2vX5nB7mK1p"

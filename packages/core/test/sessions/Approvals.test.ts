@@ -10,8 +10,9 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Effect } from "effect"
+import { type Step, script } from "../../../../examples/scripted-gateway/gateway.mjs"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
-import { installation, isTurnEnd, say, script, withAgent } from "./Agent.js"
+import { installation, isTurnEnd, say, withAgent } from "./Agent.js"
 
 /** The agent of alpha under a manifest that lets it ask before it edits or runs anything. */
 const asking = Manifests.layerOf([
@@ -29,8 +30,8 @@ const asking = Manifests.layerOf([
 
 type Given = Parameters<Parameters<typeof withAgent>[1]>[0]
 
-const touch = (more: Parameters<typeof script>[1]) =>
-  script("Make the file.", [{ tool: "bash", cmd: "echo made > made.txt" }, ...more])
+const touch = (more: ReadonlyArray<Step>) =>
+  script("Make the file.", { tool: "bash", cmd: "echo made > made.txt" }, ...more)
 
 /** A session whose agent has asked whether it may make a file. */
 const asked = Effect.fnUntraced(function* ({ eventsUntil, principal, workspaceId }: Given, content: string) {

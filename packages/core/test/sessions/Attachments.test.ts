@@ -11,8 +11,9 @@ import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Effect } from "effect"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
 import { databases } from "../store/Databases.js"
-import { script, withAgent } from "./Agent.js"
+import { withAgent } from "./Agent.js"
 import { ownerWithConnection, services } from "./Services.js"
 
 /** What is wrong with a request, and where. */
@@ -139,7 +140,7 @@ it.scopedLive(
         yield* Effect.promise(() => writeFile(join(root, "changed.txt"), "The second version."))
         yield* Effect.promise(() => rm(join(root, "gone.txt")))
 
-        const turn = yield* runTurn(session.id, script("Read them.", [{ say: "I have." }]), [
+        const turn = yield* runTurn(session.id, script("Read them.", { say: "I have." }), [
           kept.upload_id,
           changed.upload_id,
           gone.upload_id
@@ -171,7 +172,7 @@ it.scopedLive(
           path: "plan.md",
           content: "Plant a pear tree."
         })
-        const turn = yield* runTurn(session.id, script("Read it.", [{ say: "I have." }]), [upload_id])
+        const turn = yield* runTurn(session.id, script("Read it.", { say: "I have." }), [upload_id])
         assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
         const told = gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join("\n")
         assert.include(told, join((yield* Workspaces).paths(session.id).workTree, "plan.md"))

@@ -4,7 +4,8 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect, Schema } from "effect"
-import { script, withAgent } from "./Agent.js"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { withAgent } from "./Agent.js"
 
 const decode = Schema.decodeUnknownSync(Schema.parseJson(MessageDelta))
 
@@ -35,7 +36,7 @@ it.scopedLive(
         )
         reader.resume()
         const said = "One word after the other, as slowly as a thoughtful agent would say them."
-        const turn = yield* runTurn(session.id, script("Say it.", [{ say: said, slow_ms: 60 }]))
+        const turn = yield* runTurn(session.id, script("Say it.", { say: said, slow_ms: 60 }))
         reader.close()
         assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
 

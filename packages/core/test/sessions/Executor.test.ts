@@ -232,6 +232,18 @@ for (const { layer, name } of databases) {
         }).pipe(Effect.provide(Layer.provideMerge(Core.worker, services(layer, { allowLocalRepositories: true }))))
     )
 
+    it.scopedLive("a workspace that is removed leaves no lease behind", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const workspaces = yield* Workspaces
+        yield* workspaces.prepare(session.id)
+        yield* workspaces.remove(session.id)
+        const { lease, workspace } = yield* (yield* SessionExecutors).get(principal, session.id)
+        assert.deepStrictEqual([lease.state, workspace.state], ["lost", "removed"])
+      }).pipe(Effect.provide(asleep))
+    )
+
     it.scopedLive("closed and archived sessions are not activated, and a lease that ended is not moved again", () =>
       Effect.gen(function* () {
         const { principal, workspaceId } = yield* ownerWithConnection

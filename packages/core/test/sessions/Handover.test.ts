@@ -8,8 +8,10 @@ import { SessionExecutors } from "@reins/core/sessions/SessionExecutors"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { processesOf } from "../executor/Processes.js"
 import { databases } from "../store/Databases.js"
-import { canary, processesOf, say, script, withAgent } from "./Agent.js"
+import { canary, say, withAgent } from "./Agent.js"
 
 const wordsOf = (request: { readonly messages: ReadonlyArray<{ readonly text: string }> }): string =>
   request.messages.map(({ text }) => text).join("\n")
@@ -27,10 +29,11 @@ for (const { layer, name } of databases) {
             const turns = yield* Turns
             const session = yield* (yield* Sessions).create(principal, workspaceId, {})
             const working = yield* messages.send(principal, session.id, {
-              content: script("Wait.", [
+              content: script(
+                "Wait.",
                 { tool: "bash", cmd: "printf half > half.txt; tail -s 37 -f /dev/null" },
                 { say: "never" }
-              ])
+              )
             })
             const waiting = yield* messages.send(principal, session.id, { content: say("My turn.") })
             yield* eventsUntil(session.id, (event) => event.type === "tool.started")
@@ -71,7 +74,7 @@ for (const { layer, name } of databases) {
 
             const next = yield* runTurn(
               session.id,
-              script("Look.", [{ tool: "bash", cmd: "cat half.txt" }, { say: "Ok." }])
+              script("Look.", { tool: "bash", cmd: "cat half.txt" }, { say: "Ok." })
             )
             assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
             const now = yield* executors.get(principal, session.id)
@@ -101,7 +104,7 @@ for (const { layer, name } of databases) {
             yield* connections.update(principal, beta.id, { preferred_model: "scripted-1" })
             const old = yield* (yield* Sessions).create(principal, workspaceId, { title: "The tamarind question" })
             const steps = [{ tool: "bash", cmd: "printf persimmon > persimmon.txt" }, { say: "It is a quince." }]
-            const first = yield* runTurn(old.id, script("Remember the marzipan.", steps))
+            const first = yield* runTurn(old.id, script("Remember the marzipan.", ...steps))
             assert.strictEqual(first.state, "succeeded", JSON.stringify(first))
             const secrets = ["tamarind", "marzipan", "persimmon", "quince", old.id]
             assert.include(gateway.requests.map(wordsOf).join("\n"), "marzipan")
@@ -110,7 +113,7 @@ for (const { layer, name } of databases) {
             const input = { harness: { provider_id: "beta" }, summary }
             const made = yield* (yield* HarnessSwitches).create(principal, old.id, input)
             const before = gateway.requests.length
-            const look = script("Paint on.", [{ tool: "bash", cmd: "ls -A" }, { say: "Painted." }])
+            const look = script("Paint on.", { tool: "bash", cmd: "ls -A" }, { say: "Painted." })
             const turn = yield* runTurn(made.id, look)
             assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
             const again = yield* runTurn(made.id, say("Still painted."))

@@ -11,15 +11,15 @@ import { ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
-import { Accounts } from "@reins/core/identity/Accounts"
 import { HarnessSwitches } from "@reins/core/sessions/HarnessSwitches"
 import { Messages } from "@reins/core/sessions/Messages"
 import { NativeStateExport } from "@reins/core/sessions/NativeStateExport"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
-import { Deferred, Effect, Fiber, Redacted, Stream } from "effect"
+import { Deferred, Effect, Fiber, Stream } from "effect"
 import { list } from "tar"
+import { stranger } from "../identity/Principals.js"
 import { databases } from "../store/Databases.js"
 import { ownerWithConnection, services } from "./Services.js"
 
@@ -200,22 +200,13 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { files, principal, session } = yield* newSession
         yield* files.upload(principal, session.id, { path: "a", content: "a" })
-        const account = yield* (yield* Accounts).createVerified({
-          email: "stranger@example.com",
-          password: Redacted.make("correct horse battery staple")
-        })
-        const stranger: Principal = {
-          accountId: account.id,
-          scopes: ["admin"],
-          workspaceId: null,
-          via: { kind: "embedded" }
-        }
+        const other = yield* stranger
         for (const attempt of [
-          files.list(stranger, session.id, ""),
-          files.read(stranger, session.id, "a"),
-          files.upload(stranger, session.id, { path: "a", content: "b" }),
-          (yield* NativeStateExport).read(stranger, session.id),
-          (yield* HarnessSwitches).create(stranger, session.id, { harness: { provider_id: "alpha" }, summary: "Mine" })
+          files.list(other, session.id, ""),
+          files.read(other, session.id, "a"),
+          files.upload(other, session.id, { path: "a", content: "b" }),
+          (yield* NativeStateExport).read(other, session.id),
+          (yield* HarnessSwitches).create(other, session.id, { harness: { provider_id: "alpha" }, summary: "Mine" })
         ]) {
           assert.strictEqual(yield* failureOf<unknown, unknown>(attempt), "not_found")
         }

@@ -2,17 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "@reins/core/CoreLimits"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Connections } from "@reins/core/connections/Connections"
-import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
 import { EventLog } from "@reins/core/events/EventLog"
-import { Accounts } from "@reins/core/identity/Accounts"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
+import { stranger } from "../identity/Principals.js"
 import { databases } from "../store/Databases.js"
 import { ownerWithConnection, services } from "./Services.js"
 
@@ -178,26 +177,17 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { connection, principal, workspaceId } = yield* ownerWithConnection
         const session = yield* (yield* Sessions).create(principal, workspaceId, { message: "Mine" })
-        const account = yield* (yield* Accounts).createVerified({
-          email: "stranger@example.com",
-          password: Redacted.make("correct horse battery staple")
-        })
-        const stranger: Principal = {
-          accountId: account.id,
-          scopes: ["admin"],
-          workspaceId: null,
-          via: { kind: "embedded" }
-        }
+        const other = yield* stranger
         const tries: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-          (yield* Sessions).get(stranger, session.id),
-          (yield* Sessions).list(stranger, workspaceId, {}),
-          (yield* Sessions).create(stranger, workspaceId, {}),
-          (yield* Messages).send(stranger, session.id, { content: "Yours" }),
-          (yield* Turns).cancel(stranger, session.turn_id ?? ""),
-          (yield* Connections).get(stranger, connection.id),
-          (yield* Jobs).get(stranger, session.operation?.job_id ?? ""),
-          (yield* Jobs).operation(stranger, session.operation?.id ?? ""),
-          (yield* EventLog).page(stranger, session.id, { limit: 10 })
+          (yield* Sessions).get(other, session.id),
+          (yield* Sessions).list(other, workspaceId, {}),
+          (yield* Sessions).create(other, workspaceId, {}),
+          (yield* Messages).send(other, session.id, { content: "Yours" }),
+          (yield* Turns).cancel(other, session.turn_id ?? ""),
+          (yield* Connections).get(other, connection.id),
+          (yield* Jobs).get(other, session.operation?.job_id ?? ""),
+          (yield* Jobs).operation(other, session.operation?.id ?? ""),
+          (yield* EventLog).page(other, session.id, { limit: 10 })
         ]
         for (const attempt of tries) assert.strictEqual(yield* codeOf(attempt), "not_found")
       }).pipe(Effect.provide(services(layer)))

@@ -7,7 +7,9 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
-import { canary, isTurnEnd, processesOf, say, script, withAgent } from "./Agent.js"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { processesOf } from "../executor/Processes.js"
+import { canary, isTurnEnd, say, withAgent } from "./Agent.js"
 
 const filesBelow = (directory: string): ReadonlyArray<string> =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -20,16 +22,16 @@ it.scopedLive(
     withAgent("alpha_gateway", ({ principal, runTurn, workspaceId }) =>
       Effect.gen(function* () {
         const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-        const refused = yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
+        const refused = yield* runTurn(session.id, script("Try.", { error: 401 }))
         assert.deepStrictEqual(
           [refused.state, refused.reason],
           ["failed", "credential_invalid"],
           JSON.stringify(refused)
         )
-        const wrong = yield* runTurn(session.id, script("Try.", [{ error: 400, message: "no such model" }]))
+        const wrong = yield* runTurn(session.id, script("Try.", { error: 400, message: "no such model" }))
         assert.deepStrictEqual([wrong.state, wrong.reason], ["failed", "upstream_error"], JSON.stringify(wrong))
         assert.include(wrong.reason_message, "no such model")
-        const broken = yield* runTurn(session.id, script("Try.", [{ say: "I begin and", drop: true }]))
+        const broken = yield* runTurn(session.id, script("Try.", { say: "I begin and", drop: true }))
         assert.deepStrictEqual([broken.state, broken.reason], ["failed", "upstream_error"], JSON.stringify(broken))
         const fine = yield* runTurn(session.id, say("Here again."))
         assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
@@ -46,7 +48,7 @@ it.scopedLive(
       ({ principal, runTurn, workspaceId }) =>
         Effect.gen(function* () {
           const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-          const hung = yield* runTurn(session.id, script("Try.", [{ hang: true }]))
+          const hung = yield* runTurn(session.id, script("Try.", { hang: true }))
           assert.deepStrictEqual([hung.state, hung.reason], ["failed", "timeout"], JSON.stringify(hung))
           const fine = yield* runTurn(session.id, say("Here again."))
           assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
@@ -65,7 +67,7 @@ it.scopedLive(
         const session = yield* sessions.create(principal, workspaceId, {})
         yield* runTurn(session.id, say("Remember the word marzipan."))
         const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
-          content: script("Wait.", [{ tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" }])
+          content: script("Wait.", { tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" })
         })
         yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
         const { executor } = yield* sessions.get(principal, session.id)
@@ -100,7 +102,7 @@ it.scopedLive(
         const messages = yield* Messages
         const session = yield* sessions.create(principal, workspaceId, {})
         const first = yield* messages.send(principal, session.id, {
-          content: script("Wait.", [{ tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" }])
+          content: script("Wait.", { tool: "bash", cmd: "tail -s 37 -f /dev/null" }, { say: "never" })
         })
         const second = yield* messages.send(principal, session.id, { content: say("My turn.") })
         yield* eventsUntil(session.id, (event) => event.turn_id === first.turn_id && event.type === "tool.started")
@@ -147,10 +149,11 @@ for (const [kind, providerId] of [
           const sessions = yield* Sessions
           const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: providerId } })
           const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
-            content: script("Wait.", [
+            content: script(
+              "Wait.",
               { tool: "bash", cmd: `${printEnvironment}; tail -s 37 -f /dev/null` },
               { say: "never" }
-            ])
+            )
           })
           yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
           const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
@@ -160,11 +163,11 @@ for (const [kind, providerId] of [
           yield* (yield* Turns).cancel(principal, turnId ?? "")
           yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
 
-          const looking = script("Look.", [{ tool: "bash", cmd: printEnvironment }, { say: "Done." }])
+          const looking = script("Look.", { tool: "bash", cmd: printEnvironment }, { say: "Done." })
           const looked = yield* runTurn(session.id, looking)
           assert.strictEqual(looked.state, "succeeded", JSON.stringify(looked))
           assert.isTrue(gateway.requests.every((request) => request.authorized))
-          yield* runTurn(session.id, script("Try.", [{ error: 401 }]))
+          yield* runTurn(session.id, script("Try.", { error: 401 }))
           const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
           for (const spelling of spellings) assert.notInclude(events, spelling)
           const files = filesBelow(dataDir)

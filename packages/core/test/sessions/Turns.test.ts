@@ -7,7 +7,8 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
-import { isTurnEnd, makeRemote, say, script, withAgent } from "./Agent.js"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { isTurnEnd, makeRemote, say, withAgent } from "./Agent.js"
 
 it.scopedLive(
   "a message becomes a turn of the real agent, a sealed changeset and a pushed branch",
@@ -25,7 +26,8 @@ it.scopedLive(
           title: "Fix the sum"
         })
         const sent = yield* (yield* Messages).send(principal, session.id, {
-          content: script("Fix the sum.", [
+          content: script(
+            "Fix the sum.",
             {
               think: "It subtracts.",
               say: "I write the fix.",
@@ -34,7 +36,7 @@ it.scopedLive(
               content: "export const sum = (a, b) => a + b\n"
             },
             { say: "Fixed." }
-          ])
+          )
         })
         const events = yield* eventsUntil(session.id, isTurnEnd)
         const turn = yield* (yield* Turns).get(principal, sent.turn_id ?? "")

@@ -4,10 +4,10 @@ import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
-import { applied, known, pending } from "@reins/core/store/Migrations"
+import { applied, type DatabaseNewer, known, pending } from "@reins/core/store/Migrations"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import { postgresDatabase } from "./Databases.js"
 
 const temporary = Effect.acquireRelease(
@@ -16,7 +16,17 @@ const temporary = Effect.acquireRelease(
 )
 
 /** A database that two releases open one after the other, and the same as it is. */
-const places = [
+const places: ReadonlyArray<{
+  readonly name: string
+  readonly place: Effect.Effect<
+    {
+      readonly open: Layer.Layer<never, DatabaseNewer | Postgres.DatabaseUnreachable | Sqlite.DataDirectoryUnusable>
+      readonly asIs: Layer.Layer<Database>
+    },
+    never,
+    Scope.Scope
+  >
+}> = [
   {
     name: "SQLite",
     place: Effect.map(temporary, (dataDir) => ({

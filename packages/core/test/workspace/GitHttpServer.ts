@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Effect, type Scope } from "effect"
+import { onLoopback } from "../connections/Loopback.js"
 
 export interface GitHttpServer {
   readonly url: string
@@ -57,21 +58,8 @@ export const gitHttpServer = (
       response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("no entry")
     } else backend(root, request, response)
   }
-  return Effect.acquireRelease(
-    Effect.async<Server>((resume) => {
-      const server = createServer(answer)
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.async<void>((resume) => {
-        server.closeAllConnections()
-        server.close(() => resume(Effect.void))
-      })
-  ).pipe(
-    Effect.map((server) => {
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      return { url: `http://127.0.0.1:${port}`, seen }
-    })
+  return Effect.map(
+    onLoopback(() => createServer(answer)),
+    (port) => ({ url: `http://127.0.0.1:${port}`, seen })
   )
 }

@@ -28,7 +28,7 @@ export const backup = Command.make(
     Effect.gen(function* () {
       const config = yield* configOf(options)
       const onPostgres = config.databaseUrl !== undefined
-      if (onPostgres && !filesOnly) return yield* new CommandFailed({ message: dumpFirst(target) })
+      if (onPostgres && !filesOnly) return yield* new CommandFailed({ message: dumpFirst(config.dataDir, target) })
       if (!onPostgres && filesOnly)
         return yield* new CommandFailed({
           message: "--files-only is for an installation on PostgreSQL. With SQLite the database belongs to the backup."
@@ -116,10 +116,17 @@ const fileFor = (target: string): string => {
   return isDirectory ? join(path, `reins-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.tar`) : path
 }
 
-const dumpFirst = (target: string): string =>
+/** Commands for a shell, as they stand. They stop where the variable is not set: pg_dump would take some other database. */
+const dumpFirst = (dataDir: string, target: string): string =>
   "The database of this installation is PostgreSQL's to back up. Dump it first, then take the files, which then hold all that the dump " +
-  `names:\n  pg_dump --format=custom --file=reins.dump "$REINS_DATABASE_URL"\n  reins backup --files-only ${target}\n` +
-  "To restore: pg_restore into an empty database, then reins restore with its REINS_DATABASE_URL."
+  "names. REINS_DATABASE_URL has to be in the environment:\n" +
+  `  pg_dump --format=custom --file=reins.dump "\${REINS_DATABASE_URL:?}"\n` +
+  `  reins backup --files-only --data-dir ${quoted(dataDir)} ${quoted(target)}\n` +
+  "To restore, with the URL of an empty database in REINS_DATABASE_URL:\n" +
+  `  pg_restore --no-owner --exit-on-error --dbname="\${REINS_DATABASE_URL:?}" reins.dump\n` +
+  "  reins restore --data-dir <an empty directory> --keyring <the keyring.json> <the backup>"
+
+const quoted = (text: string): string => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
 const keysAreOut = (keyFile: string, keys: number): string =>
   keys === 0

@@ -3,6 +3,7 @@ import { CoreConfig } from "@reins/core/CoreConfig"
 import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import type { DatabaseNewer } from "@reins/core/store/Migrations"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Layer } from "effect"
@@ -30,7 +31,9 @@ export const lock = (config: Config) =>
 export const databaseAsIs = (config: Config): Layer.Layer<Database, { readonly message: string }> =>
   config.databaseUrl === undefined ? Sqlite.layerAsIs(config.dataDir) : Postgres.layerAsIs(config.databaseUrl)
 
-export const database = (config: Config) =>
+export const database = (
+  config: Config
+): Layer.Layer<Database | Bell, DatabaseNewer | Postgres.DatabaseUnreachable | Sqlite.DataDirectoryUnusable> =>
   config.databaseUrl === undefined
     ? Layer.merge(Sqlite.layer(config.dataDir), Bell.layer)
     : Postgres.layer(config.databaseUrl)

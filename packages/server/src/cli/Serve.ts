@@ -27,15 +27,13 @@ export const serverLayer = (
     grace: "5 seconds"
   }).pipe(
     Layer.provide(
-      Layer.mergeAll(
-        Authentication.layer(config.publicUrl),
-        Layer.unwrapEffect(
-          Effect.map(CoreConfig, ({ limits }) =>
-            EventStreams.layer({ ...streamDefaults, perSession: limits.streamsPerSession })
-          )
+      Layer.unwrapEffect(
+        Effect.map(CoreConfig, ({ limits }) =>
+          EventStreams.layer({ ...streamDefaults, perSession: limits.streamsPerSession })
         )
       )
     ),
+    Layer.provide(Authentication.layer(config.publicUrl)),
     Layer.provide(
       Layer.merge(config.rateLimit === null ? RateLimit.layerOff : RateLimit.layer(config.rateLimit), Shutdown.layer)
     )

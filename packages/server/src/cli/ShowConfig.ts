@@ -1,6 +1,8 @@
 import { Command } from "@effect/cli"
-import { Effect } from "effect"
-import { describe } from "../Config.js"
+import type { CoreConfig } from "@reins/core/CoreConfig"
+import { Effect, Redacted } from "effect"
+import type { Config, SettingName } from "../Config.js"
+import { coreConfigOf } from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 export const config = Command.make("config", serverOptions, (options) =>
@@ -8,3 +10,51 @@ export const config = Command.make("config", serverOptions, (options) =>
     Effect.sync(() => process.stdout.write(`${JSON.stringify(describe(config), null, 2)}\n`))
   )
 ).pipe(Command.withDescription("Print the configuration in force, secrets masked"))
+
+/** What is in force, by the names of the settings; null for what is not there or has no bound. No secret is in it. */
+export const describe = (config: Config): Readonly<Record<SettingName, string | number | boolean | null>> =>
+  described(config, coreConfigOf(config))
+
+const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof describe> => ({
+  host: config.host,
+  port: config.port,
+  data_dir: core.dataDir,
+  database_url: config.databaseUrl === undefined ? null : maskedUrl(config.databaseUrl),
+  public_url: config.publicUrl.href,
+  key_file: core.keyFile,
+  cache_dir: core.cacheDir,
+  smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
+  mail_from: core.mailFrom,
+  rate_limit: config.rateLimit ?? "off",
+  metrics: config.metrics ? "on" : "off",
+  log_level: config.logLevel.label.toLowerCase(),
+  allow_local_repositories: core.allowLocalRepositories,
+  allow_private_hosts: core.allowPrivateHosts.join(","),
+  trusted_proxies: config.trustedProxies.join(","),
+  max_running_turns: core.maxRunningTurns,
+  turn_minutes: core.turnDeadlineMs / 60_000,
+  interaction_minutes: core.interactionExpiryMs / 60_000,
+  idle_minutes: core.idleReleaseMs / 60_000,
+  message_characters: core.limits.messageCharacters,
+  json_body_bytes: core.limits.jsonBodyBytes,
+  upload_bytes: core.limits.uploadBytes,
+  file_read_bytes: core.limits.fileReadBytes,
+  diff_bytes: core.limits.diffBytes,
+  diff_file_bytes: core.limits.diffFileBytes,
+  diff_files: core.limits.diffFiles,
+  queued_turns: core.limits.queuedTurns,
+  delegation_depth: core.limits.delegationDepth,
+  live_delegations: core.limits.liveDelegations,
+  streams_per_session: core.limits.streamsPerSession,
+  event_retention_days: core.limits.eventRetentionDays
+})
+
+const maskedUrl = (secret: Redacted.Redacted): string => {
+  const text = Redacted.value(secret)
+  if (!URL.canParse(text)) return "****"
+  const url = new URL(text)
+  if (url.username !== "") url.username = "****"
+  if (url.password !== "") url.password = "****"
+  url.search = ""
+  return url.href
+}

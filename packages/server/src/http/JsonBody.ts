@@ -2,7 +2,9 @@ import type { ValidationError } from "@reins/core/api/Validation"
 import { Either } from "effect"
 
 /** The deepest nesting that is read: beyond it the programs that walk a value, our own too, run out of stack. */
-export const maxDepth = 200
+const maxDepth = 200
+/** The most values that are read: in memory the smallest of them take some twenty times what they take in the text. */
+const maxValues = 50_000
 
 /** The value of a JSON text, or what is wrong with the text in the words and at the character that Python's json gives. */
 export const parseJson = (bytes: Buffer): Either.Either<unknown, ValidationError> => {
@@ -12,8 +14,8 @@ export const parseJson = (bytes: Buffer): Either.Either<unknown, ValidationError
   } catch {
     return Either.left(invalid(0, "Invalid UTF-8"))
   }
-  const deep = findTooDeep(text)
-  if (deep !== undefined) return Either.left(invalid(characters(text, deep), `Nesting deeper than ${maxDepth}`))
+  const excess = findExcess(text)
+  if (excess !== undefined) return Either.left(invalid(characters(text, excess.at), excess.error))
   try {
     return Either.right(JSON.parse(text))
   } catch {
@@ -30,16 +32,32 @@ const invalid = (position: number, error: string): ValidationError => ({
   ctx: { error }
 })
 
-const characters = (text: string, index: number): number => [...text.slice(0, index)].length
+/** How many characters come before an index, each of which is one or two units of the text. */
+const characters = (text: string, index: number): number => {
+  let count = index
+  for (let at = 0; at < index; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count--
+  return count
+}
 
-const findTooDeep = (text: string): number | undefined => {
+/** Where a text holds more than is read, and of what. */
+const findExcess = (text: string): Fault | undefined => {
   let depth = 0
-  for (let index = 0; index < text.length; index++) {
-    const char = text.charCodeAt(index)
-    if (char === 0x22) index = endOfString(text, index)
-    else if (char === 0x5b || char === 0x7b) {
-      if (++depth > maxDepth) return index
-    } else if (char === 0x5d || char === 0x7d) depth--
+  // Of its members a list or object tells all but the first by a comma, and the first by not being empty.
+  let values = 1
+  let hasJustBegun = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char <= 0x20) continue
+    const isBeginning = char === 0x5b || char === 0x7b
+    if (char === 0x22) at = endOfString(text, at)
+    else if (isBeginning) depth++
+    else if (char === 0x5d || char === 0x7d) {
+      depth--
+      if (!hasJustBegun) values++
+    } else if (char === 0x2c) values++
+    if (depth > maxDepth) return { at, error: `Nesting deeper than ${maxDepth}` }
+    if (values > maxValues) return { at, error: `More than ${maxValues} values` }
+    hasJustBegun = isBeginning
   }
   return undefined
 }
@@ -60,6 +78,10 @@ interface Fault {
   readonly error: string
 }
 
+const scalar = /null|true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const fourHexDigits = /[0-9a-fA-F]{4}/y
+const whiteSpace = /[ \t\n\r]*/y
+
 /** Walks a text that is known not to be JSON as Python's decoder does, to the first thing that it would object to. */
 class Scanner {
   private at = 0
@@ -79,12 +101,7 @@ class Scanner {
     if (char === "{") return this.object()
     if (char === "[") return this.array()
     if (char === '"') return this.string()
-    const scalar = /(?:null|true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)/y
-    scalar.lastIndex = this.at
-    const match = scalar.exec(this.text)
-    if (match === null) return this.fault("Expecting value")
-    this.at += match[0].length
-    return undefined
+    return this.skipMatch(scalar) ? undefined : this.fault("Expecting value")
   }
 
   private object(): Fault | undefined {
@@ -122,17 +139,16 @@ class Scanner {
   private string(): Fault | undefined {
     const start = this.at++
     for (; this.at < this.text.length; this.at++) {
-      const char = this.text.charAt(this.at)
-      if (char === '"') return this.take()
-      if (char < " ") return this.fault("Invalid control character at")
-      if (char !== "\\") continue
-      this.at++
-      if (this.at === this.text.length) break
-      if (this.text[this.at] === "u") {
-        if (!/^[0-9a-fA-F]{4}$/.test(this.text.slice(this.at + 1, this.at + 5)))
-          return this.fault("Invalid \\uXXXX escape")
-        this.at += 4
-      } else if (!'"\\/bfnrt'.includes(this.text.charAt(this.at))) return { at: this.at - 1, error: "Invalid \\escape" }
+      const char = this.text.charCodeAt(this.at)
+      if (char === 0x22) return this.take()
+      if (char < 0x20) return this.fault("Invalid control character at")
+      if (char !== 0x5c) continue
+      const escaped = this.text.charAt(++this.at)
+      if (escaped === "") break
+      if (escaped === "u") {
+        if (!this.skipMatch(fourHexDigits, 1)) return this.fault("Invalid \\uXXXX escape")
+        this.at--
+      } else if (!'"\\/bfnrt'.includes(escaped)) return { at: this.at - 1, error: "Invalid \\escape" }
     }
     return { at: start, error: "Unterminated string starting at" }
   }
@@ -151,6 +167,14 @@ class Scanner {
   }
 
   private space(): void {
-    while (/[ \t\n\r]/.test(this.text.charAt(this.at))) this.at++
+    this.skipMatch(whiteSpace)
+  }
+
+  /** Goes to the end of what matches from so many units on; stays where nothing does. */
+  private skipMatch(sticky: RegExp, ahead = 0): boolean {
+    sticky.lastIndex = this.at + ahead
+    if (!sticky.test(this.text)) return false
+    this.at = sticky.lastIndex
+    return true
   }
 }

@@ -33,14 +33,18 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
   const decodeBody = bodyDecoder(endpoint.payloadSchema, maxBodyBytes)
+  const isConditional = Option.exists(endpoint.payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
     // No id holds it, and PostgreSQL's text cannot.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()
     const path = decodePath(pathParams)
     const query = decodeQuery(lastValues(exchange.query))
     const headers = decodeHeaders(exchange.request.headers)
+    const condition = isConditional ? nothing : unconditional(exchange)
     const body = yield* decodeBody(exchange)
-    const detail = [path, query, headers, body.decoded].flatMap((part) => (Either.isLeft(part) ? part.left : []))
+    const detail = [path, query, headers, condition, body.decoded].flatMap((part) =>
+      Either.isLeft(part) ? part.left : []
+    )
     if (detail.length > 0) return yield* new ValidationFailed({ detail })
     return { path: valueOf(path), query: valueOf(query), body: valueOf(body.decoded), sentBody: body.sent }
   })
@@ -49,28 +53,36 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts
 /** Of a parameter that is given more than once the last one counts. */
 const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
 
-/** Fails for a text that PostgreSQL cannot hold, on every database: what an installation takes does not depend on its store. */
+/**
+ * Fails for a text that no database keeps as it is, whichever there is: what an installation takes does not depend on its store, and
+ * what was taken is what is read again.
+ */
 const storable = (
   decoded: Either.Either<unknown, ParseResult.ParseIssue>
 ): Either.Either<unknown, ParseResult.ParseIssue> =>
   Either.flatMap(decoded, (value) => {
-    const issue = findNul(value)
+    const issue = findUnstorable(value)
     return issue === undefined ? Either.right(value) : Either.left(issue)
   })
 
-const findNul = (value: unknown): ParseResult.ParseIssue | undefined => {
+const findUnstorable = (value: unknown): ParseResult.ParseIssue | undefined => {
   if (typeof value === "string") {
-    return value.includes("\0")
-      ? new ParseResult.Type(Schema.String.ast, value, "Text cannot hold the character U+0000")
-      : undefined
+    const words = value.includes("\0")
+      ? "Text cannot hold the character U+0000"
+      : halfCharacter.test(value)
+        ? "Text cannot hold half of a surrogate pair"
+        : undefined
+    return words === undefined ? undefined : new ParseResult.Type(Schema.String.ast, value, words)
   }
   if (typeof value !== "object" || value === null) return undefined
   for (const [key, inner] of Object.entries(value)) {
-    const issue = findNul(inner)
+    const issue = findUnstorable(inner) ?? findUnstorable(key)
     if (issue !== undefined) return new ParseResult.Pointer(Array.isArray(value) ? Number(key) : key, value, issue)
   }
   return undefined
 }
+
+const halfCharacter = /\p{Surrogate}/u
 
 const valueOf = (part: Decoded): unknown => Either.getOrUndefined(part)
 
@@ -158,11 +170,23 @@ const withExpectedVersion = (exchange: ExchangeState, body: unknown): Either.Eit
     : Either.right({ expected_version: Number(version), ...body })
 }
 
-/** A condition that cannot be read must not pass for none: the write would then happen whatever has changed. */
-const notAVersion = (given: string): ValidationError => ({
+/** A condition that is not looked at must not pass for none: the write would then happen whatever has changed. */
+const unconditional = ({ request }: ExchangeState): Decoded => {
+  const given = request.headers["if-match"]?.trim()
+  return given === undefined || given === "*" || request.method === "GET" || request.method === "HEAD"
+    ? nothing
+    : Either.left([
+        conditionError(given, "this operation cannot be made conditional: read the resource and leave it out")
+      ])
+}
+
+const notAVersion = (given: string): ValidationError =>
+  conditionError(given, 'this has to be one version in double quotes, as in "3", or *')
+
+const conditionError = (given: string, reason: string): ValidationError => ({
   type: "value_error",
   loc: ["header", "If-Match"],
-  msg: 'Value error, this has to be one version in double quotes, as in "3", or *',
+  msg: `Value error, ${reason}`,
   input: given,
   ctx: { error: {} }
 })

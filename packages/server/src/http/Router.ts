@@ -121,7 +121,8 @@ const describe = (exchange: ExchangeState, result: unknown): void => {
   if ("next_cursor" in result && typeof result.next_cursor === "string") {
     const query = new URLSearchParams(exchange.query)
     query.set("cursor", result.next_cursor)
-    exchange.headers.set("link", `<${exchange.path}?${query}>; rel="next"`)
+    // Relative to what was asked for, so that it also leads there below the path of a proxy.
+    exchange.headers.set("link", `<?${query}>; rel="next"`)
   }
 }
 
@@ -137,8 +138,10 @@ export const toApp = <E, R>(
   const otherMethod = Effect.fnUntraced(function* (notFound: HttpServerError.RouteNotFound) {
     const exchange = yield* Exchange
     const methods = new Set<string>(patterns.filter(({ path }) => path.test(exchange.path)).map(({ method }) => method))
-    if (methods.size === 0) return yield* notFound
-    const allow = [...methods, ...(methods.has("GET") ? ["HEAD"] : []), "OPTIONS"]
+    if (methods.has("GET")) methods.add("HEAD")
+    // An id that is too long or malformed for the router: the method is not what is wrong with it.
+    if (methods.size === 0 || methods.has(exchange.request.method)) return yield* notFound
+    const allow = [...methods, "OPTIONS"]
     exchange.headers.set("allow", allow.join(", "))
     if (exchange.request.method === "OPTIONS") return HttpServerResponse.empty({ status: 204 })
     return yield* new ReinsError({

@@ -5,8 +5,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Api } from "@reins/core/api/Api"
 import { NotReplayed } from "@reins/core/api/Endpoint"
 import { CoreConfig } from "@reins/core/CoreConfig"
-import { Database } from "@reins/core/store/Database"
 import { Context, Effect, Layer, Option } from "effect"
+import { everythingStored } from "../../../core/test/identity/Identity.js"
 import { servicesByDatabase } from "../Databases.js"
 import { codeOf, newKey, password, type Reply, send } from "../Service.js"
 import { problemOf } from "./Answers.js"
@@ -44,18 +44,6 @@ const expectSuccess = (operation: Operation, reply: Reply) => {
   const contentType = reply.headers.get("content-type") ?? undefined
   assert.isUndefined(problemOf(operation, { status: reply.status, contentType, text: reply.text }))
 }
-
-/** Everything that the database holds, as text. */
-const dump = Effect.gen(function* () {
-  const db = yield* Database
-  const tables = yield* db.all(
-    db.dialect === "pg"
-      ? db.sql<{ name: string }>`select table_name as name from information_schema.tables where table_schema = 'public'`
-      : db.sql<{ name: string }>`select name from sqlite_master where type = 'table'`
-  )
-  const rows = yield* Effect.forEach(tables, ({ name }) => db.all(db.sql`select * from ${db.sql(name)}`))
-  return JSON.stringify(rows)
-})
 
 for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
   describe(`on ${database}`, () => {
@@ -193,7 +181,7 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
           const issued = yield* sent(operation, yield* exampleOf(operation, world), newKey())
           const secret = /rk_\w{49}/.exec(issued.text)?.[0] ?? assert.fail("no secret")
           const secrets = [secret, password, "a loud heron at dawn", "canary-"]
-          const stored = yield* dump
+          const stored = yield* everythingStored
           for (const text of secrets) assert.notInclude(stored, text)
           const { dataDir } = yield* CoreConfig
           for (const file of filesBelow(dataDir)) {

@@ -158,12 +158,25 @@ describe("a malformed request", () => {
           Effect.gen(function* () {
             const { ids, person } = yield* prepare
             const headers = { ...person.bearer, "idempotency-key": newKey() }
-            const body = yield* send("PATCH", `/api/sessions/${ids["session_id"]}`, {
+            for (const [name, text] of [
+              ["a", "b\u0000c"],
+              ["a", "b\ud83dc"],
+              ["a", "b\ude00"],
+              ["a\u0000", "b"],
+              ["a\ud83d", "b"]
+            ] as const) {
+              const body = yield* send("PATCH", `/api/sessions/${ids["session_id"]}`, {
+                headers,
+                body: { labels: { [name]: text } }
+              })
+              assert.strictEqual(body.status, 422)
+              assert.deepStrictEqual(detailsOf(body.json)[0]?.loc, ["body", "labels", name])
+            }
+            const whole = yield* send("PATCH", `/api/sessions/${ids["session_id"]}`, {
               headers,
-              body: { labels: { a: "b\u0000c" } }
+              body: { labels: { "\u{1f600}": "b\u{1f600}" } }
             })
-            assert.strictEqual(body.status, 422)
-            assert.deepStrictEqual(detailsOf(body.json)[0]?.loc, ["body", "labels", "a"])
+            assert.deepStrictEqual([whole.status, Object(whole.json).labels], [200, { "\u{1f600}": "b\u{1f600}" }])
             const query = yield* send("GET", `/api/sessions/${ids["session_id"]}/events?turn_id=a%00b`, { headers })
             assert.deepStrictEqual([query.status, detailsOf(query.json)[0]?.loc], [422, ["query", "turn_id"]])
             assert.strictEqual((yield* send("GET", "/api/sessions/a%00b", { headers })).status, 404)

@@ -1,5 +1,4 @@
 import { mkdirSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
 import { dirname, join } from "node:path"
 import { Changesets } from "@reins/core/changes/Changesets"
 import {
@@ -22,6 +21,7 @@ import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Context, Effect, Layer, Schema } from "effect"
+import { json, localServer } from "../../../core/test/connections/LocalServer.js"
 import { change, newCaller, send } from "../Service.js"
 import type { Json } from "./Document.js"
 
@@ -31,23 +31,9 @@ const actor = systemActor("test")
 export class Gateway extends Context.Tag("@reins/server/test/contract/Gateway")<Gateway, { readonly url: string }>() {
   static readonly layer = Layer.scoped(
     Gateway,
-    Effect.map(
-      Effect.acquireRelease(
-        Effect.async<ReturnType<typeof createServer>>((resume) => {
-          const server = createServer((_, response) => {
-            response.setHeader("content-type", "application/json")
-            response.end(JSON.stringify({ object: "list", data: [{ id: "thinker", object: "model" }] }))
-          })
-          server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-        }),
-        (server) => Effect.sync(() => server.close())
-      ),
-      (server) => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        return { url: `http://127.0.0.1:${port}/v1` }
-      }
-    )
+    localServer((_, response) =>
+      json(response, 200, { object: "list", data: [{ id: "thinker", object: "model" }] })
+    ).pipe(Effect.map(({ url }) => ({ url: `${url}/v1` })))
   )
 }
 

@@ -1,8 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
-import { setTimeout as pause } from "node:timers/promises"
 import { assert } from "vitest"
-import { linkIn } from "../Mails.js"
+import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { tokenFor } from "../process/Outbox.js"
+import { eventually } from "../process/Waiting.js"
 import { at, itemsOf, textAt, type Visitor } from "./Visitor.js"
 
 /** What is around the service: a model gateway, and a forge with a repository. */
@@ -30,24 +29,6 @@ export interface Ids {
 const email = "ann@example.com"
 const passwords = ["a quiet heron at noon", "a loud heron at dawn", "a third heron at dusk"] as const
 
-/** The instruction for the scripted model, within a message that a person could send. */
-export const instruct = (words: string, ...steps: ReadonlyArray<unknown>): string =>
-  `${words} SCRIPT:${JSON.stringify(steps)}`
-
-const tokenOfMail = async (dataDir: string, page: string): Promise<string> => {
-  for (;;) {
-    const outbox = join(dataDir, "outbox")
-    const names = existsSync(outbox) ? readdirSync(outbox).sort() : []
-    const links = names
-      .filter((name) => name.endsWith(".eml"))
-      .map((name) => linkIn(readFileSync(join(outbox, name), "utf8")))
-      .filter((link) => link.startsWith(`/${page}?`))
-    const link = links.at(-1)
-    if (link !== undefined) return link.split("?")[1] ?? ""
-    await pause(20)
-  }
-}
-
 const login = async (visitor: Visitor, password: string): Promise<void> => {
   visitor.headers = {}
   const { headers, json } = await visitor.call("POST /api/auth/login", { body: { email, password } })
@@ -59,12 +40,12 @@ const login = async (visitor: Visitor, password: string): Promise<void> => {
 export const arrive = async (visitor: Visitor, { dataDir }: Surroundings): Promise<void> => {
   const [first, second, third] = passwords
   await visitor.call("POST /api/auth/register", { body: { email, password: first } })
-  const token = await tokenOfMail(dataDir, "verify")
+  const token = await tokenFor(dataDir, email, "verify")
   await visitor.call("POST /api/auth/email-verifications", { body: { token } })
   await login(visitor, first)
   await visitor.call("POST /api/auth/password-changes", { body: { current_password: first, new_password: second } })
   await visitor.call("POST /api/auth/password-resets", { body: { email } })
-  const reset = await tokenOfMail(dataDir, "reset")
+  const reset = await tokenFor(dataDir, email, "reset")
   await visitor.call("POST /api/auth/password-resets", { body: { token: reset, new_password: third } })
   await login(visitor, third)
   assert.strictEqual(at(await visitor.read("GET /api/me"), "auth.via"), "login")
@@ -158,12 +139,12 @@ export const work = async (visitor: Visitor, { session_id }: Pick<Ids, "session_
   const sent = await visitor.read("POST /api/sessions/{session_id}/messages", {
     ids,
     body: {
-      content: instruct("Fix it.", { tool: "write", path: "sum.txt", content: "four\n" }, { say: "It is four." })
+      content: script("Fix it.", { tool: "write", path: "sum.txt", content: "four\n" }, { say: "It is four." })
     }
   })
-  const turn = await visitor.until("GET /api/turns/{turn_id}", { ids: { turn_id: textAt(sent, "turn_id") } }, (json) =>
-    ["succeeded", "failed", "interrupted"].includes(textAt(json, "state"))
-  )
+  const turn_id = textAt(sent, "turn_id")
+  await visitor.seen(session_id, turn_id, "turn.succeeded", "turn.failed", "turn.interrupted")
+  const turn = await visitor.read("GET /api/turns/{turn_id}", { ids: { turn_id } })
   assert.strictEqual(at(turn, "state"), "succeeded", JSON.stringify(turn))
   const upload = { path: "notes/today.txt", content: "Sums are fixed.\n" }
   await visitor.call("POST /api/sessions/{session_id}/file-uploads", { ids, body: upload })
@@ -217,7 +198,7 @@ export const review = async (visitor: Visitor, changeset_id: string, target_sess
 /** The work reaches the forge, which first turns it away, and becomes a merge request. */
 export const deliver = async (
   visitor: Visitor,
-  { forge_id }: Pick<Ids, "forge_id">,
+  { forge_id, session_id }: Pick<Ids, "forge_id" | "session_id">,
   changeset_id: string,
   { forge }: Surroundings
 ): Promise<void> => {
@@ -227,9 +208,8 @@ export const deliver = async (
     body: { transport: "git_branch", connection_id: forge_id }
   })
   const ids = { delivery_id: textAt(asked, "delivery.id") }
-  const refused = await visitor.until("GET /api/deliveries/{delivery_id}", { ids }, (json) =>
-    ["blocked", "failed", "succeeded"].includes(textAt(json, "state"))
-  )
+  await visitor.seen(session_id, ids.delivery_id, "delivery.blocked", "delivery.failed", "delivery.succeeded")
+  const refused = await visitor.read("GET /api/deliveries/{delivery_id}", { ids })
   assert.deepStrictEqual([at(refused, "state"), at(refused, "reason")], ["blocked", "auth_required"])
   forge.close(false)
   await visitor.ended(await visitor.read("POST /api/deliveries/{delivery_id}/retries", { ids }))
@@ -260,28 +240,25 @@ export const delegate = async (visitor: Visitor, { session_id }: Pick<Ids, "sess
       }),
       "delegation.id"
     )
-  const reviewer = { delegation_id: await given("reviewer", instruct("Look at it.", { say: "I looked." })) }
+  const reviewer = { delegation_id: await given("reviewer", script("Look at it.", { say: "I looked." })) }
   await visitor.call("POST /api/delegations/{delegation_id}/messages", {
     ids: reviewer,
-    body: { content: instruct("Look again.", { say: "It is good." }) }
+    body: { content: script("Look again.", { say: "It is good." }) }
   })
-  await visitor.until(
-    "POST /api/delegations/{delegation_id}/waits",
-    { ids: reviewer, body: { timeout_seconds: 20 } },
-    (json) => textAt(json, "wait.state") !== "pending"
-  )
+  await visitor.seen(session_id, reviewer.delegation_id, "delegation.result_published")
+  const waited = await visitor.read("POST /api/delegations/{delegation_id}/waits", { ids: reviewer, body: {} })
+  assert.strictEqual(at(waited, "wait.state"), "satisfied")
   const result = await visitor.read("GET /api/delegations/{delegation_id}/result", { ids: reviewer })
   assert.include(textAt(result, "summary"), "It is good.")
   const tester = {
-    delegation_id: await given("tester", instruct("Test it.", { tool: "bash", cmd: "sleep 5" }, { say: "Tested." }))
+    delegation_id: await given("tester", script("Test it.", { tool: "bash", cmd: "sleep 5" }, { say: "Tested." }))
   }
-  const isActive = (json: unknown) => at(json, "state") === "active"
-  await visitor.until("GET /api/delegations/{delegation_id}", { ids: tester }, isActive)
+  await visitor.seen(session_id, tester.delegation_id, "delegation.active")
   await visitor.call("POST /api/delegations/{delegation_id}/result", {
     ids: tester,
     body: { kind: "test", verdict: "passed", summary: "All of it." }
   })
-  const idler = { delegation_id: await given("idler", instruct("Wait.", { hang: true })) }
+  const idler = { delegation_id: await given("idler", script("Wait.", { hang: true })) }
   await visitor.call("POST /api/delegations/{delegation_id}/cancellations", { ids: idler })
   assert.strictEqual(
     at(await visitor.read("GET /api/delegations/{delegation_id}", { ids: idler }), "state"),
@@ -309,9 +286,10 @@ export const leave = async (
   const session = await visitor.read("GET /api/sessions/{session_id}", { ids })
   assert.strictEqual(at(session, "lifecycle"), "closed")
   // What still works is told to stop by the closure; its credential is in use until it has.
-  const isOver = (json: unknown) =>
-    itemsOf(json).every((item) => ["idle", "attention"].includes(textAt(item, "activity")))
-  await visitor.until("GET /api/workspaces/{workspace_id}/sessions", { ids: { workspace_id } }, isOver)
+  await eventually("every session rests", async () => {
+    const sessions = await visitor.read("GET /api/workspaces/{workspace_id}/sessions", { ids: { workspace_id } })
+    return itemsOf(sessions).every((item) => ["idle", "attention"].includes(textAt(item, "activity")))
+  })
   await visitor.call("DELETE /api/connections/{connection_id}", { ids: { connection_id } })
   const events = itemsOf(await visitor.read("GET /api/sessions/{session_id}/events", { ids, query: { limit: "1000" } }))
   assert.deepStrictEqual(

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises"
+import { type EventType, Reins } from "@reins/client"
 import { problemOf } from "../contract/Answers.js"
 import { fill, type Operation, operations, successes } from "../contract/Document.js"
 
@@ -85,20 +85,19 @@ export class Visitor {
 
   readonly read = async (name: string, call?: Call): Promise<unknown> => (await this.call(name, call)).json
 
-  /** Reads again until what it reads is the wanted. */
-  readonly until = async (name: string, call: Call, wanted: (json: unknown) => boolean): Promise<unknown> => {
-    for (;;) {
-      const json = await this.read(name, call)
-      if (wanted(json)) return json
-      await pause(200)
-    }
+  /** Waits for the job of an answer's operation, and reads the operation, which has ended then. */
+  readonly ended = async (answer: unknown): Promise<unknown> => {
+    await this.client.jobs.wait({ job_id: textAt(answer, "operation.job_id") })
+    return this.read("GET /api/operations/{operation_id}", { ids: { operation_id: textAt(answer, "operation.id") } })
   }
 
-  /** The operation of an answer, once it has ended. */
-  readonly ended = (answer: unknown): Promise<unknown> =>
-    this.until(
-      "GET /api/operations/{operation_id}",
-      { ids: { operation_id: textAt(answer, "operation.id") } },
-      (json) => ["succeeded", "failed", "cancelled"].includes(textAt(json, "state"))
-    )
+  /** Follows a session until something has happened to one of its resources. */
+  readonly seen = async (session_id: string, id: string, ...types: ReadonlyArray<EventType>): Promise<void> => {
+    for await (const event of this.client.sessions.stream({ session_id }))
+      if (types.includes(event.type) && JSON.stringify(event).includes(id)) return
+  }
+
+  private get client(): Reins {
+    return new Reins({ baseUrl: this.url, apiKey: this.headers["authorization"]?.slice("Bearer ".length) })
+  }
 }

@@ -110,7 +110,8 @@ layer(service(), { excludeTestServices: true })("the service", (it) => {
       ["a leading zero", '{"a":01}', json, invalid(6, "Expecting ',' delimiter")],
       ["white space", "  ", json, invalid(2, "Expecting value")],
       ["a fault after a wide character", '{"\u{1f600}":x}', json, invalid(5, "Expecting value")],
-      ["nesting without end", "[".repeat(100_000), json, invalid(200, "Nesting deeper than 200")]
+      ["nesting without end", "[".repeat(100_000), json, invalid(200, "Nesting deeper than 200")],
+      ["values without end", `[${"{},".repeat(100_000)}`, json, invalid(150_000, "More than 50000 values")]
     ]
     for (const [name, body, type, detail] of cases) {
       it.effect(name, () =>
@@ -222,6 +223,34 @@ layer(service(), { excludeTestServices: true })("the service", (it) => {
       assert.strictEqual((yield* send("GET", "/API/me")).status, 404)
       assert.strictEqual((yield* send("GET", "/api/%ZZ")).status, 404)
       assert.strictEqual((yield* send("GET", "/healthz/")).status, 200)
+      for (const id of ["x".repeat(201), "x".repeat(2000), "%ZZ", "%C3%28"]) {
+        const reply = yield* send("GET", `/api/sessions/${id}`)
+        assert.deepStrictEqual([reply.status, codeOf(reply)], [404, "not_found"], id)
+        assert.strictEqual((yield* send("PUT", `/api/sessions/${id}`)).status, 405)
+      }
+    })
+  )
+
+  it.effect("serves a request that offers an upgrade like any other", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* Caller
+      const { url } = yield* Server
+      const status = yield* Effect.async<number>((resume) => {
+        const headers = {
+          ...bearer,
+          "idempotency-key": newKey(),
+          "content-type": "application/json",
+          connection: "Upgrade, HTTP2-Settings",
+          upgrade: "h2c",
+          "http2-settings": "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA"
+        }
+        const sending = request(`${url}/api/api-keys`, { method: "POST", headers }, (response) => {
+          response.resume()
+          resume(Effect.succeed(response.statusCode ?? 0))
+        })
+        sending.end('{"name":"upgraded"}')
+      })
+      assert.strictEqual(status, 201)
     })
   )
 
@@ -285,7 +314,11 @@ layer(service(), { excludeTestServices: true })("the service", (it) => {
       const first = yield* send("GET", "/api/api-keys?limit=1", { headers: bearer })
       assert.nestedProperty(first.json, "items[0]")
       const link = /^<(.+)>; rel="next"$/.exec(first.headers.get("link") ?? "")?.[1] ?? ""
-      const next = yield* send("GET", link, { headers: bearer })
+      const asked = new URL("https://reins.example.com/below/a/path/api/api-keys?limit=1")
+      const target = new URL(link, asked)
+      assert.strictEqual(target.pathname, asked.pathname)
+      assert.strictEqual(target.searchParams.get("limit"), "1")
+      const next = yield* send("GET", `/api/api-keys${target.search}`, { headers: bearer })
       assert.nestedPropertyVal(next.json, "items[0].name", "test")
       assert.isNull(next.headers.get("link"))
     })
@@ -332,6 +365,20 @@ layer(service(), { excludeTestServices: true })("the service", (it) => {
         body: { name: "Three" }
       })
       assert.deepStrictEqual([stale.status, codeOf(stale)], [409, "version_conflict"])
+    })
+  )
+
+  it.effect("refuses a condition on a change that cannot be conditional, rather than make the change regardless", () =>
+    Effect.gen(function* () {
+      const { bearer } = yield* newCaller()
+      const created = yield* change("POST", "/api/api-keys", { headers: bearer, body: { name: "one" } })
+      const key = `/api/api-keys/${Object(created.json).id}`
+      const refused = yield* change("DELETE", key, { headers: { ...bearer, "if-match": '"1"' } })
+      assert.strictEqual(refused.status, 422)
+      assert.nestedPropertyVal(refused.json, "detail[0].loc[1]", "If-Match")
+      const list = yield* send("GET", "/api/api-keys", { headers: { ...bearer, "if-match": '"1"' } })
+      assert.nestedPropertyVal(list.json, "items[0].revoked_at", null)
+      assert.strictEqual((yield* change("DELETE", key, { headers: { ...bearer, "if-match": "*" } })).status, 200)
     })
   )
 })

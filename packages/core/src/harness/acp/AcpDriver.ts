@@ -309,9 +309,14 @@ const prompt = Effect.fnUntraced(function* (
   )
   const afterCancel = turn.input.cancel.pipe(
     Effect.zipRight(Ref.set(turn.cancelled, true)),
-    Effect.zipRight(Effect.ignore(peer.notify("session/cancel", { sessionId }))),
-    Effect.zipRight(Deferred.succeed(turn.cancelSent, undefined)),
-    Effect.zipRight(Effect.timeoutOption(Effect.option(Fiber.join(answer)), turn.runtime.acp.cancel_timeout_ms)),
+    Effect.zipRight(
+      // An agent that does not even read what it is told is waited for no longer than one that does not answer.
+      Effect.ignore(peer.notify("session/cancel", { sessionId })).pipe(
+        Effect.zipRight(Deferred.succeed(turn.cancelSent, undefined)),
+        Effect.zipRight(Effect.option(Fiber.join(answer))),
+        Effect.timeoutOption(turn.runtime.acp.cancel_timeout_ms)
+      )
+    ),
     Effect.map(Option.flatten)
   )
   const result = yield* Effect.raceFirst(Effect.map(Fiber.join(answer), Option.some), afterCancel).pipe(
@@ -348,12 +353,16 @@ const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const peer = makePeer(turn, process)
   yield* Effect.forkScoped(watchOutput(turn, process, peer))
   yield* Effect.forkScoped(watchStderr(turn, process))
-  yield* inTime(turn)(initialize(turn, peer))
-  const { id, session } = yield* inTime(turn)(openSession(turn, peer))
   const answered = yield* Deferred.make<void>()
-  yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
-  yield* selectModel(turn, peer, id, session)
-  if (turn.input.beforePrompt !== undefined && !(yield* turn.input.beforePrompt(id))) {
+  const begin = Effect.gen(function* () {
+    yield* inTime(turn)(initialize(turn, peer))
+    const { id, session } = yield* inTime(turn)(openSession(turn, peer))
+    yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
+    yield* inTime(turn)(selectModel(turn, peer, id, session))
+    return id
+  })
+  const id = yield* Effect.raceFirst(begin, Effect.as(turn.input.cancel, undefined))
+  if (id === undefined || (turn.input.beforePrompt !== undefined && !(yield* turn.input.beforePrompt(id)))) {
     yield* Deferred.succeed(answered, undefined)
     return "cancelled" as const
   }

@@ -16,6 +16,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
   {
     /** Who calls. Fails with `unauthenticated`, `csrf_failed`, `rate_limited` or `insufficient_scope`, looked at in this order. */
     readonly admit: (exchange: ExchangeState, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
+    /** Whose credentials these are now, for a request that was let in before; undefined when they are no longer good. */
+    readonly identify: (exchange: ExchangeState) => Effect.Effect<Principal | undefined>
     /** Lets anybody in, but no page of another site that uses the visitor's browser. */
     readonly admitAnybody: (exchange: ExchangeState, mutates: boolean) => Effect.Effect<void, ReinsError>
     /** Lets anybody in who sends a form, but not from a page of another site. */
@@ -56,28 +58,29 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
             : site !== "same-origin" && site !== "none"
         }
 
-        const byCookie = Effect.fnUntraced(function* (exchange: ExchangeState, mutates: boolean) {
+        const identify = (exchange: ExchangeState): Effect.Effect<Principal | undefined> => {
+          const key = bearerOf(exchange)
+          if (key !== undefined) return apiKeys.authenticate(Redacted.make(key))
           const token = exchange.request.cookies[sessionCookie]
-          const principal = token === undefined ? undefined : yield* logins.authenticate(Redacted.make(token))
-          if (principal === undefined || !mutates) return principal
+          return token === undefined ? Effect.succeed(undefined) : logins.authenticate(Redacted.make(token))
+        }
+
+        const checkCsrf = Effect.fnUntraced(function* (exchange: ExchangeState, principal: Principal) {
           yield* refuseForeign(exchange)
-          return logins.verifyCsrf(principal, exchange.request.headers["x-csrf-token"] ?? "")
-            ? principal
-            : yield* csrfFailed
+          if (!logins.verifyCsrf(principal, exchange.request.headers["x-csrf-token"] ?? "")) return yield* csrfFailed
         })
 
         return Authentication.of({
           admit: Effect.fnUntraced(function* (exchange, scope, mutates) {
-            const key = bearerOf(exchange)
-            const principal = yield* key === undefined
-              ? byCookie(exchange, mutates)
-              : apiKeys.authenticate(Redacted.make(key))
+            const principal = yield* identify(exchange)
+            if (principal?.via.kind === "login" && mutates) yield* checkCsrf(exchange, principal)
             exchange.principal = principal
             yield* rateLimit.take(exchange)
             if (principal === undefined) return yield* unauthenticated
             yield* access.requireScope(principal, scope)
             return principal
           }),
+          identify,
           admitAnybody: (exchange, mutates) =>
             Effect.zipRight(
               rateLimit.take(exchange),

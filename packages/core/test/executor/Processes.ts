@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from "node:fs"
+
+/** What the system shows of a process under a name; empty when it is over. */
+export const shown = (pid: number, name: "cmdline" | "environ"): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+/** The living processes of which something holds. One that is over, but not waited for yet, shows neither words nor environment. */
+export const processesWhere = (isWanted: (pid: number) => boolean): ReadonlyArray<number> =>
+  readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) && isWanted(Number(name)) ? [Number(name)] : []))
+
+/** The processes that bear the mark of a lease. */
+export const processesOf = (leaseId: string): ReadonlyArray<number> =>
+  processesWhere((pid) => shown(pid, "environ").includes(`REINS_LEASE=${leaseId}`))
+
+/** The processes of the agents whose homes lie in a directory, whoever started them. */
+export const agentsIn = (directory: string): ReadonlyArray<number> =>
+  processesWhere((pid) => {
+    const environment = shown(pid, "environ")
+    return environment.includes("REINS_LEASE=") && environment.includes(`HOME=${directory}/`)
+  })

@@ -1,0 +1,90 @@
+import type { JobId, WorkspaceId } from "@reins/core/domain/Ids"
+import type { Job } from "@reins/core/domain/Job"
+import type { Principal } from "@reins/core/domain/Principal"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { JobError, type JobKind } from "@reins/core/jobs/JobKind"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import * as Worker from "@reins/core/jobs/Worker"
+import { Placement } from "@reins/core/placement/Placement"
+import { Journal } from "@reins/core/store/Journal"
+import { Effect, Layer, Logger, TestClock } from "effect"
+import { newAccount } from "../identity/Identity.js"
+
+export const succeeded = { state: "succeeded" as const, command: Effect.void }
+
+let kinds = 0
+/** A kind that no other test uses, which succeeds and is tried again when its worker is lost. */
+export const newKind = (changes: Partial<JobKind> = {}): JobKind => ({
+  kind: `worker.${++kinds}`,
+  concurrency: 4,
+  deadlineMs: 600_000,
+  run: () => Effect.succeed(succeeded),
+  failed: () => Effect.void,
+  lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void }),
+  ...changes
+})
+
+/** Fails until the attempt of the given number, which succeeds. */
+export const failingUntil =
+  (attempt: number): JobKind["run"] =>
+  ({ claim }) =>
+    claim.attempt < attempt
+      ? Effect.fail(new JobError({ code: "remote_unavailable", message: "Nobody answers.", retryable: true }))
+      : Effect.succeed(succeeded)
+
+/** A server that works these jobs. */
+export const working = (
+  kind: JobKind | ReadonlyArray<JobKind>,
+  clearAfter?: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>
+) => Worker.layer(Effect.succeed([kind].flat()), clearAfter).pipe(Layer.provide(Logger.remove(Logger.defaultLogger)))
+
+/** Another server on the same database, which knows of these boots that they have ended. */
+export const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
+  Layer.succeed(
+    Placement,
+    Placement.of({
+      nodeId,
+      bootId: `boot_${nodeId}`,
+      alone: false,
+      ended: Effect.succeed(ended),
+      forget: () => Effect.void
+    })
+  )
+
+export const given = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const jobs = yield* Jobs
+  const journal = yield* Journal
+  const { id } = yield* newAccount
+  const principal: Principal = { accountId: id, scopes: ["read"], workspaceId: null, via: { kind: "embedded" } }
+  const { workspaces } = yield* accounts.me(principal)
+  const workspaceId: WorkspaceId = workspaces[0]?.id ?? (yield* Effect.dieMessage("no workspace"))
+  return {
+    enqueue: (kind: JobKind) =>
+      Effect.map(
+        journal.commit(
+          jobs.enqueue({
+            kind: kind.kind,
+            subject: { type: "test", id: kind.kind },
+            workspaceId,
+            payload: {},
+            maxAttempts: 3
+          })
+        ),
+        ({ job_id }) => job_id
+      ),
+    get: (id: JobId) => Effect.orDie(jobs.get(principal, id)),
+    /** Lets the time pass, second by second. */
+    pass: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
+      Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.orDie(jobs.get(principal, id))), {
+        until: (job: Job) => wanted(job)
+      }),
+    /** Looks again and again, without any time passing. */
+    until: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
+      Effect.repeat(Effect.zipRight(Effect.yieldNow(), Effect.orDie(jobs.get(principal, id))), {
+        until: (job: Job) => wanted(job)
+      })
+  }
+})
+
+export const errors = (job: Job) => job.attempts.map(({ error, state }) => [state, error?.message ?? null])

@@ -1,0 +1,36 @@
+import { assert, describe, it } from "@effect/vitest"
+import { newId, SessionId } from "@reins/core/domain/Ids"
+import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { databases } from "../store/Databases.js"
+import { services } from "./Services.js"
+
+for (const { layer, name } of databases) {
+  describe(`workspaces on ${name}`, () => {
+    it.scopedLive("two servers on the same data directory do not use the workspace of a session at once", () =>
+      Effect.gen(function* () {
+        const one = yield* Workspaces
+        const other = yield* Workspaces.pipe(Effect.provide(Layer.fresh(Workspaces.layer)))
+        const [id, anotherId] = [yield* newId(SessionId), yield* newId(SessionId)]
+        const began = yield* Deferred.make<void>()
+        const mayEnd = yield* Deferred.make<void>()
+        const steps: Array<string> = []
+        const note = (step: string) => Effect.sync(() => void steps.push(step))
+        const turn = yield* Effect.fork(
+          one.exclusive(
+            id,
+            Effect.zipRight(Deferred.succeed(began, undefined), Deferred.await(mayEnd)).pipe(
+              Effect.zipRight(note("the turn ended"))
+            )
+          )
+        )
+        yield* Deferred.await(began)
+        const application = yield* Effect.fork(other.exclusive(id, note("the application wrote")))
+        yield* other.exclusive(anotherId, note("another session went on"))
+        yield* Deferred.succeed(mayEnd, undefined)
+        yield* Fiber.joinAll([turn, application])
+        assert.deepStrictEqual(steps, ["another session went on", "the turn ended", "the application wrote"])
+      }).pipe(Effect.provide(services(layer)))
+    )
+  })
+}

@@ -1,0 +1,46 @@
+import { statSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { EventLog } from "@reins/core/events/EventLog"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { Context, Effect, Fiber, Layer, Option } from "effect"
+import { databases } from "../store/Databases.js"
+import { pauseReaders } from "../workspace/PausingRemote.js"
+import { makeRemote, temporaryDirectory } from "./Agent.js"
+import { ownerWithConnection, services } from "./Services.js"
+
+for (const { layer, name } of databases) {
+  describe(`workspaces on ${name}`, () => {
+    it.scopedLive("one process at a time makes a workspace, and the next one finds it made", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const here = yield* Workspaces
+        const elsewhere = Context.get(yield* Layer.build(Layer.fresh(Workspaces.layer)), Workspaces)
+        const { url } = makeRemote(yield* temporaryDirectory)
+        const remote = pauseReaders(url)
+        const { id } = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url } })
+        const made = yield* Effect.fork(here.make(id))
+        const letThrough = yield* Effect.sync(remote.reader).pipe(
+          Effect.flatMap(Effect.fromNullable),
+          Effect.eventually,
+          Effect.timeout("30 seconds")
+        )
+        const begun = () => statSync(here.paths(id).gitDir).ino
+        const before = begun()
+        assert.deepStrictEqual(yield* Effect.timeoutOption(elsewhere.make(id), "1 second"), Option.none())
+        assert.strictEqual(begun(), before)
+        letThrough()
+        const row = yield* Fiber.join(made)
+        assert.deepStrictEqual(yield* elsewhere.make(id), row)
+        const { content } = yield* (yield* SessionFiles).read(principal, id, "package.json")
+        assert.include(content, "sum")
+        const { items } = yield* (yield* EventLog).page(principal, id, { after: 0, limit: 100 })
+        assert.lengthOf(
+          items.filter(({ type }) => type === "workspace.restored"),
+          1
+        )
+      }).pipe(Effect.provide(services(layer, { allowLocalRepositories: true })))
+    )
+  })
+}

@@ -1,0 +1,102 @@
+import { connect, type Socket } from "node:net"
+import type { Reins } from "@reins/client"
+import { assert, beforeEach, it } from "vitest"
+import { blockReader } from "../../test/Blocks.js"
+import { newCaller } from "../../test/process/Caller.js"
+import { inMemory, placeForEachTest } from "../../test/process/Place.js"
+import { type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
+import { upTo } from "../../test/process/Turns.js"
+import { eventually } from "../../test/process/Waiting.js"
+import { memoryOf } from "../exhaustion/Vitals.js"
+import { readStream, type Source } from "./EventReaders.js"
+
+const place = placeForEachTest(inMemory)
+let server: ServerProcess
+let source: Source
+let reins: Reins
+
+beforeEach(async () => {
+  server = await startServer({ dataDir: place.dataDir })
+  const caller = await newCaller(server, place.dataDir)
+  reins = caller.at(server)
+  source = { baseUrl: server.url, apiKey: caller.apiKey, sessionId: await caller.newSession(reins) }
+})
+
+/** The memory that the server holds, in MiB. */
+const resident = (): number => memoryOf(server.pid).now / 2 ** 20
+
+/** Asks for the stream and takes nothing of the answer but its first bytes. */
+const openAndRest = async (): Promise<Socket> => {
+  const { hostname, port } = new URL(source.baseUrl)
+  const socket = connect(Number(port), hostname)
+  socket.on("error", () => {})
+  socket.write(
+    `GET /api/sessions/${source.sessionId}/events HTTP/1.1\r\nhost: ${hostname}:${port}\r\naccept: text/event-stream\r\nauthorization: Bearer ${source.apiKey}\r\n\r\n`
+  )
+  await new Promise((resolve) => socket.once("data", resolve))
+  return socket.pause()
+}
+
+const sleepers = 8
+/** Of about 100 kB each: far more than the buffers of a connection, and than all that the sleepers may cost together. */
+const large = 400
+
+it("a reader that never reads is cut off alone: the others miss nothing, and the server holds little for it", {
+  timeout: 600_000
+}, async () => {
+  const sleeping = await Promise.all(Array.from({ length: sleepers }, openAndRest))
+  const { event_watermark } = await reins.sessions.get({ session_id: source.sessionId })
+  const goal = event_watermark + large
+  const live: Array<Array<number>> = Array.from({ length: 20 }, () => [])
+  let heartbeats = 0
+  const reading = Promise.all(
+    live.map((seen, index) =>
+      readStream(source, {
+        onBlock: ({ id, text }) => {
+          if (id !== undefined) seen.push(Number(id))
+          if (index === 0 && text === ": heartbeat") heartbeats += 1
+          return seen.at(-1) !== goal + 1
+        }
+      })
+    )
+  )
+  const before = resident()
+  let most = before
+  const content = "x".repeat(99_000)
+  for (let index = 0; index < large; index++) {
+    await reins.messages.send({ session_id: source.sessionId, content, routing: "note" })
+    most = Math.max(most, resident())
+  }
+  // Its patience of 30 s has run out by the third heartbeat, and the time to take the end of the stream by the fifth.
+  await eventually("the fifth heartbeat", () => {
+    most = Math.max(most, resident())
+    return heartbeats >= 5
+  })
+  process.stdout.write(
+    `a server of ${before.toFixed(0)} MiB held at most ${most.toFixed(0)} MiB with ${sleepers} readers that slept through ${((large * content.length) / 2 ** 20).toFixed(0)} MiB\n`
+  )
+  assert.isBelow(most - before, 300)
+
+  const ends = await Promise.all(sleeping.map(wake))
+  for (const received of ends) assert.isBelow(received, large, "what was left was not kept for it")
+  await reins.messages.send({ session_id: source.sessionId, content: "the last", routing: "note" })
+  await reading
+  const all = upTo(goal + 1)
+  for (const seen of live) assert.deepStrictEqual(seen, all)
+  const again: Array<number> = []
+  await readStream(source, { onBlock: ({ id }) => id === undefined || again.push(Number(id)) <= goal })
+  assert.deepStrictEqual(again, all, "the log has everything for one that comes back")
+})
+
+/** Reads what had arrived until the connection ends, and tells how many events that were. */
+const wake = (socket: Socket): Promise<number> =>
+  new Promise((resolve) => {
+    const blocksOf = blockReader()
+    let events = 0
+    socket.setEncoding("utf8")
+    socket.on("data", (chunk: string) => {
+      events += blocksOf(chunk).filter(({ text }) => /(^|\n)id: /.test(text)).length
+    })
+    socket.on("close", () => resolve(events))
+    socket.resume()
+  })

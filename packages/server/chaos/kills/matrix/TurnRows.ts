@@ -1,0 +1,86 @@
+import type { Turn } from "@reins/core/domain/Turn"
+import { assert } from "vitest"
+import { newName, newSession, say, script } from "../Scenes.js"
+import type { World } from "../World.js"
+import { type Attempts, again, holdsAttempts, once, type Row } from "./Row.js"
+
+interface End {
+  readonly state: Turn["state"]
+  readonly reason: Turn["reason"]
+  readonly attempts: Attempts
+}
+
+const holdsEnd = async (
+  world: World,
+  sent: { readonly turn_id?: string; readonly operation?: { readonly job_id: string } },
+  { attempts, reason, state }: End
+): Promise<void> => {
+  const turn = await world.api.turns.get({ turn_id: sent.turn_id ?? "" })
+  assert.deepStrictEqual([turn.state, turn.reason], [state, reason], JSON.stringify(turn))
+  await holdsAttempts(world, sent.operation, attempts)
+}
+
+/** A turn whose agent was never asked anything is worked by the next server as if nothing had been. */
+export const turnRunsOnce = (attempts: Attempts, leaves: "an agent" | "nothing" = "nothing"): Row => ({
+  rule: attempts === again ? "a turn whose agent was never asked runs, once" : "a turn that has ended stays ended",
+  play: async (world, crash) => {
+    const session = await newSession(world)
+    const sent = await crash(() => world.api.messages.send({ session_id: session.id, content: say("Here I am.") }))
+    if (leaves === "an agent") assert.isNotEmpty(world.orphans)
+    await holdsEnd(world, sent, { state: "succeeded", reason: null, attempts })
+    const { items } = await world.api.messages.list({ session_id: session.id })
+    assert.deepStrictEqual(
+      items.map((message) => message.role),
+      ["user", "assistant"]
+    )
+  }
+})
+
+/** Leaves a process behind that has left the group of the agent, then works on for a while. */
+const longWork = script([
+  { tool: "bash", cmd: "setsid sleep 300 >/dev/null 2>&1 & sleep 0.3" },
+  { tool: "bash", cmd: "echo half > half.txt; sleep 0.3" },
+  { say: "Done." }
+])
+
+/** From the moment that the agent may have been asked, a turn is never run again by itself, and what it did is kept. */
+export const turnIsInterrupted = (passage = 1, leaves: "an agent" | "nothing" = "nothing"): Row => ({
+  rule: "a turn whose agent may have worked is interrupted, and the session goes on once a person has seen that",
+  play: async (world, crash) => {
+    const session = await newSession(world)
+    const sent = await crash(
+      () => world.api.messages.send({ session_id: session.id, content: `${newName("Do.")} ${longWork}` }),
+      passage
+    )
+    if (leaves === "an agent") assert.isNotEmpty(world.orphans)
+    await holdsEnd(world, sent, { state: "interrupted", reason: "service_restart", attempts: ["abandoned"] })
+    await world.api.turns.acknowledge({ turn_id: sent.turn_id ?? "" })
+    const next = await world.api.run({ session_id: session.id, content: say("Here I am.") })
+    assert.deepStrictEqual([next.turn.state, next.text.trim()], ["succeeded", "Here I am."], JSON.stringify(next.turn))
+  }
+})
+
+/** A turn that is cancelled while the server dies has been cancelled. */
+export const turnIsCancelled: Row = {
+  rule: "a queued turn whose cancellation was asked for never runs",
+  play: async (world, crash) => {
+    const session = await newSession(world)
+    await world.api.messages.send({ session_id: session.id, content: script([{ tool: "bash", cmd: "sleep 1" }]) })
+    const sent = await world.api.messages.send({ session_id: session.id, content: say("Never.") })
+    const turn = await crash(() => world.api.turns.cancel({ turn_id: sent.turn_id ?? "" }))
+    assert.deepStrictEqual([turn.state, turn.reason], ["cancelled", "user_cancelled"])
+  }
+}
+
+export const delegationRunsOnce: Row = {
+  rule: "a delegation has one child, whose words become its one result",
+  play: async (world, crash) => {
+    const parent = await newSession(world)
+    const { delegation, operation } = await crash(() =>
+      world.api.sessions.delegate({ session_id: parent.id, role: newName("Scout"), instructions: say("I looked.") })
+    )
+    await holdsAttempts(world, operation, once)
+    const result = await world.api.delegations.result({ delegation_id: delegation.id })
+    assert.strictEqual(result.summary, "I looked.")
+  }
+}

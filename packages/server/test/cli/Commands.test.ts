@@ -1,0 +1,168 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { newCaller } from "../process/Caller.js"
+import { placeForEachTest } from "../process/Place.js"
+import { type Finished, reinsAside, startServer } from "../process/ServerProcess.js"
+
+const place = placeForEachTest()
+/** All that the commands of a test have said. */
+let said = ""
+
+beforeEach(() => {
+  said = ""
+})
+
+const run = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): Promise<Finished> => {
+  const finished = await reinsAside(place.dataDir, args, { env })
+  said += `${finished.stdout}${finished.stderr}`
+  return finished
+}
+
+/** Runs what has to succeed, and gives the one line of JSON that it prints for programs. */
+const succeed = async (...args: ReadonlyArray<string>) => {
+  const { status, stderr, stdout } = await run(args)
+  assert.strictEqual(status, 0, `${args.join(" ")}: ${stderr}`)
+  assert.match(stdout, /^[^\n]+\n$/)
+  return JSON.parse(stdout)
+}
+
+/** Runs what has to be refused: in words, with nothing for programs to take for a result, and without a trace of the stack. */
+const refuse = async (args: ReadonlyArray<string>, words: RegExp, env: Readonly<Record<string, string>> = {}) => {
+  const { status, stderr, stdout } = await run(args, env)
+  const told = `${args.join(" ")}: ${stderr}`
+  assert.strictEqual(status, 1, told)
+  assert.match(stderr, words, told)
+  assert.notMatch(stderr, /^ +at /m, told)
+  return stdout
+}
+
+const passwordCanary = "database-password-canary-8c"
+const unreachable = { REINS_DATABASE_URL: `postgres://reins:${passwordCanary}@127.0.0.1:9/reins` }
+
+/** The secrets that no command may tell. */
+const secrets = (): ReadonlyArray<string> => {
+  const ring = join(place.dataDir, "keyring.json")
+  const keys: Record<string, string> | undefined = existsSync(ring)
+    ? JSON.parse(readFileSync(ring, "utf8")).keys
+    : undefined
+  return [...Object.values(keys ?? {}), passwordCanary]
+}
+
+afterEach(() => {
+  for (const secret of secrets()) assert.notInclude(said, secret)
+})
+
+describe("arguments that make no sense are refused, and nothing is made", () => {
+  const cases: ReadonlyArray<readonly [args: string, words: RegExp]> = [
+    ["backup", /Missing argument <target>/],
+    ["restore", /Missing argument <file>/],
+    ["keyring forget", /Missing argument <key>/],
+    ["keyring spin", /Invalid subcommand/],
+    ["migrate --force", /--force/],
+    ["doctor --jason", /--jason/],
+    ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
+    ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
+    ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],
+    ["migrate --check", /^reins: The schema is not up to date: 1 step is to be taken\. .* run: reins migrate\n$/]
+  ]
+  for (const [args, words] of cases) {
+    it(`reins ${args}`, async () => {
+      await refuse(args.split(" "), words)
+      assert.isFalse(existsSync(place.dataDir))
+    })
+  }
+})
+
+it("a database that cannot be reached is named without its password, by whatever needs it", async () => {
+  const words =
+    /^reins: The PostgreSQL database cannot be reached \(ECONNREFUSED\)\. Check that it runs, and REINS_DATABASE_URL\.\n$/
+  const commands = [
+    ["serve"],
+    ["migrate"],
+    ["migrate", "--check"],
+    ["backup", "--files-only", "out.tar"],
+    ["keys", "create", "--email", "a@example.com", "--name", "k"],
+    ["keyring", "rotate"]
+  ]
+  for (const args of commands) await refuse(args, words, unreachable)
+  await refuse(
+    ["backup", "out.tar"],
+    /pg_dump .*"\$\{REINS_DATABASE_URL:\?\}"\n.*reins backup --files-only .*out\.tar/,
+    unreachable
+  )
+  assert.match(await refuse(["doctor"], /^reins: .*\bdatabase\b.*\.\n$/, unreachable), /^fail {2}database .*\n +-> /m)
+})
+
+it("migrate takes each step once and says which, and --check changes nothing", async () => {
+  const before = JSON.parse(await refuse(["migrate", "--check"], /not up to date/))
+  assert.isNotEmpty(before.pending)
+  assert.deepInclude(await succeed("migrate"), { event: "migrated", applied: before.pending, schema: before.pending })
+  const written = statSync(join(place.dataDir, "reins.db")).mtimeMs
+  assert.deepInclude(await succeed("migrate", "--check"), { applied: before.pending, pending: [] })
+  assert.strictEqual(statSync(join(place.dataDir, "reins.db")).mtimeMs, written)
+  assert.deepInclude(await succeed("migrate"), { applied: [], schema: before.pending })
+})
+
+it("doctor finds what is wrong, says what to do about it in words and in JSON, and changes nothing", async () => {
+  const { checks, ok } = await succeed("doctor", "--json")
+  assert.isTrue(ok)
+  assert.includeMembers(
+    checks.map(({ check }: { readonly check: string }) => check),
+    ["node", "git", "data dir", "disk", "server", "database", "key ring", "mail", "public URL"]
+  )
+  assert.isFalse(existsSync(place.dataDir))
+  mkdirSync(place.dataDir)
+  const damage = async (name: string, check: string) => {
+    writeFileSync(join(place.dataDir, name), "{}")
+    const text = await refuse(["doctor"], new RegExp(`^reins: Not as it has to be: ${check}\\.\n$`))
+    assert.match(text, new RegExp(`^fail  ${check} .+\n +-> .+$`, "m"))
+  }
+  await damage("keyring.json", "key ring")
+  rmSync(join(place.dataDir, "keyring.json"))
+  await damage("reins.db", "database")
+  const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: Not as it has to be/))
+  assert.isFalse(json.ok)
+  assert.strictEqual(readFileSync(join(place.dataDir, "reins.db"), "utf8"), "{}")
+})
+
+it("a backup is written once, and restored only whole and into an empty directory", async () => {
+  const file = join(place.directory, "backup.tar")
+  const elsewhere = join(place.directory, "elsewhere")
+  await succeed("migrate")
+  const made = await succeed("backup", file)
+  assert.deepInclude(made, { event: "backup", file, database: "sqlite", sessions: 0, key_ring: "left_out" })
+  assert.strictEqual(statSync(file).mode & 0o077, 0, "others cannot read it")
+  assert.strictEqual(made.bytes, statSync(file).size)
+  await refuse(["backup", file], /^reins: \S+ is there already\. Name a file that is not, or a directory\.\n$/m)
+  await refuse(["restore", file], /^reins: \S+ is not empty: .*Restore into an empty directory with --data-dir\.\n$/)
+
+  const whole = readFileSync(file)
+  const broken = join(place.directory, "broken.tar")
+  const flipped = Buffer.from(whole)
+  flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 1
+  for (const bytes of [Buffer.from("junk"), whole.subarray(0, whole.length >> 1), flipped]) {
+    writeFileSync(broken, bytes)
+    const restored = await reinsAside(elsewhere, ["restore", broken])
+    assert.strictEqual(restored.status, 1, restored.stdout)
+    assert.match(restored.stderr, /^reins: .*Nothing was restored/m)
+  }
+  assert.strictEqual(readFileSync(file).compare(whole), 0)
+  const restored = await reinsAside(elsewhere, ["restore", file])
+  assert.strictEqual(restored.status, 0, restored.stderr)
+  assert.deepInclude(JSON.parse(restored.stdout), { event: "restored", created_at: made.created_at, missing_keys: [] })
+})
+
+it("keyring seals anew, keeps old keys as long as they are needed, and gives up none that it holds", async () => {
+  const server = await startServer({ dataDir: place.dataDir })
+  await newCaller(server, place.dataDir)
+  const first = await succeed("keyring", "rotate")
+  assert.deepInclude(first, { event: "rotated", rewrapped: 2, removed: [] })
+  assert.deepInclude(await succeed("keyring", "prune"), { event: "pruned", current: first.current, removed: [] })
+  assert.match(said, /Keep a copy of \S+keyring\.json apart from the backups/)
+  assert.match(said, /The old key \S+ stays: .+\. Later: reins keyring prune\n/)
+  await refuse(
+    ["keyring", "forget", first.current],
+    new RegExp(`^reins: ${first.current} is in the key ring, so nothing is lost with it\\. `)
+  )
+})

@@ -1,0 +1,72 @@
+import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs"
+import { homedir, tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import { afterEach, beforeEach } from "vitest"
+import { type Gateway, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { agentsIn } from "../../../core/test/executor/Processes.js"
+import { postgresDatabase } from "../../../core/test/store/Databases.js"
+import { killServers } from "./ServerProcess.js"
+
+/** What a test has for itself. All of it is gone when the test has ended, and so are the servers and agents that it has started. */
+export interface Place {
+  /** A directory that is there and empty. */
+  readonly directory: string
+  /** The data directory of an installation in it. */
+  readonly dataDir: string
+  readonly gateway: Gateway
+  /** The URL of a fresh PostgreSQL database. */
+  readonly newPostgresDatabase: () => Promise<string>
+  /** Ends the servers and agents of it at once, as is done for every test. */
+  readonly endProcesses: () => Promise<void>
+}
+
+/**
+ * In memory where there is room: a process that is killed loses nothing that the system holds, so the wait for a disk would prove
+ * nothing.
+ */
+export const inMemory = (): string => (roomy("/dev/shm") ? "/dev/shm" : tmpdir())
+
+/** For agents that refuse a home in the temporary directory, as codex does. */
+export const inHome = homedir
+
+/** Makes a place anew for each test of the file that calls it. */
+export const placeForEachTest = (parent: () => string = tmpdir): Place => {
+  let directory: string
+  let gateway: Gateway
+  let scope: Scope.CloseableScope
+  const endProcesses = async () => {
+    await killServers()
+    for (const pid of agentsIn(directory)) process.kill(pid, "SIGKILL")
+  }
+  beforeEach(async () => {
+    directory = mkdtempSync(join(parent(), ".reins-test-"))
+    gateway = await startGateway()
+    scope = await Effect.runPromise(Scope.make())
+  })
+  afterEach(async () => {
+    await endProcesses()
+    await gateway.close()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  })
+  return {
+    get directory() {
+      return directory
+    },
+    get dataDir() {
+      return join(directory, "data")
+    },
+    get gateway() {
+      return gateway
+    },
+    newPostgresDatabase: async () => Redacted.value(await Effect.runPromise(Scope.extend(postgresDatabase, scope))),
+    endProcesses
+  }
+}
+
+const roomy = (directory: string): boolean => {
+  if (!existsSync(directory)) return false
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize > 2 * 1024 ** 3
+}

@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+
+/** The server as it is published, and the one that has failpoints. */
+export const published = join(import.meta.dirname, "../../dist/main.js")
+const breakable = join(import.meta.dirname, "../../dist-failpoints/main.js")
+
+export interface ServerOptions {
+  readonly dataDir: string
+  /** Settings and other variables, besides those of this process. */
+  readonly env?: Readonly<Record<string, string>>
+  /** `name` or `name:n`: ends the process with SIGKILL at the n-th passage of that point. */
+  readonly failpoint?: string
+  /** A file that names the point in the same way and may be written while the server runs. */
+  readonly failpointFile?: string
+  /** What the server is started by, as in `["faketime", "-f", "+25h"]`. */
+  readonly launcher?: ReadonlyArray<string>
+  /** Arguments of `reins serve` besides the port and the data directory. */
+  readonly args?: ReadonlyArray<string>
+}
+
+export interface ServerProcess extends StartingServer {
+  readonly url: string
+}
+
+/** A server that may not be ready yet. */
+export interface StartingServer {
+  /** Its URL. Fails with what it said if it ends before it is ready. */
+  readonly ready: Promise<string>
+  readonly pid: number
+  /** How it ended, once it has. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** All that it has written to its standard error. */
+  readonly log: () => string
+}
+
+const running = new Set<ChildProcess>()
+
+/** Starts a server of its own process on a free port and waits until it is ready. Fails with what it said if it ends before. */
+export const startServer = async (options: ServerOptions): Promise<ServerProcess> => {
+  const starting = spawnServer(options)
+  return { ...starting, url: await starting.ready }
+}
+
+/** Starts a server of its own process on a free port. */
+export const spawnServer = (options: ServerOptions): StartingServer => {
+  const main = options.failpoint === undefined && options.failpointFile === undefined ? published : breakable
+  const port = options.args?.includes("--port") === true ? [] : ["--port", "0"]
+  const words = [process.execPath, main, "serve", ...port, "--data-dir", options.dataDir, ...(options.args ?? [])]
+  const [command = process.execPath, ...args] = [...(options.launcher ?? []), ...words]
+  const child = spawn(command, args, {
+    env: {
+      ...process.env,
+      REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1",
+      REINS_LOG_LEVEL: "warning",
+      REINS_RATE_LIMIT: "off",
+      ...(options.failpoint !== undefined && { REINS_FAILPOINT: options.failpoint }),
+      ...(options.failpointFile !== undefined && { REINS_FAILPOINT_FILE: options.failpointFile }),
+      ...options.env
+    },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  running.add(child)
+  let errors = ""
+  child.stderr.on("data", (chunk) => {
+    errors += String(chunk)
+  })
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) =>
+    child.once("exit", (code, signal) => {
+      running.delete(child)
+      resolve({ code, signal })
+    })
+  )
+  const ready = new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url))
+    void ended.then(({ code, signal }) => reject(new Error(`The server ended (${code ?? signal}):\n${errors}`)))
+  })
+  // Whoever does not wait for it looks at how it ended instead.
+  ready.catch(() => undefined)
+  return { ready, pid: child.pid ?? 0, ended, kill: (signal) => void child.kill(signal), log: () => errors }
+}
+
+/** Ends the servers that a test has left running. */
+export const killServers = async (): Promise<void> => {
+  await Promise.all(
+    [...running].map(async (child) => {
+      const ended = once(child, "exit")
+      child.kill("SIGKILL")
+      await ended
+    })
+  )
+}
+
+export interface Finished {
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command of the installation, as `reins accounts create` is one. */
+export const reins = (
+  dataDir: string,
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {}
+): Finished =>
+  spawnSync(process.execPath, [published, ...args, "--data-dir", dataDir], {
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+    timeout: 120_000
+  })
+
+/** `reins` while this process goes on. `killAt`: ends the command with SIGKILL when it says so on its standard error. */
+export const reinsAside = (
+  dataDir: string,
+  args: ReadonlyArray<string>,
+  options: { readonly env?: Readonly<Record<string, string>>; readonly killAt?: RegExp } = {}
+): Promise<Finished> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [published, ...args, "--data-dir", dataDir], {
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let stdout = ""
+    let stderr = ""
+    child.stdout.on("data", (chunk) => {
+      stdout += String(chunk)
+    })
+    child.stderr.on("data", (chunk) => {
+      stderr += String(chunk)
+      if (options.killAt?.test(stderr) === true) child.kill("SIGKILL")
+    })
+    child.once("close", (status) => resolve({ status, stdout, stderr }))
+  })

@@ -2,7 +2,8 @@ import { SchemaAST as AST, Either, ParseResult, Schema } from "effect"
 
 /**
  * The same schema, decoded with all errors, but for lists and records that are looked through only until so many members are wrong: a body
- * of a megabyte can have hundreds of thousands of them, and to find each takes seconds that nobody else is served in.
+ * of a megabyte can have hundreds of thousands of them, and to find each takes seconds that nobody else is served in. A member of a record
+ * of the name `__proto__` is refused: the schema itself loses it without a word, since to assign it is to set a prototype.
  */
 export const withBoundedIssues = <A, I, R>(schema: Schema.Schema<A, I, R>, most: number): Schema.Schema<A, I, R> =>
   Schema.make(bounded(schema.ast, most))
@@ -74,7 +75,9 @@ const decodeRecord = (ast: AST.AST, key: AST.AST, value: AST.AST, most: number):
     for (const [name, given] of Object.entries(input)) {
       issues.take(
         name,
-        Either.flatMap(decodeKey(name, options), () => decodeValue(given, options)),
+        name === "__proto__"
+          ? Either.left(new ParseResult.Type(key, name, "A member cannot have the name __proto__"))
+          : Either.flatMap(decodeKey(name, options), () => decodeValue(given, options)),
         (decoded) => entries.push([name, decoded])
       )
       if (issues.isFull) break

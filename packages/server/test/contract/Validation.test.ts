@@ -154,7 +154,7 @@ describe("a malformed request", () => {
           })
         )
 
-        it.effect("is refused for a character that no text can hold, wherever it stands", () =>
+        it.effect("is refused for a character or a name that cannot be kept, wherever it stands", () =>
           Effect.gen(function* () {
             const { ids, person } = yield* prepare
             const headers = { ...person.bearer, "idempotency-key": newKey() }
@@ -163,7 +163,8 @@ describe("a malformed request", () => {
               ["a", "b\ud83dc"],
               ["a", "b\ude00"],
               ["a\u0000", "b"],
-              ["a\ud83d", "b"]
+              ["a\ud83d", "b"],
+              ["__proto__", "b"]
             ] as const) {
               const body = yield* send("PATCH", `/api/sessions/${ids["session_id"]}`, {
                 headers,

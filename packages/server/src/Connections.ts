@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs"
 import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
-import { connect, Server as NetServer, type Socket } from "node:net"
+import { connect, Server as NetServer, Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { Effect } from "effect"
+import { answerUnreadable } from "./http/Unreadable.js"
 
 /** How long a client that still sends what nobody reads has to see its answer, and how much of that is thrown away meanwhile. */
 const lingerMs = 2000
@@ -37,8 +39,10 @@ export class Connections {
       })
     }
     node.prependListener("request", began)
-    // A body that is refused is not asked for; `readBody` asks for the others.
-    node.on("checkContinue", (request, response) => node.emit("request", request, response))
+    // A body that is refused is not asked for; `readBody` asks for the others. Another expectation may be passed over.
+    for (const event of ["checkContinue", "checkExpectation"])
+      node.on(event, (request, response) => node.emit("request", request, response))
+    node.on("clientError", (fault, socket) => this.refuseUnreadable(fault, socket))
   }
 
   /**
@@ -88,6 +92,16 @@ export class Connections {
     for (const socket of this.open) socket.destroy()
     this.node.close()
   })
+
+  /** Answers what no request could be made of, unless the client would take that for the answer to the request before it. */
+  private refuseUnreadable(fault: NodeJS.ErrnoException, socket: Duplex): void {
+    if (!(socket instanceof Socket)) return
+    const response = this.latest.get(socket)
+    const isOfAnother =
+      response !== undefined && this.answers.has(response) && (response.headersSent || response.req.complete)
+    if (socket.writable && !isOfAnother) socket.write(answerUnreadable(fault.code))
+    socket.destroySoon()
+  }
 
   private isAnswering(socket: Socket): boolean {
     const response = this.latest.get(socket)

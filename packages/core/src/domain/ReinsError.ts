@@ -33,6 +33,7 @@ const kind = (status: number, category: ErrorCategory, retryable = false): Error
 
 /** Every code that the API can answer with: its status, its category, and whether the same request may succeed later. */
 export const errorKinds = {
+  malformed_request: kind(400, "request"),
   invalid_cursor: kind(400, "events"),
   unauthenticated: kind(401, "authentication"),
   invalid_credentials: kind(401, "authentication"),
@@ -43,6 +44,7 @@ export const errorKinds = {
   not_found: kind(404, "request"),
   result_not_ready: kind(404, "state"),
   method_not_allowed: kind(405, "request"),
+  request_timeout: kind(408, "request", true),
   invalid_transition: kind(409, "state"),
   turn_active: kind(409, "state"),
   version_conflict: kind(409, "concurrency", true),
@@ -70,6 +72,7 @@ export const errorKinds = {
   unsupported_media_type: kind(415, "request"),
   rate_limited: kind(429, "throttle", true),
   quota_exhausted: kind(429, "throttle"),
+  headers_too_large: kind(431, "request"),
   internal_error: kind(500, "platform", true),
   upstream_error: kind(502, "upstream", true),
   waiting_capacity: kind(503, "capacity", true),

@@ -7,7 +7,6 @@ const mebibyte = 1024 * 1024
 /** Every operation here takes a body of its own shape. */
 const operations = ({ sessionId, workspaceId }: LoneServer) =>
   [
-    ["POST", "/api/auth/login"],
     ["POST", "/api/api-keys"],
     ["POST", `/api/workspaces/${workspaceId}/projects`],
     ["POST", `/api/workspaces/${workspaceId}/sessions`],

@@ -296,6 +296,15 @@ layer(service(), { excludeTestServices: true })("the service", (it) => {
     })
   )
 
+  it.effect("refuses a body beyond 16 KiB of somebody who has no account", () =>
+    Effect.gen(function* () {
+      for (const path of ["register", "login", "email-verifications", "password-resets"]) {
+        const reply = yield* change("POST", `/api/auth/${path}`, { body: { email: "x".repeat(16 * 1024) } })
+        assert.deepStrictEqual([path, reply.status, codeOf(reply)], [path, 413, "payload_too_large"])
+      }
+    })
+  )
+
   it.effect("refuses a compressed body", () =>
     Effect.gen(function* () {
       const { bearer } = yield* Caller

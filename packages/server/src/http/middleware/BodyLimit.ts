@@ -1,15 +1,21 @@
 import type { HttpApp } from "@effect/platform"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { TakesFile } from "@reins/core/api/Endpoint"
+import { RequiredScope, TakesFile } from "@reins/core/api/Endpoint"
 import { type CoreLimits, uploadBodyBytes } from "@reins/core/CoreLimits"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import { Exchange, type ExchangeState } from "../Exchange.js"
-import { shareOf } from "./BodyMemory.js"
+import { shareOf, smallBytes } from "./BodyMemory.js"
 
-/** The most bytes that the body of an endpoint may have, by its annotations. */
-export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLimits): number =>
-  Option.isSome(Context.getOption(annotations, TakesFile)) ? uploadBodyBytes(limits) : limits.jsonBodyBytes
+/**
+ * The most bytes that the body of an endpoint may have, by its annotations. What anybody may send is never large enough to be held up
+ * or to hold up others, so that nobody without an account can keep those who have one from sending.
+ */
+export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLimits): number => {
+  if (Option.contains(Context.getOption(annotations, RequiredScope), "public"))
+    return Math.min(smallBytes, limits.jsonBodyBytes)
+  return Option.isSome(Context.getOption(annotations, TakesFile)) ? uploadBodyBytes(limits) : limits.jsonBodyBytes
+}
 
 /** Refuses a body that says of itself that no endpoint takes it, by its size or its encoding, before any of it is read. */
 export const bodyLimit =

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http"
 /** Bytes of bodies that may be held at once. What is made of a body while it is worked on is several times as large. */
 const budget = 24 * 1024 * 1024
 /** A body up to here is never held up: a few clients that send large ones and stop must not keep all others waiting. */
-const smallBytes = 16 * 1024
+export const smallBytes = 16 * 1024
 
 /** The share of one request: what has been read of its body, until it is answered. */
 export interface BodyShare {

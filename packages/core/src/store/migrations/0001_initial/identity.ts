@@ -1,0 +1,75 @@
+export const identity: ReadonlyArray<string> = [
+  `create table accounts (
+    id text primary key,
+    email text not null unique,
+    display_name text,
+    password_hash text not null,
+    state text not null,
+    created_at text not null,
+    updated_at text not null
+  )`,
+  `create table one_time_tokens (
+    hash text primary key,
+    purpose text not null,
+    subject_id text not null,
+    created_at text not null,
+    expires_at text not null,
+    used_at text
+  )`,
+  `create index one_time_tokens_subject on one_time_tokens (subject_id, purpose)`,
+  `create table login_sessions (
+    id text primary key,
+    hash text not null unique,
+    account_id text not null references accounts(id),
+    created_at text not null,
+    last_seen_at text not null,
+    expires_at text not null,
+    ended_at text
+  )`,
+  `create index login_sessions_account on login_sessions (account_id)`,
+  `create table throttle_hits (
+    id text primary key,
+    subject text not null,
+    hit_at text not null
+  )`,
+  `create index throttle_hits_subject on throttle_hits (subject, hit_at)`,
+  `create table workspaces (
+    id text primary key,
+    name text not null,
+    personal_account_id text unique references accounts(id),
+    created_at text not null
+  )`,
+  `create table workspace_members (
+    workspace_id text not null references workspaces(id),
+    account_id text not null references accounts(id),
+    role text not null,
+    created_at text not null,
+    primary key (workspace_id, account_id)
+  )`,
+  `create index workspace_members_account on workspace_members (account_id)`,
+  `create table workspace_invitations (
+    id text primary key,
+    workspace_id text not null references workspaces(id),
+    email text not null,
+    role text not null,
+    invited_by text not null references accounts(id),
+    created_at text not null,
+    expires_at text not null,
+    unique (workspace_id, email)
+  )`,
+  `create table api_keys (
+    id text primary key,
+    account_id text not null references accounts(id),
+    workspace_id text references workspaces(id),
+    name text not null,
+    prefix text not null,
+    last4 text not null,
+    hash text not null unique,
+    scopes text not null,
+    expires_at text,
+    last_used_at text,
+    revoked_at text,
+    created_at text not null
+  )`,
+  `create index api_keys_account on api_keys (account_id, id)`
+]

@@ -1,0 +1,25 @@
+export const projects: ReadonlyArray<string> = [
+  `create table projects (
+    id text primary key,
+    workspace_id text not null references workspaces(id),
+    slug text not null,
+    name text not null,
+    description text,
+    archived_at text,
+    version integer not null,
+    created_at text not null,
+    updated_at text not null,
+    unique (workspace_id, slug)
+  )`,
+  `create table project_versions (
+    id text primary key,
+    project_id text not null references projects(id),
+    ordinal integer not null,
+    spec text not null,
+    spec_digest text not null,
+    notes text,
+    published_at text not null,
+    unique (project_id, ordinal),
+    unique (project_id, spec_digest)
+  )`
+]

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
 import { connect, Server as NetServer, Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { turnOfTheLoop } from "@reins/core/EventLoop"
 import { Effect } from "effect"
 import { answerUnreadable } from "./http/Unreadable.js"
 
@@ -153,10 +154,6 @@ export class Connections {
     for (const look of this.waiting) look()
   }
 }
-
-const turnOfTheLoop = Effect.async<void>((resume) => {
-  setImmediate(() => resume(Effect.void))
-})
 
 /** How many files and connections this process may have open; infinite where it cannot be known. */
 const descriptorLimit = (): number => {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Context, Effect, Layer } from "effect"
@@ -8,6 +7,7 @@ import { Providers } from "../catalog/Providers.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Harness } from "../harness/Harness.js"
+import { digestOf } from "../store/CanonicalJson.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { turnActive } from "./Sessions.js"
 import { Workspaces } from "./Workspaces.js"
@@ -59,7 +59,7 @@ export class NativeStateExport extends Context.Tag("@reins/core/sessions/NativeS
             format: "tar+gzip" as const,
             encoding: "base64" as const,
             content: archive.toString("base64"),
-            digest: `sha256:${createHash("sha256").update(archive).digest("hex")}`,
+            digest: digestOf(archive),
             state_digest: digest,
             files
           }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto"
 import { Context, DateTime, Effect, Layer, ParseResult, Schema } from "effect"
 import type { FileUpload } from "../api/SessionsApi.js"
 import { CoreConfig } from "../CoreConfig.js"
@@ -7,8 +6,10 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromMillis } from "../domain/Timestamp.js"
 import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
+import { turnOfTheLoop } from "../EventLoop.js"
 import { failpoint } from "../Failpoint.js"
 import { Access, actorOf } from "../identity/Access.js"
+import { digestOf } from "../store/CanonicalJson.js"
 import { Journal } from "../store/Journal.js"
 import { storageError } from "../store/StorageFault.js"
 import { type FileDigestMismatch, type FileError, Files } from "../workspace/Files.js"
@@ -56,22 +57,20 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       })
 
       /** Writes the file; one that is there already because an earlier try was broken off is taken for written. */
-      const put = (session: SessionRow, upload: FileUpload, bytes: Uint8Array) => {
-        const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`
-        return files
+      const put = (session: SessionRow, upload: FileUpload, bytes: Uint8Array) =>
+        files
           .write(workspaces.paths(session.id).workTree, upload.path, bytes, {
             ...(upload.expected_digest !== undefined && { expectedDigest: upload.expected_digest }),
             ...(upload.mode !== undefined && { mode: Number.parseInt(upload.mode, 8) })
           })
           .pipe(
             Effect.catchTag("FileDigestMismatch", (mismatch) =>
-              mismatch.actual === digest
-                ? Effect.succeed({ path: upload.path, size: bytes.length, digest })
+              mismatch.actual === digestOf(bytes)
+                ? Effect.succeed({ path: upload.path, size: bytes.length, digest: mismatch.actual })
                 : Effect.fail(digestConflict(mismatch))
             ),
             Effect.mapError((error) => (error._tag === "ReinsError" ? error : failureOf("body", error)))
           )
-      }
 
       return SessionFiles.of({
         list: Effect.fn("SessionFiles.list")(function* (principal, sessionId, path) {
@@ -119,14 +118,21 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
   )
 }
 
+/** Bytes that are compared at once, by threes as base64 writes them: a second copy of the whole text would be as large as the first. */
+const pieceBytes = 3 * 256 * 1024
+
 /** Whether a text is exactly what its bytes are written as: Buffer reads what it can and drops the rest. */
-const isBase64 = (text: string): boolean => {
-  if (text.length % 4 !== 0) return false
-  const last = text.slice(-4)
-  return !/[^A-Za-z0-9+/]/.test(text.slice(0, -4)) && Buffer.from(last, "base64").toString("base64") === last
+const isBase64Of = (bytes: Buffer, text: string): boolean => {
+  const lengthOf = (size: number) => Math.ceil(size / 3) * 4
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    const piece = bytes.toString("base64", at, at + pieceBytes)
+    if (!text.startsWith(piece, lengthOf(at))) return false
+  }
+  return text.length === lengthOf(bytes.length)
 }
 
 const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
+  yield* turnOfTheLoop
   const bytes = Buffer.from(content, encoding === "base64" ? "base64" : "utf8")
   if (bytes.length > maxBytes) {
     return yield* new ReinsError({
@@ -135,7 +141,7 @@ const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, 
       details: { limit_bytes: maxBytes, size: bytes.length }
     })
   }
-  if (encoding === "base64" ? isBase64(content) : !/\p{Surrogate}/u.test(content)) return bytes
+  if (encoding === "base64" ? isBase64Of(bytes, content) : !/\p{Surrogate}/u.test(content)) return bytes
   return yield* invalid(
     "body",
     "content",

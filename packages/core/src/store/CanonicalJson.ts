@@ -13,5 +13,6 @@ export const canonicalJson = (value: unknown, longest = Number.POSITIVE_INFINITY
   return `{${members.map(([name, inner]) => `${JSON.stringify(name)}:${canonicalJson(inner, longest)}`).join()}}`
 }
 
-/** `sha256:<hex>` of a text. */
-export const digestOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`
+/** `sha256:<hex>` of a text or of bytes. */
+export const digestOf = (content: string | Uint8Array): string =>
+  `sha256:${createHash("sha256").update(content).digest("hex")}`

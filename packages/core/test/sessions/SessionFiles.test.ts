@@ -98,9 +98,14 @@ for (const { layer, name } of databases) {
         yield* files.upload(principal, session.id, { path: "b", content, encoding: "base64" })
         const read = yield* files.read(principal, session.id, "b")
         assert.deepStrictEqual([read.encoding, read.content, read.size], ["base64", content, 5])
-        for (const wrong of ["a", "YQ", "YQ=", "Y Q==", "YQ==\n", "YR==", "-_-_", "****"]) {
+        const long = Buffer.alloc(2 * 1024 * 1024, "reins").toString("base64")
+        const { file } = yield* files.upload(principal, session.id, { path: "l", content: long, encoding: "base64" })
+        assert.strictEqual(file.size, 2 * 1024 * 1024)
+        const wrongs = ["a", "YQ", "YQ=", "Y Q==", "YQ==\n", "YR==", "YQ==YQ==", "-_-_", "****"]
+        const wrongLate = [`${long}AAAA`, `${long.slice(0, -8)}-${long.slice(-7)}`, long.replaceAll("V", "_")]
+        for (const wrong of [...wrongs, ...wrongLate]) {
           const upload = files.upload(principal, session.id, { path: "c", content: wrong, encoding: "base64" })
-          assert.strictEqual(yield* failureOf(upload), "value_error body content", wrong)
+          assert.strictEqual(yield* failureOf(upload), "value_error body content", wrong.slice(-20))
         }
         const half = files.upload(principal, session.id, { path: "c", content: "\ud800" })
         assert.strictEqual(yield* failureOf(half), "value_error body content")

@@ -2,6 +2,7 @@ import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
 import { withBoundedIssues } from "@reins/core/api/BoundedIssues"
 import { maxErrors, missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
+import { turnOfTheLoop } from "@reins/core/EventLoop"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { ExchangeState } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
@@ -145,10 +146,6 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
 /** A body from this size on takes so long to check that others are served between two of them. */
 const largeBytes = 64 * 1024
 const oneAtATime = Effect.unsafeMakeSemaphore(1)
-
-const turnOfTheLoop = Effect.async<void>((resume) => {
-  setImmediate(() => resume(Effect.void))
-})
 
 /** Leaves turns of the loop to others after the work: a turn accepts one connection, so as many that wait are taken meanwhile. */
 const inItsTurn = <A>(work: () => A): Effect.Effect<A> =>

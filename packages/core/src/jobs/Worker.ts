@@ -20,6 +20,11 @@ const promptAttempts = 5
 const delayOfLost = (attempt: number): Effect.Effect<number> =>
   attempt <= promptAttempts ? Effect.succeed(0) : backOff(Math.min(attempt - promptAttempts, 6))
 
+/** How often a claim is renewed: three times before it runs out. */
+const renewMs = leaseMs / 3
+/** How long it takes until it is tried again to renew a claim. */
+const renewAgainMs = 1_000
+
 /** How often the worker looks for work, lost attempts and expired claims without having been rung. */
 const pollMs = 5_000
 
@@ -152,11 +157,25 @@ const makeAttempts = Effect.fnUntraced(function* (
   const failed = (kind: JobKind, claim: Claim, failure: JobFailure, attempt: "failed" | "unknown") =>
     Effect.flatMap(backOff(claim.attempt), (delayMs) => fenced(claim, fail(kind, claim, failure, attempt, delayMs)))
 
+  /** Renews a claim, again and again while the database is away: the claim is good until it has run out. A full disk ends the attempt. */
+  const renew = (claim: Claim): ReturnType<typeof jobs.renew> =>
+    Effect.catchAllDefect(jobs.renew(claim), (defect) =>
+      storageFaultOf(Cause.die(defect)) === undefined
+        ? Effect.zipRight(
+            tellOf("a claim could not be renewed, which is tried again", claim)(defect),
+            Effect.delay(renew(claim), renewAgainMs)
+          )
+        : Effect.die(defect)
+    )
   const heartbeat = (claim: Claim, cancel: Deferred.Deferred<void>) =>
     Effect.gen(function* () {
-      const { held, cancelRequested } = yield* jobs.renew(claim)
+      const lost = new AttemptLost({ jobId: claim.jobId })
+      const { held, cancelRequested } = yield* Effect.timeoutFail(renew(claim), {
+        duration: leaseMs - renewMs,
+        onTimeout: () => lost
+      })
       if (cancelRequested) yield* Deferred.succeed(cancel, undefined)
-      if (!held) return yield* new AttemptLost({ jobId: claim.jobId })
+      if (!held) return yield* lost
     })
 
   const lose = Effect.fnUntraced(function* (found: Claim, loss: Loss | StorageFault) {
@@ -191,12 +210,12 @@ const makeAttempts = Effect.fnUntraced(function* (
     const cancel = yield* Deferred.make<void>()
     const rung = yield* Effect.makeLatch(false)
     const stopListening = bell.listen(jobTopic(claim.jobId), () => rung.unsafeOpen())
-    // Renewed three times in a lease, and at once when a cancellation rings.
+    // Also renewed at once when a cancellation rings.
     const watch = Effect.forever(
       Effect.gen(function* () {
         yield* rung.close
         yield* heartbeat(claim, cancel)
-        yield* Effect.timeoutOption(rung.await, leaseMs / 3)
+        yield* Effect.timeoutOption(rung.await, renewMs)
       })
     )
     const attempt: RunningAttempt = {

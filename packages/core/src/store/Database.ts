@@ -1,6 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { Context, Effect, Scope } from "effect"
+import { Context, Effect, type Fiber, identity, Scope } from "effect"
 import { isSqlError } from "./FailedStatement.js"
+import { CommitUnknown, isConnectionLost, onceItIsBack } from "./LostConnection.js"
 
 type Query<Row> = Statement.Statement<Row>
 
@@ -25,17 +26,23 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly forUpdate: Statement.Fragment
     /** ` for update skip locked` on PostgreSQL, so that workers take different rows. */
     readonly skipLocked: Statement.Fragment
-    /** Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. */
+    /**
+     * Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. It is run
+     * again when PostgreSQL was away before the commit began, and dies with `CommitUnknown` when it went away during it.
+     */
     readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   }
 >() {
   /** `readDirectly` spares a read that is in no transaction the way through the client, and the wait for the writer. */
   static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", readDirectly?: ReadDirectly) => {
     const withTransaction = makeTransaction(sql, dialect)
+    const patiently = dialect === "pg" ? unlessInside(onceItIsBack) : identity
     const whole = <Row extends object>(query: Query<Row>) =>
       // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
       dialect === "pg" ? Effect.uninterruptible(Effect.orDie(query)) : Effect.orDie(query)
-    const all = readDirectly === undefined ? whole : directly(readDirectly)
+    const read = <Row extends object>(query: Query<Row>) =>
+      isRead.test(query.compile()[0]) ? patiently(whole(query)) : whole(query)
+    const all = readDirectly === undefined ? read : directly(readDirectly)
     return Database.of({
       sql,
       dialect,
@@ -44,16 +51,27 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
       run: (query) => Effect.asVoid(whole(query)),
       forUpdate: sql.literal(dialect === "pg" ? " for update" : ""),
       skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : ""),
-      transaction: (effect) => Effect.catchIf(withTransaction(effect), isSqlError, Effect.die)
+      transaction: (effect) => patiently(Effect.catchIf(withTransaction(effect), isSqlError, Effect.die))
     })
   }
 }
+
+const isRead = /^\s*select\b/i
+
+/** A transaction that has lost its connection is run again whole, not from one of its statements on. */
+const unlessInside =
+  (wrap: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.withFiberRuntime((fiber) => (isInTransaction(fiber) ? effect : wrap(effect)))
+
+const isInTransaction = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =>
+  fiber.currentContext.unsafeMap.has(SqlClient.TransactionConnection.key)
 
 const directly =
   (read: ReadDirectly) =>
   <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.withFiberRuntime((fiber) => {
-      if (fiber.currentContext.unsafeMap.has(SqlClient.TransactionConnection.key)) return Effect.orDie(query)
+      if (isInTransaction(fiber)) return Effect.orDie(query)
       const [text, parameters] = query.compile()
       const rows = read(text, parameters)
       // Boundary: the rows have the shape that the caller says the statement has, whoever runs it.
@@ -76,10 +94,13 @@ const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") =>
       connection.executeUnprepared(dialect === "sqlite" ? "begin immediate" : "begin", [], undefined),
     savepoint: (connection, id) => connection.executeUnprepared(`savepoint reins_${id}`, [], undefined),
     commit: (connection) =>
-      Effect.tapError(connection.executeUnprepared("commit", [], undefined), () =>
-        Effect.ignore(connection.executeUnprepared("rollback", [], undefined))
+      connection.executeUnprepared("commit", [], undefined).pipe(
+        Effect.tapError(() => Effect.ignore(connection.executeUnprepared("rollback", [], undefined))),
+        Effect.catchIf(isConnectionLost, (cause) => Effect.die(new CommitUnknown({ cause })))
       ),
-    rollback: (connection) => connection.executeUnprepared("rollback", [], undefined),
+    // A transaction that has lost its connection is rolled back, and fails with what it failed with.
+    rollback: (connection) =>
+      Effect.catchIf(connection.executeUnprepared("rollback", [], undefined), isConnectionLost, () => Effect.void),
     rollbackSavepoint: (connection, id) =>
       connection.executeUnprepared(`rollback to savepoint reins_${id}`, [], undefined)
   })

@@ -15,7 +15,7 @@ declare module "vitest" {
 }
 
 /** Runs statements on the maintenance database, over a connection of their own. */
-const administer = (statement: string) =>
+export const administer = (statement: string) =>
   Effect.promise(async () => {
     const client = new pg.Client({ connectionString: inject("postgresUrl") })
     await client.connect()

@@ -1,3 +1,5 @@
+import { Predicate } from "effect"
+
 /** How much of a value that was sent an error shows, in characters of its JSON. */
 export const maxEchoedChars = 4096
 
@@ -25,8 +27,7 @@ class Echo {
 
   take(value: unknown, isSecret: boolean, depth: number): unknown {
     if (Array.isArray(value)) return depth > maxDepth ? [] : this.takeList(value, isSecret, depth)
-    if (typeof value === "object" && value !== null)
-      return depth > maxDepth ? {} : this.takeRecord(value, isSecret, depth)
+    if (Predicate.isRecord(value)) return depth > maxDepth ? {} : this.takeRecord(value, isSecret, depth)
     if (isSecret && value !== null) return this.takeText(mask)
     if (typeof value === "string") return this.takeText(value)
     this.left -= String(value).length
@@ -44,13 +45,14 @@ class Echo {
     return taken
   }
 
-  private takeRecord(record: object, isSecret: boolean, depth: number): Readonly<Record<string, unknown>> {
+  private takeRecord(record: { readonly [key: string]: unknown }, isSecret: boolean, depth: number): object {
     const taken: Array<readonly [string, unknown]> = []
     this.left -= 2
-    for (const [key, item] of Object.entries(record)) {
+    // A record may have tens of thousands of members, of which few are looked at.
+    for (const key of Object.keys(record)) {
       if (this.left <= 0) break
       this.left -= 2
-      taken.push([this.takeText(key), this.take(item, isSecret || isSecretName(key), depth + 1)])
+      taken.push([this.takeText(key), this.take(record[key], isSecret || isSecretName(key), depth + 1)])
     }
     return Object.fromEntries(taken)
   }

@@ -6,7 +6,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromMillis } from "../domain/Timestamp.js"
 import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
-import { turnOfTheLoop } from "../EventLoop.js"
+import { inItsTurn } from "../EventLoop.js"
 import { failpoint } from "../Failpoint.js"
 import { Access, actorOf } from "../identity/Access.js"
 import { digestOf } from "../store/CanonicalJson.js"
@@ -132,8 +132,7 @@ const isBase64Of = (bytes: Buffer, text: string): boolean => {
 }
 
 const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, maxBytes: number) {
-  yield* turnOfTheLoop
-  const bytes = Buffer.from(content, encoding === "base64" ? "base64" : "utf8")
+  const bytes = yield* inItsTurn(content.length, () => Buffer.from(content, encoding === "base64" ? "base64" : "utf8"))
   if (bytes.length > maxBytes) {
     return yield* new ReinsError({
       code: "payload_too_large",
@@ -141,7 +140,8 @@ const bytesOf = Effect.fnUntraced(function* ({ content, encoding }: FileUpload, 
       details: { limit_bytes: maxBytes, size: bytes.length }
     })
   }
-  if (encoding === "base64" ? isBase64Of(bytes, content) : !/\p{Surrogate}/u.test(content)) return bytes
+  const isWhole = () => (encoding === "base64" ? isBase64Of(bytes, content) : !/\p{Surrogate}/u.test(content))
+  if (yield* inItsTurn(content.length, isWhole)) return bytes
   return yield* invalid(
     "body",
     "content",

@@ -14,15 +14,20 @@ export const memoryOf = (pid: number): { readonly now: number; readonly peak: nu
 
 /**
  * Asks for `/healthz` again and again, each time over a new connection, from a thread that no other work of the test holds up. Says of
- * each probe how long it took, and how long it would have without waiting for a processor: the kernel tells how long the server and
- * the thread stood ready to run while others ran.
+ * each probe how long it took, and how long it would have without waiting for a processor. The kernel tells how long the server and
+ * the thread stood ready to run while others ran, and how long the host gave the processors to other machines, of which no more counts
+ * than what the server did not use itself.
  */
 const prober = `
 const { parentPort, workerData } = require("node:worker_threads")
 const { readFileSync } = require("node:fs")
 const http = require("node:http")
-const starvedMs = (task) => Number(readFileSync("/proc/" + task + "/schedstat", "utf8").split(" ")[1]) / 1e6
-const starved = () => starvedMs(workerData.pid + "/task/" + workerData.pid) + starvedMs("thread-self")
+const timesOf = (task) => readFileSync("/proc/" + task + "/schedstat", "utf8").split(" ").map((field) => Number(field) / 1e6)
+const stolenMs = () => 10 * Number(readFileSync("/proc/stat", "utf8").split("\\n", 1)[0].split(/ +/)[8])
+const times = () => {
+  const [used, waited] = timesOf(workerData.pid + "/task/" + workerData.pid)
+  return { used, starved: waited + timesOf("thread-self")[1], stolen: stolenMs() }
+}
 const samples = []
 let isOver = false
 const take = (sample) => {
@@ -31,7 +36,7 @@ const take = (sample) => {
   else setTimeout(probe, 20)
 }
 const probe = () => {
-  const before = starved()
+  const before = times()
   const at = performance.now()
   const failed = () => take({ ms: Infinity, ownMs: Infinity })
   const request = http.get(workerData.url, { agent: false }, (response) => {
@@ -39,7 +44,9 @@ const probe = () => {
     response.on("end", () => {
       if (response.statusCode !== 200) return failed()
       const ms = performance.now() - at
-      take({ ms, ownMs: Math.max(0, ms - (starved() - before)) })
+      const after = times()
+      const undisturbed = ms - (after.starved - before.starved)
+      take({ ms, ownMs: Math.max(0, undisturbed - (after.stolen - before.stolen), Math.min(undisturbed, after.used - before.used)) })
     })
   })
   request.on("error", failed)
@@ -50,7 +57,7 @@ probe()
 
 interface Sample {
   readonly ms: number
-  /** Without what the machine had others do meanwhile. */
+  /** Without what the machine, or its host, had others do meanwhile. */
   readonly ownMs: number
 }
 

@@ -10,6 +10,8 @@ export interface PostgresCluster {
   readonly bin: string
   /** The URL of a fresh database. */
   readonly newDatabase: (name: string) => Promise<string>
+  /** Ends it as an operator does who restarts it, which breaks every connection, and starts it again. */
+  readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -54,7 +56,8 @@ export const startCluster = async (): Promise<PostgresCluster> => {
   const port = await steadyPort()
   const settings = [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off"]
   const flags = settings.flatMap((setting) => ["-c", setting])
-  const server = spawn(join(bin, "postgres"), ["-D", data, ...flags], { ...user, cwd: root, stdio: "ignore" })
+  const start = () => spawn(join(bin, "postgres"), ["-D", data, ...flags], { ...user, cwd: root, stdio: "ignore" })
+  let server = start()
   const url = (name: string) => `postgres://reins:${encodeURIComponent("p@ss/word")}@127.0.0.1:${port}/${name}`
   await ready(server, url("postgres"))
   return {
@@ -63,8 +66,13 @@ export const startCluster = async (): Promise<PostgresCluster> => {
       await administer(url("postgres"), `create database ${name}`)
       return url(name)
     },
+    restart: async () => {
+      await ended(server, "SIGINT")
+      server = start()
+      await ready(server, url("postgres"))
+    },
     stop: async () => {
-      await ended(server)
+      await ended(server, "SIGQUIT")
       rmSync(root, { recursive: true, force: true })
     }
   }
@@ -89,9 +97,9 @@ const ready = async (server: ChildProcess, url: string): Promise<void> => {
   }
 }
 
-const ended = (server: ChildProcess): Promise<void> =>
+const ended = (server: ChildProcess, signal: NodeJS.Signals): Promise<void> =>
   new Promise((resolve) => {
     if (server.exitCode !== null) return resolve()
     server.once("exit", () => resolve())
-    server.kill("SIGQUIT")
+    server.kill(signal)
   })

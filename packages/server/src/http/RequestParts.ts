@@ -2,7 +2,8 @@ import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
 import { withBoundedIssues } from "@reins/core/api/BoundedIssues"
 import { maxErrors, missing, toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
-import { turnOfTheLoop } from "@reins/core/EventLoop"
+import { inItsTurn } from "@reins/core/EventLoop"
+import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { ExchangeState } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
@@ -14,8 +15,8 @@ export interface Parts {
   readonly path: unknown
   readonly query: unknown
   readonly body: unknown
-  /** The body as it was sent, before its schema took what it knows. */
-  readonly sentBody: unknown
+  /** The body as it was sent, before its schema took what it knows, as canonical JSON. */
+  readonly canonicalBody: string
 }
 
 /** An endpoint of which only its schemas know the types. */
@@ -47,7 +48,7 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts
       Either.isLeft(part) ? part.left : []
     )
     if (detail.length > 0) return yield* new ValidationFailed({ detail })
-    return { path: valueOf(path), query: valueOf(query), body: valueOf(body.decoded), sentBody: body.sent }
+    return { path: valueOf(path), query: valueOf(query), body: valueOf(body.decoded), canonicalBody: body.canonical }
   })
 }
 
@@ -112,8 +113,13 @@ const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => 
 
 const titled = (name: string): string => name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
 
+interface Body {
+  readonly decoded: Decoded
+  readonly canonical: string
+}
+
 const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBytes: number) => {
-  if (Option.isNone(schema)) return () => Effect.succeed({ decoded: nothing, sent: undefined })
+  if (Option.isNone(schema)) return (): Effect.Effect<Body> => Effect.succeed({ decoded: nothing, canonical: "null" })
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
@@ -133,25 +139,20 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
       sent === null
         ? Either.left([missing(["body"], null)])
         : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
-    return { decoded, sent }
+    return { decoded, sent: Either.isRight(decoded) ? sent : undefined }
   }
-  return Effect.fnUntraced(function* (exchange: ExchangeState) {
-    const bytes = yield* Effect.interruptible(readBody(exchange, maxBytes))
-    return yield* bytes.length > largeBytes
-      ? inItsTurn(() => read(exchange, bytes))
-      : Effect.sync(() => read(exchange, bytes))
-  })
+  // In steps, so that the bytes are not kept beside what is made of them.
+  return (exchange: ExchangeState): Effect.Effect<Body, ReinsError> =>
+    Effect.interruptible(readBody(exchange, maxBytes)).pipe(
+      Effect.flatMap((bytes) => inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))),
+      Effect.flatMap(({ decoded, sent, size }) =>
+        inItsTurn(size, () => ({ decoded, canonical: canonicalJson(sent ?? null, longText) }))
+      )
+    )
 }
 
-/** A body from this size on takes so long to check that others are served between two of them. */
-const largeBytes = 64 * 1024
-const oneAtATime = Effect.unsafeMakeSemaphore(1)
-
-/** Leaves turns of the loop to others after the work: a turn accepts one connection, so as many that wait are taken meanwhile. */
-const inItsTurn = <A>(work: () => A): Effect.Effect<A> =>
-  oneAtATime.withPermits(1)(
-    Effect.zipLeft(Effect.zipRight(turnOfTheLoop, Effect.sync(work)), Effect.repeatN(turnOfTheLoop, 31))
-  )
+/** The file of an upload is in the canonical body by its digest: a second copy of it would be held for nothing. */
+const longText = 64 * 1024
 
 const isJson = (exchange: ExchangeState): boolean =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")

@@ -82,14 +82,14 @@ const routeOf = (
       scope === "public"
         ? yield* Effect.as(authentication.admitAnybody(exchange, mutates), undefined)
         : yield* authentication.admit(exchange, scope, mutates)
-    const { sentBody, ...parts } = yield* decode(exchange, params)
+    const { canonicalBody, ...parts } = yield* decode(exchange, params)
     const run = Effect.suspend(() => handler({ ...parts, exchange, principal }))
     if (replays) {
       return yield* runOnce(idempotency, {
         exchange,
         principal,
         route: `${method} ${pattern}`,
-        sentBody,
+        canonicalBody,
         sealed,
         status,
         handler: run

@@ -4,13 +4,17 @@ import { ReinsError } from "@reins/core/domain/ReinsError"
 import { envelopeOf, headersOf } from "./middleware/ErrorEnvelope.js"
 
 /** The whole answer to what no request could be made of, for a connection that ends with it. `fault` is the code that Node gives. */
-export const answerUnreadable = (fault: string | undefined): string => {
-  const error = errorFor(fault)
-  const requestId = randomUUID()
-  const body = JSON.stringify(envelopeOf(error, requestId))
+export const answerUnreadable = (fault: string | undefined): string =>
+  templateFor(fault).replaceAll(requestIdOfTemplates, randomUUID())
+
+const requestIdOfTemplates = randomUUID()
+
+/** Thousands of connections can come to their end in one moment: all but the request id is made before. */
+const templateOf = (error: ReinsError): string => {
+  const body = JSON.stringify(envelopeOf(error, requestIdOfTemplates))
   const headers = {
     ...headersOf(error),
-    "x-request-id": requestId,
+    "x-request-id": requestIdOfTemplates,
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
@@ -20,7 +24,27 @@ export const answerUnreadable = (fault: string | undefined): string => {
   return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join("")}\r\n${body}`
 }
 
-const errorFor = (fault: string | undefined): ReinsError => {
+const tooSlow = templateOf(
+  new ReinsError({
+    code: "request_timeout",
+    message: "The request took too long to arrive: nothing of it was done. Send it again."
+  })
+)
+const tooLarge = templateOf(
+  new ReinsError({
+    code: "headers_too_large",
+    message:
+      "The address and headers of the request are larger than 16 KiB together. Send less, or send it in the body."
+  })
+)
+const malformed = templateOf(
+  new ReinsError({
+    code: "malformed_request",
+    message: "This is no HTTP request that can be read. Look at what your client or proxy sends."
+  })
+)
+
+const templateFor = (fault: string | undefined): string => {
   switch (fault) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return tooSlow
@@ -30,17 +54,3 @@ const errorFor = (fault: string | undefined): ReinsError => {
       return malformed
   }
 }
-
-// Thousands of connections can come to their end in one moment: nothing is made for each that need not be.
-const tooSlow = new ReinsError({
-  code: "request_timeout",
-  message: "The request took too long to arrive: nothing of it was done. Send it again."
-})
-const tooLarge = new ReinsError({
-  code: "headers_too_large",
-  message: "The address and headers of the request are larger than 16 KiB together. Send less, or send it in the body."
-})
-const malformed = new ReinsError({
-  code: "malformed_request",
-  message: "This is no HTTP request that can be read. Look at what your client or proxy sends."
-})

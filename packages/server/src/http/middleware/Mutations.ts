@@ -13,19 +13,16 @@ export interface Mutation {
   readonly principal: Principal | undefined
   /** Method and path pattern, which anonymous calls are told apart by besides their address. */
   readonly route: string
-  readonly sentBody: unknown
+  readonly canonicalBody: string
   /** Whether the answer holds a secret. */
   readonly sealed: boolean
   readonly status: number
   readonly handler: Effect.Effect<unknown, ReinsError | RequestInvalid>
 }
 
-/** The file of an upload is in the fingerprint by its digest: a second copy of it would be held for nothing. */
-const longText = 64 * 1024
-
 /** Runs a mutation once for its Idempotency-Key and answers a repeated one as the first was answered. */
 export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Type"], mutation: Mutation) {
-  const { exchange, handler, principal, route, sealed, sentBody, status } = mutation
+  const { canonicalBody, exchange, handler, principal, route, sealed, status } = mutation
   const { answer, replayed } = yield* idempotency.run({
     scope:
       principal === undefined
@@ -34,7 +31,7 @@ export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Ty
           ? principal.via.keyId
           : principal.accountId,
     key: exchange.request.headers["idempotency-key"] ?? "",
-    fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query, sentBody ?? null], longText),
+    fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query]) + canonicalBody,
     sealed,
     handler,
     encode: (result) => answerOf(status, result),

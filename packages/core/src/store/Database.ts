@@ -1,7 +1,7 @@
 import { SqlClient, type Statement } from "@effect/sql"
 import { Context, Effect, type Fiber, identity, Scope } from "effect"
 import { isSqlError } from "./FailedStatement.js"
-import { CommitUnknown, isConnectionLost, onceItIsBack } from "./LostConnection.js"
+import { CommitUnknown, isConnectionLost, mayHaveCommitted, onceItIsBack } from "./LostConnection.js"
 
 type Query<Row> = Statement.Statement<Row>
 
@@ -28,7 +28,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly skipLocked: Statement.Fragment
     /**
      * Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. It is run
-     * again when PostgreSQL was away before the commit began, and dies with `CommitUnknown` when it went away during it.
+     * again when PostgreSQL went away and the commit did not take place, and dies with `CommitUnknown` when it may have.
      */
     readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   }
@@ -96,7 +96,7 @@ const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") =>
     commit: (connection) =>
       connection.executeUnprepared("commit", [], undefined).pipe(
         Effect.tapError(() => Effect.ignore(connection.executeUnprepared("rollback", [], undefined))),
-        Effect.catchIf(isConnectionLost, (cause) => Effect.die(new CommitUnknown({ cause })))
+        Effect.catchIf(mayHaveCommitted, (cause) => Effect.die(new CommitUnknown({ cause })))
       ),
     // A transaction that has lost its connection is rolled back, and fails with what it failed with.
     rollback: (connection) =>

@@ -1,3 +1,4 @@
+import type { SqlError } from "@effect/sql"
 import { Cause, Data, Effect, Option, Schedule } from "effect"
 import { failedStatementOf, isSqlError } from "./FailedStatement.js"
 
@@ -10,15 +11,26 @@ export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly 
 
 /** The server ends its connections or takes none yet (57P01 to 57P03), or the system has lost it. */
 const codes = /^(?:08\w{3}|57P0[123]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
-/** What the driver says without a code. */
-const words = /^(?:Connection terminated|timeout exceeded when trying to connect|Client (?:has|was) .* not queryable)/
+/** What the driver says without a code: of a statement that it has not sent, and of one that it may have. */
+const unsent = /^(?:timeout exceeded when trying to connect|Client (?:has|was) .* not queryable)/
+const cutOff = /^Connection terminated/
 
 /** Whether the connection was lost or could not be had; no statement was refused for what it held. */
 export const isConnectionLost = (error: unknown): boolean => {
   if (!isSqlError(error)) return false
   const code = failedStatementOf(error)?.code
-  return code === undefined ? error.cause instanceof Error && words.test(error.cause.message) : codes.test(code)
+  if (code !== undefined) return codes.test(code)
+  return unsent.test(wordsOf(error)) || cutOff.test(wordsOf(error))
 }
+
+/**
+ * Of a COMMIT that failed because the connection was lost: whether it may have taken place. Not when it was not sent, and not when the
+ * server says that it ended the connection on purpose (57P01), which it does between statements and never while it commits.
+ */
+export const mayHaveCommitted = (error: SqlError.SqlError): boolean =>
+  isConnectionLost(error) && failedStatementOf(error)?.code !== "57P01" && !unsent.test(wordsOf(error))
+
+const wordsOf = ({ cause }: SqlError.SqlError): string => (cause instanceof Error ? cause.message : "")
 
 /** Runs again what came to nothing because the database server was away. Only for what leaves nothing behind when it does not succeed. */
 export const onceItIsBack = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

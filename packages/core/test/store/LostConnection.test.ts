@@ -1,20 +1,54 @@
+import { connect as connectTo, createServer, type Server } from "node:net"
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { CommitUnknown, isConnectionLost } from "@reins/core/store/LostConnection"
 import * as Postgres from "@reins/core/store/Postgres"
-import { Cause, Context, Effect, Exit, Layer, Logger, Option } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Logger, Option, Redacted } from "effect"
 import { administer, postgresDatabase } from "./Databases.js"
 
 /** The bell says that it has lost its connection. */
 const quiet = Logger.remove(Logger.defaultLogger)
 
+const connect = (url: Redacted.Redacted) =>
+  Effect.map(Layer.build(Layer.provide(Postgres.layer(url), quiet)), (context) => Context.get(context, Database))
+
+/** The same database behind a way there that breaks once a COMMIT of a test has passed. */
+const cuttingAtCommit = (url: Redacted.Redacted) =>
+  Effect.acquireRelease(
+    Effect.async<Server>((resume) => {
+      const { hostname, port } = new URL(Redacted.value(url))
+      const proxy = createServer((client) => {
+        const server = connectTo(Number(port), hostname)
+        for (const socket of [client, server]) socket.on("error", () => {})
+        let isOfTest = false
+        client.on("data", (bytes) => {
+          server.write(bytes)
+          isOfTest ||= bytes.includes("insert into numbers")
+          if (isOfTest && bytes.includes("commit")) client.destroy()
+        })
+        server.pipe(client)
+        client.once("close", () => server.end())
+      })
+      proxy.listen(0, "127.0.0.1", () => resume(Effect.succeed(proxy)))
+    }),
+    (proxy) => Effect.sync(() => proxy.close())
+  ).pipe(
+    Effect.map((proxy) => {
+      const through = new URL(Redacted.value(url))
+      const address = proxy.address()
+      through.host = `127.0.0.1:${typeof address === "object" ? address?.port : address}`
+      return Redacted.make(through.href)
+    })
+  )
+
 /** A database of its own with an empty table of numbers, and how to end every connection to it. */
 const given = Effect.gen(function* () {
   const url = yield* postgresDatabase
-  const db = Context.get(yield* Layer.build(Layer.provide(Postgres.layer(url), quiet)), Database)
+  const db = yield* connect(url)
   const name = (yield* db.first(db.sql<{ name: string }>`select current_database() as name`))?.name
   yield* db.run(db.sql`create table numbers (n integer)`)
   return {
+    url,
     db,
     write: (n: number) => db.run(db.sql`insert into numbers (n) values (${n})`),
     written: Effect.map(db.all(db.sql<{ n: number }>`select n from numbers order by n`), (rows) =>
@@ -65,24 +99,37 @@ it.scopedLive("a read is made again, and a write outside a transaction is not", 
   })
 )
 
-it.scopedLive("a commit whose connection is ended is not run again, since it may have taken place", () =>
+it.scopedLive("a commit that the server refuses because it ends is run again", () =>
   Effect.gen(function* () {
     const { db, write, written } = yield* given
+    yield* db.run(db.sql`create sequence commits`)
     yield* db.run(db.sql`create function end_connection() returns trigger language plpgsql as
-      'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`)
+      'begin if nextval(''commits'') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if; return null; end'`)
     yield* db.run(db.sql`create constraint trigger at_commit after insert on numbers deferrable initially deferred
       for each row execute function end_connection()`)
     let runs = 0
-    const exit = yield* Effect.exit(
-      db.transaction(
-        Effect.zipRight(
-          Effect.sync(() => runs++),
-          write(1)
-        )
+    yield* db.transaction(
+      Effect.zipRight(
+        Effect.sync(() => runs++),
+        write(1)
       )
     )
-    assert.instanceOf(defectOf(exit), CommitUnknown)
-    assert.deepStrictEqual([runs, yield* written], [1, []])
+    assert.deepStrictEqual([runs, yield* written], [2, [1]])
+  })
+)
+
+it.scopedLive("a commit whose connection breaks is not run again, since it may have taken place", () =>
+  Effect.gen(function* () {
+    const { url, written } = yield* given
+    const db = yield* connect(yield* cuttingAtCommit(url))
+    let runs = 0
+    const work = Effect.zipRight(
+      Effect.sync(() => runs++),
+      db.run(db.sql`insert into numbers (n) values (1)`)
+    )
+    assert.instanceOf(defectOf(yield* Effect.exit(db.transaction(work))), CommitUnknown)
+    assert.strictEqual(runs, 1)
+    yield* Effect.repeat(written, { until: (numbers) => numbers.length === 1 })
   })
 )
 

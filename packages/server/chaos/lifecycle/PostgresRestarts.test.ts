@@ -62,7 +62,7 @@ it("a running turn, writes and streams outlive restarts of PostgreSQL, and nothi
   }
   writeFileSync(mark, "")
   const turn = await client.turns.wait({ turn_id })
-  assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+  assert.strictEqual(turn.state, "succeeded", `${JSON.stringify(turn)}\n${server.log()}`)
   assert.lengthOf((await client.jobs.get({ job_id })).attempts, 1)
   await stopWriting()
 

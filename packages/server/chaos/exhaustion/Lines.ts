@@ -1,3 +1,4 @@
+import { get } from "node:http"
 import { connect, type Socket } from "node:net"
 import type { ServerProcess } from "../../test/process/ServerProcess.js"
 
@@ -28,6 +29,15 @@ const open = (server: ServerProcess, text: string) =>
     socket.once("connect", () => socket.write(text, () => resolve(line)))
   })
 
+/** Is through once the server has taken every connection before this one, or takes none any more. */
+const taken = (server: ServerProcess) =>
+  new Promise<void>((resolve) => {
+    get(`${server.url}/healthz`, { agent: false }, (response) => response.resume().once("end", resolve)).once(
+      "error",
+      () => resolve()
+    )
+  })
+
 /** So many connections, a few at a time, as the queue of a listener is finite. */
 export const openMany = async (
   server: ServerProcess,
@@ -40,6 +50,7 @@ export const openMany = async (
       open(server, text(lines.length + index))
     )
     lines.push(...(await Promise.all(batch)))
+    await taken(server)
   }
   return lines
 }

@@ -79,6 +79,15 @@ const directly =
     })
 
 /**
+ * A process that is stopped or out of reach within a transaction holds what others wait for; PostgreSQL ends it long before a claim on
+ * work has run out, so that those who take over are not held up.
+ */
+const begin = {
+  sqlite: "begin immediate",
+  pg: "begin; set local idle_in_transaction_session_timeout = '10s'"
+}
+
+/**
  * Unlike the client's own: it begins with the write lock on SQLite (a deferred BEGIN fails at its first write when another process
  * wrote in between), and leaves the transaction when COMMIT fails (else the one connection stays inside it, and later writes report
  * success and are lost).
@@ -90,8 +99,7 @@ const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") =>
     acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
       Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const)
     ),
-    begin: (connection) =>
-      connection.executeUnprepared(dialect === "sqlite" ? "begin immediate" : "begin", [], undefined),
+    begin: (connection) => connection.executeUnprepared(begin[dialect], [], undefined),
     savepoint: (connection, id) => connection.executeUnprepared(`savepoint reins_${id}`, [], undefined),
     commit: (connection) =>
       connection.executeUnprepared("commit", [], undefined).pipe(

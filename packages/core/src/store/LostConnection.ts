@@ -9,8 +9,8 @@ const tryAgain = "200 millis"
 /** The connection broke while COMMIT was under way: nobody knows whether the transaction took place. */
 export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly cause: unknown }> {}
 
-/** The server ends its connections or takes none yet (57P01 to 57P03), or the system has lost it. */
-const codes = /^(?:08\w{3}|57P0[123]|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
+/** The server ends its connections or takes none yet (57P01 to 57P03), has waited too long within a transaction, or the system has lost it. */
+const codes = /^(?:08\w{3}|57P0[123]|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 /** What the driver says without a code: of a statement that it has not sent, and of one that it may have. */
 const unsent = /^(?:timeout exceeded when trying to connect|Client (?:has|was) .* not queryable)/
 const cutOff = /^Connection terminated/
@@ -23,12 +23,15 @@ export const isConnectionLost = (error: unknown): boolean => {
   return unsent.test(wordsOf(error)) || cutOff.test(wordsOf(error))
 }
 
+/** The server ended the connection on purpose, which it does between statements and never while it commits. */
+const endedOnPurpose = /^(?:57P01|25P03)$/
+
 /**
  * Of a COMMIT that failed because the connection was lost: whether it may have taken place. Not when it was not sent, and not when the
- * server says that it ended the connection on purpose (57P01), which it does between statements and never while it commits.
+ * server says that it ended the connection on purpose.
  */
 export const mayHaveCommitted = (error: SqlError.SqlError): boolean =>
-  isConnectionLost(error) && failedStatementOf(error)?.code !== "57P01" && !unsent.test(wordsOf(error))
+  isConnectionLost(error) && !endedOnPurpose.test(failedStatementOf(error)?.code ?? "") && !unsent.test(wordsOf(error))
 
 const wordsOf = ({ cause }: SqlError.SqlError): string => (cause instanceof Error ? cause.message : "")
 

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { CommitUnknown, isConnectionLost } from "@reins/core/store/LostConnection"
 import * as Postgres from "@reins/core/store/Postgres"
-import { Cause, Context, Effect, Exit, Layer, Logger, Option, Redacted } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Redacted } from "effect"
 import { administer, postgresDatabase } from "./Databases.js"
 
 /** The bell says that it has lost its connection. */
@@ -116,6 +116,35 @@ it.scopedLive("a commit that the server refuses because it ends is run again", (
     )
     assert.deepStrictEqual([runs, yield* written], [2, [1]])
   })
+)
+
+it.scopedLive(
+  "a transaction that does not go on is ended for those who wait for it, and is run again when it does",
+  () =>
+    Effect.gen(function* () {
+      const { db, url, write, written } = yield* given
+      const other = yield* connect(url)
+      yield* write(1)
+      const increase = (base: Database["Type"]) => base.run(base.sql`update numbers set n = n + 1`)
+      const [begun, otherIsDone] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      let runs = 0
+      const stalled = yield* Effect.fork(
+        db.transaction(
+          Effect.sync(() => runs++).pipe(
+            Effect.zipRight(increase(db)),
+            Effect.zipRight(Deferred.succeed(begun, undefined)),
+            Effect.zipRight(Deferred.await(otherIsDone)),
+            Effect.zipRight(increase(db))
+          )
+        )
+      )
+      yield* Deferred.await(begun)
+      yield* other.transaction(increase(other))
+      assert.deepStrictEqual(yield* written, [2])
+      yield* Deferred.succeed(otherIsDone, undefined)
+      yield* Fiber.join(stalled)
+      assert.deepStrictEqual([runs, yield* written], [2, [4]])
+    })
 )
 
 it.scopedLive("a commit whose connection breaks is not run again, since it may have taken place", () =>

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
 import SqliteDatabase from "better-sqlite3"
+import pg from "pg"
 import { assert, it } from "vitest"
 import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
 import { agentsIn } from "../../../core/test/executor/Processes.js"
@@ -126,12 +127,37 @@ const assertTakenOver = async (client: Reins, given: Given, lost: number, finder
 const historyOf = async (client: Reins, session_id: string) =>
   (await wholeLog(client, session_id)).map(({ seq, type }) => `${seq} ${type}`)
 
+/** Stops a server while a write is under way: its transaction is open, and holds the row that other writers of that session need. */
+const stopInTransaction = async (server: ServerProcess, url: string, write: () => void) => {
+  const db = new pg.Client({ connectionString: url })
+  await db.connect()
+  const backends = async (condition: string) => {
+    const { rows } = await db.query(
+      `select 1 from pg_stat_activity where datname = current_database() and ${condition}`
+    )
+    return rows.length > 0
+  }
+  await db.query("begin")
+  await db.query("lock table events in share mode")
+  write()
+  await eventually("the write has begun", () => backends("wait_event_type = 'Lock'"))
+  server.kill("SIGSTOP")
+  await db.query("rollback")
+  await eventually("its transaction stays open", () => backends("state = 'idle in transaction'"))
+  await db.end()
+}
+
 it("a server that was stopped beyond its claims and continued cannot write, after another on the same database has taken over", async () => {
   const { dataDir } = place
-  const env = { REINS_DATABASE_URL: await place.newPostgresDatabase(), REINS_ALLOW_LOCAL_REPOSITORIES: "true" }
+  const url = await place.newPostgresDatabase()
+  const env = { REINS_DATABASE_URL: url, REINS_ALLOW_LOCAL_REPOSITORIES: "true" }
   const first = await startServer({ dataDir, env })
   const given = await begin(first, dataDir, env)
-  first.kill("SIGSTOP")
+  let noting: Promise<unknown> = Promise.resolve()
+  await stopInTransaction(first, url, () => {
+    const note = { session_id: given.session_id, content: "Mind this.", routing: "note" } as const
+    noting = given.caller.at(first).messages.send(note, { timeoutMs: 500_000 })
+  })
   const second = await startServer({ dataDir, env })
   // The push goes on without the server that began it, and reaches the remote.
   given.remote.letThrough()
@@ -150,7 +176,12 @@ it("a server that was stopped beyond its claims and continued cannot write, afte
     () => first.log().split("an attempt has lost its claim and stops").length > 2
   )
   await assertTakenOver(there, given, first.pid, second.pid)
-  assert.deepStrictEqual(await historyOf(there, given.session_id), history)
+  // What was written when it stopped comes after all that came in between, once.
+  await noting
+  assert.deepStrictEqual(await historyOf(there, given.session_id), [
+    ...history,
+    `${history.length + 1} message.accepted`
+  ])
   // It is a server like any other again.
   await assertAnswers(given.caller.at(first), given.session_id)
   for (const server of [first, second]) {

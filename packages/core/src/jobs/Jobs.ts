@@ -107,8 +107,8 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     readonly catchUp: Effect.Effect<void>
     /** When the next waiting job of these kinds is due; undefined when none waits. */
     readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
-    /** Whether no other boot than this one holds a claim that has not run out. */
-    readonly areOthersSilent: (bootId: string) => Effect.Effect<boolean>
+    /** Whether a boot holds no claim that has not run out. */
+    readonly isSilent: (bootId: string) => Effect.Effect<boolean>
     /** The newest job that was enqueued for a subject, which has one. */
     readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
     /** Whether an attempt for a subject has ended without anybody knowing how far it came. */
@@ -297,11 +297,11 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             where state in ('queued', 'retry_wait') and held = 0 and ${sql.in("kind", kinds)}`),
                 (row) => row?.run_at ?? undefined
               ),
-        areOthersSilent: (bootId) =>
+        isSilent: (bootId) =>
           Effect.flatMap(now, (at) =>
             Effect.map(
               db.first(sql`select id from jobs
-              where state = 'running' and boot_id <> ${bootId} and lease_expires_at > ${at} limit 1`),
+              where state = 'running' and boot_id = ${bootId} and lease_expires_at > ${at} limit 1`),
               (living) => living === undefined
             )
           ),

@@ -1,3 +1,4 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { Clock, Data, Effect, type Scope } from "effect"
 import type { SessionId } from "../domain/Ids.js"
 import { leaseMs } from "../jobs/Jobs.js"
@@ -26,39 +27,78 @@ const make = (): SessionLock => {
     )
 }
 
+/** How processes tell each other of the locks that they hold. */
+export interface Holders {
+  /** What this process is known by. */
+  readonly self: string
+  /** Whether a process has no claim any more. */
+  readonly isSilent: (holder: string) => Effect.Effect<boolean>
+}
+
 /**
  * A new lock that other processes on the same files respect, too, as long as they live: one that was stopped in the middle and goes on
  * after another has taken its work over does not find the files of the other half made. Taking it again inside itself waits for ever.
  *
- * A process that hangs keeps the lock. Whoever has waited for as long as a claim lives goes on without it when `isHolderSilent` says
- * that the holder has no claim any more, for those to whom that is worse than what the holder might still do.
+ * A process that hangs keeps the lock. With `holders`, whoever has waited for as long as a claim lives goes on without it when the holder
+ * is silent, for those to whom that is worse than what the holder might still do.
  */
-export const makeShared = (
-  fileOf: (sessionId: SessionId) => string,
-  isHolderSilent: Effect.Effect<boolean> = Effect.succeed(false)
-): SessionLock => {
+export const makeShared = (fileOf: (sessionId: SessionId) => string, holders?: Holders): SessionLock => {
   const here = make()
-  return (id, effect) => here(id, Effect.scoped(Effect.zipRight(take(fileOf(id), isHolderSilent), effect)))
+  return (id, effect) => here(id, Effect.scoped(Effect.zipRight(take(fileOf(id), holders), effect)))
 }
 
 class NotLocked extends Data.TaggedError("NotLocked")<{ readonly cause: unknown }> {}
 
-const hold = (file: string) =>
+const hold = (file: string, self: string | undefined) =>
   Effect.acquireRelease(
-    Effect.try({ try: () => lockFile(file), catch: (cause) => new NotLocked({ cause }) }),
-    (unlock) => Effect.sync(unlock)
+    Effect.try({
+      try: () => {
+        const unlock = lockFile(file)
+        if (self !== undefined) nameHolder(file, self)
+        return unlock
+      },
+      catch: (cause) => new NotLocked({ cause })
+    }),
+    (unlock) =>
+      Effect.sync(() => {
+        try {
+          if (self !== undefined) forgetHolder(file)
+        } finally {
+          unlock()
+        }
+      })
   )
 
-const take = Effect.fnUntraced(function* (file: string, isHolderSilent: Effect.Effect<boolean>) {
+const holderFile = (file: string): string => `${file}.holder`
+
+const forgetHolder = (file: string): void => rmSync(holderFile(file), { force: true })
+
+const nameHolder = (file: string, self: string): void => {
+  try {
+    writeFileSync(holderFile(file), self)
+  } catch {
+    // On a full disk, say. Nobody knows the holder then, rather than taking another for it.
+    forgetHolder(file)
+  }
+}
+
+/** Whether the holder of a lock is known, and silent. */
+const isHolderSilent = (file: string, { isSilent }: Holders): Effect.Effect<boolean> =>
+  Effect.try(() => readFileSync(holderFile(file), "utf8")).pipe(
+    Effect.flatMap(isSilent),
+    Effect.orElseSucceed(() => false)
+  )
+
+const take = Effect.fnUntraced(function* (file: string, holders: Holders | undefined) {
   const since = yield* Clock.currentTimeMillis
   const attempt: Effect.Effect<void, never, Scope.Scope> = Effect.catchTag(
-    Effect.asVoid(hold(file)),
+    Effect.asVoid(hold(file, holders?.self)),
     "NotLocked",
     ({ cause }) => (cause instanceof FileLocked ? again : Effect.die(cause))
   )
   const again = Effect.gen(function* () {
     const waited = (yield* Clock.currentTimeMillis) - since
-    if (waited > leaseMs && (yield* isHolderSilent))
+    if (waited > leaseMs && holders !== undefined && (yield* isHolderSilent(file, holders)))
       return yield* Effect.logWarning("a process that hangs does not let go of a session, which goes on without it", {
         file
       })

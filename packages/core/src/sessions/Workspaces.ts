@@ -64,7 +64,7 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
       const jobs = yield* Jobs
       const { bootId } = yield* Placement
       const pathOf = (name: "inUse" | "lock") => (id: SessionId) => sessionPaths(config.dataDir, id)[name]
-      const exclusive = SessionLock.makeShared(pathOf("inUse"), jobs.areOthersSilent(bootId))
+      const exclusive = SessionLock.makeShared(pathOf("inUse"), { self: bootId, isSilent: jobs.isSilent })
       const making = SessionLock.makeShared(pathOf("lock"))
 
       const existing = (id: SessionId) =>

@@ -106,5 +106,21 @@ for (const { name, layer } of databases) {
           assert.deepStrictEqual(found, [{ claim: { ...claim, bootId: "boot_two" }, loss: "ended" }])
         }).pipe(Effect.provide(TestContext.TestContext))
     )
+
+    it.effect("a boot is silent when it holds no claim that has not run out, whatever other boots hold", () =>
+      Effect.gen(function* () {
+        const jobs = yield* Jobs
+        const kind = newKind()
+        const claimAs = (bootId: string) =>
+          Effect.zipRight(enqueue(kind), jobs.claim(kind, 1, { workerId: "one/1", bootId }))
+        const [silent, living] = [`silent_${kind}`, `living_${kind}`]
+        assert.isTrue(yield* jobs.isSilent(silent))
+        yield* claimAs(silent)
+        assert.isFalse(yield* jobs.isSilent(silent))
+        yield* TestClock.adjust(leaseMs)
+        yield* claimAs(living)
+        assert.deepStrictEqual([yield* jobs.isSilent(silent), yield* jobs.isSilent(living)], [true, false])
+      }).pipe(Effect.provide(TestContext.TestContext))
+    )
   })
 }

@@ -57,24 +57,35 @@ it("is free again after a failure", () =>
     assert.strictEqual(yield* lock(id, Effect.succeed(1)), 1)
   }).pipe(Effect.runPromise))
 
-it("a holder that is silent is waited for as long as a claim lives, and one that is not for ever", () =>
+it("a holder that is silent is waited for as long as a claim lives, and one that is not, or is not known, for ever", () =>
   Effect.gen(function* () {
-    const release = lockFile(fileOf(id))
     let isSilent = false
-    const lock = makeShared(
-      fileOf,
-      Effect.sync(() => isSilent)
-    )
-    const waiting = yield* Effect.fork(lock(id, Effect.succeed("went on")))
+    const known = (self: string) => ({
+      self,
+      isSilent: (holder: string) => Effect.sync(() => isSilent && holder === "one")
+    })
+    const [one, other] = [makeShared(fileOf, known("one")), makeShared(fileOf, known("other"))]
+    const began = yield* Deferred.make<void>()
+    const holding = yield* Effect.fork(one(id, Effect.zipRight(Deferred.succeed(began, undefined), Effect.never)))
+    yield* Deferred.await(began)
+    const waiting = yield* Effect.fork(other(id, Effect.succeed("went on")))
     yield* TestClock.adjust("2 minutes")
     assert.isTrue(Option.isNone(yield* Fiber.poll(waiting)))
     isSilent = true
     yield* TestClock.adjust("1 second")
     assert.strictEqual(yield* Fiber.join(waiting), "went on")
-    const next = yield* Effect.fork(lock(id, Effect.succeed("went on")))
+    const next = yield* Effect.fork(other(id, Effect.succeed("went on")))
     yield* TestClock.adjust("29 seconds")
     assert.isTrue(Option.isNone(yield* Fiber.poll(next)))
     yield* TestClock.adjust("2 seconds")
     assert.strictEqual(yield* Fiber.join(next), "went on")
+    yield* Fiber.interrupt(holding)
+
+    const release = lockFile(fileOf(id))
+    const last = yield* Effect.fork(other(id, Effect.succeed("went on")))
+    yield* TestClock.adjust("2 minutes")
+    assert.isTrue(Option.isNone(yield* Fiber.poll(last)))
     release()
+    yield* TestClock.adjust("1 second")
+    assert.strictEqual(yield* Fiber.join(last), "went on")
   }).pipe(Effect.provide(TestContext.TestContext), Effect.runPromise))

@@ -57,7 +57,7 @@ export const eventPrinter = () => {
     silence()
     const about = type.startsWith("tool.")
       ? ` ${payload.kind} ${payload.title} (${payload.state})`
-      : type.startsWith("changeset.")
+      : type === "changeset.ready"
         ? ` ${payload.file_count} file, +${payload.additions} -${payload.deletions}`
         : type.startsWith("delivery.") && payload.step
           ? ` ${payload.step.kind} ${payload.step.outcome}`

@@ -9,7 +9,10 @@ const tryAgain = "200 millis"
 /** The connection broke while COMMIT was under way: nobody knows whether the transaction took place. */
 export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly cause: unknown }> {}
 
-/** The server ends its connections or takes none yet (57P01 to 57P03), has waited too long within a transaction, or the system has lost it. */
+/**
+ * The server ends its connections or takes none yet (57P01 to 57P03), it has waited too long within a transaction (25P03), or the system
+ * has lost the connection.
+ */
 const codes = /^(?:08\w{3}|57P0[123]|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 /** What the driver says without a code: of a statement that it has not sent, and of one that it may have. */
 const unsent = /^(?:timeout exceeded when trying to connect|Client (?:has|was) .* not queryable)/

@@ -5,6 +5,7 @@ import { Jobs } from "@reins/core/jobs/Jobs"
 import { HarnessSwitches } from "@reins/core/sessions/HarnessSwitches"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionExecutors } from "@reins/core/sessions/SessionExecutors"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
@@ -37,6 +38,11 @@ for (const { layer, name } of databases) {
             })
             const waiting = yield* messages.send(principal, session.id, { content: say("My turn.") })
             yield* eventsUntil(session.id, (event) => event.type === "tool.started")
+            // The tool is told of before it has done anything.
+            const files = yield* SessionFiles
+            yield* Effect.repeat(files.list(principal, session.id, ""), {
+              until: ({ items }) => items.some((file) => file.path === "half.txt")
+            })
             const { lease } = yield* executors.get(principal, session.id)
             assert.isNotEmpty(processesOf(lease.id ?? ""))
             const asked = yield* Effect.flip(executors.release(principal, session.id, {}))

@@ -49,25 +49,17 @@ export const makeShared = (fileOf: (sessionId: SessionId) => string, holders?: H
 
 class NotLocked extends Data.TaggedError("NotLocked")<{ readonly cause: unknown }> {}
 
-const hold = (file: string, self: string | undefined) =>
-  Effect.acquireRelease(
-    Effect.try({
-      try: () => {
-        const unlock = lockFile(file)
-        if (self !== undefined) nameHolder(file, self)
-        return unlock
-      },
-      catch: (cause) => new NotLocked({ cause })
-    }),
-    (unlock) =>
-      Effect.sync(() => {
-        try {
-          if (self !== undefined) forgetHolder(file)
-        } finally {
-          unlock()
-        }
-      })
+const hold = Effect.fnUntraced(function* (file: string, self: string | undefined) {
+  yield* Effect.acquireRelease(
+    Effect.try({ try: () => lockFile(file), catch: (cause) => new NotLocked({ cause }) }),
+    (unlock) => Effect.sync(unlock)
   )
+  if (self === undefined) return
+  yield* Effect.acquireRelease(
+    Effect.sync(() => nameHolder(file, self)),
+    () => Effect.sync(() => forgetHolder(file))
+  )
+})
 
 const holderFile = (file: string): string => `${file}.holder`
 
@@ -92,7 +84,7 @@ const isHolderSilent = (file: string, { isSilent }: Holders): Effect.Effect<bool
 const take = Effect.fnUntraced(function* (file: string, holders: Holders | undefined) {
   const since = yield* Clock.currentTimeMillis
   const attempt: Effect.Effect<void, never, Scope.Scope> = Effect.catchTag(
-    Effect.asVoid(hold(file, holders?.self)),
+    hold(file, holders?.self),
     "NotLocked",
     ({ cause }) => (cause instanceof FileLocked ? again : Effect.die(cause))
   )

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import type { CoreLimits } from "@reins/core/CoreLimits"
 import { isAllowedHost } from "@reins/core/connections/Address"
+import { fn } from "@reins/core/Traced"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 
@@ -143,11 +144,7 @@ export interface Config {
 }
 
 /** Reads the settings from the command line, the environment and `reins.json` in the working directory, in this order. */
-export const load = Effect.fn("Config.load")(function* (
-  flags: Given,
-  environment: NodeJS.ProcessEnv,
-  directory: string
-) {
+export const load = fn("Config.load")(function* (flags: Given, environment: NodeJS.ProcessEnv, directory: string) {
   const given = {
     ...(yield* readSettingsFile(join(directory, "reins.json"))),
     ...fromEnvironment(environment),

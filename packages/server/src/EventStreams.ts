@@ -7,6 +7,7 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
+import { fn } from "@reins/core/Traced"
 import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import type { ExchangeState } from "./http/Exchange.js"
 import { Authentication } from "./http/middleware/Authentication.js"
@@ -124,7 +125,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
         }, Effect.scoped)
 
         return EventStreams.of({
-          answer: Effect.fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
+          answer: fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
             exchange.headers.set("vary", "Accept")
             if (acceptsStream(exchange)) return yield* stream(exchange, principal, sessionId, query)
             const types = yield* parseEventTypes(query.types)

@@ -6,6 +6,7 @@ import { now } from "../domain/Timestamp.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile } from "../store/DataDirectory.js"
+import { fn } from "../Traced.js"
 import { archiveWriter, type PartSummary } from "./Archive.js"
 import { BackupError, BackupManifest, backupFormat, manifestName, parts, sessionPart } from "./BackupManifest.js"
 import { closedSessions, inventory, type SessionFacts } from "./Inventory.js"
@@ -38,7 +39,7 @@ export interface BackupSummary {
  * The database is copied first, as it is at one instant; then the files that this copy names. A changeset is written down after its
  * objects are pinned, so whatever the copy names is there when its turn comes, and more than it names does no harm.
  */
-export const backup = Effect.fn("Backup.backup")(function* (request: BackupRequest) {
+export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
   yield* refuseExisting(request.target)
   const mark = randomBytes(4).toString("hex")
   const partial = `${request.target}.${mark}.partial`

@@ -14,6 +14,7 @@ import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "../store/DataDirectory.js"
 import { Journal } from "../store/Journal.js"
 import { requireKnown } from "../store/Migrations.js"
+import { fn } from "../Traced.js"
 import { ArchiveDamaged, partDigest, readArchive } from "./Archive.js"
 import { BackupError, BackupManifest, manifestName, parts } from "./BackupManifest.js"
 import { inventory, type SessionFacts } from "./Inventory.js"
@@ -35,7 +36,7 @@ export interface RestoreRequest {
 }
 
 /** Reads what a backup says of itself, without its content. Fails for one that is cut off, foreign or of a newer release. */
-export const readManifest = Effect.fn("Restore.readManifest")((path: string) =>
+export const readManifest = fn("Restore.readManifest")((path: string) =>
   Effect.scoped(
     Effect.gen(function* () {
       const file = yield* opened(path)
@@ -62,7 +63,7 @@ export const readManifest = Effect.fn("Restore.readManifest")((path: string) =>
  * Puts a backup into an empty data directory, and holds that meanwhile. Until all of it is there and checked, it stands in a directory
  * that no server works on. Gives back the keys that are missing, which is none unless they were given up.
  */
-export const restore = Effect.fn("Restore.restore")(function* (request: RestoreRequest) {
+export const restore = fn("Restore.restore")(function* (request: RestoreRequest) {
   const manifest = yield* readManifest(request.file)
   yield* requireMatch(request, manifest)
   const stage = restoring(request.dataDir)

@@ -6,6 +6,7 @@ import epsilon from "../../../../manifests/epsilon.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
 import zeta from "../../../../manifests/zeta.json" with { type: "json" }
 import { Manifest } from "../harness/Manifest.js"
+import { fn } from "../Traced.js"
 
 /** No manifest declares this provider. */
 export class HarnessNotFound extends Data.TaggedError("HarnessNotFound")<{ readonly providerId: string }> {}
@@ -30,7 +31,7 @@ export class Manifests extends Context.Tag("@reins/core/catalog/Manifests")<
         const list = yield* Effect.forEach(sources, (source) => decode(source))
         return Manifests.of({
           list,
-          get: Effect.fn("Manifests.get")(function* (providerId) {
+          get: fn("Manifests.get")(function* (providerId) {
             const manifest = list.find((candidate) => candidate.provider_id === providerId)
             return manifest ?? (yield* new HarnessNotFound({ providerId }))
           })

@@ -8,6 +8,7 @@ import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Workspaces } from "../identity/Workspaces.js"
+import { fn } from "../Traced.js"
 import { Manifests } from "./Manifests.js"
 import { connectionRequired, Providers } from "./Providers.js"
 
@@ -66,7 +67,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       })
 
       return Models.of({
-        list: Effect.fn("Models.list")(function* (principal, { provider_id: providerId, workspace_id: given }) {
+        list: fn("Models.list")(function* (principal, { provider_id: providerId, workspace_id: given }) {
           const workspaceId = given ?? (yield* workspaces.defaultFor(principal))
           const workspace = yield* workspaces.get(principal, workspaceId)
           yield* providers.requireCapability(providerId, "model_discovery")

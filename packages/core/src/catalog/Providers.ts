@@ -5,6 +5,7 @@ import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { HarnessInstall } from "../harness/Install.js"
 import type { CapabilityName, Manifest } from "../harness/Manifest.js"
+import { fn } from "../Traced.js"
 import { Manifests } from "./Manifests.js"
 
 /** The providers as callers see them, and the rules of who may be chosen with what. */
@@ -37,7 +38,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       const install = yield* HarnessInstall
       const connections = yield* Connections
 
-      const requireEnabled = Effect.fn("Providers.requireEnabled")(function* (providerId: string) {
+      const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
         const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
         if (manifest === undefined || manifest.tier === "disabled") {
           return yield* new ReinsError({
@@ -71,7 +72,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
           )
         ),
         requireEnabled,
-        requireCapability: Effect.fn("Providers.requireCapability")(function* (providerId, capability) {
+        requireCapability: fn("Providers.requireCapability")(function* (providerId, capability) {
           const manifest = yield* requireEnabled(providerId)
           const value = manifest.capabilities[capability]
           if (value !== "supported") {
@@ -82,7 +83,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             })
           }
         }),
-        chooseConnection: Effect.fn("Providers.chooseConnection")(function* (workspaceId, manifest, given) {
+        chooseConnection: fn("Providers.chooseConnection")(function* (workspaceId, manifest, given) {
           if (manifest.credential === null) return null
           for (const id of given) {
             const connection = yield* connections.open(workspaceId, id)
@@ -92,7 +93,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
           if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
           return newest ?? null
         }),
-        requireRunnable: Effect.fn("Providers.requireRunnable")(function* (workspaceId, providerId, connectionId) {
+        requireRunnable: fn("Providers.requireRunnable")(function* (workspaceId, providerId, connectionId) {
           const manifest = yield* requireEnabled(providerId)
           if (connectionId !== null) yield* connections.open(workspaceId, connectionId)
           else if (manifest.credential?.required === true) return yield* connectionRequired(manifest)

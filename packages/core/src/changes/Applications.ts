@@ -19,6 +19,7 @@ import { notOpen } from "../sessions/Turns.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { Changesets, noWorkspace } from "./Changesets.js"
 import { unsealed } from "./Deliveries.js"
 
@@ -92,13 +93,13 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
 
       return Applications.of({
         find,
-        get: Effect.fn("Applications.get")(function* (principal, applicationId) {
+        get: fn("Applications.get")(function* (principal, applicationId) {
           const application = yield* find(applicationId)
           if (application === undefined) return yield* notFound()
           yield* sessions.readable(principal, application.target_session_id)
           return application
         }),
-        request: Effect.fn("Applications.request")((principal, changesetId, input) =>
+        request: fn("Applications.request")((principal, changesetId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
@@ -137,11 +138,11 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
             })
           )
         ),
-        plan: Effect.fn("Applications.plan")(function* (id, paths) {
+        plan: fn("Applications.plan")(function* (id, paths) {
           const changed = JSON.stringify(union((yield* existing(id)).changed, paths))
           yield* db.run(sql`update applications set changed = ${changed} where id = ${id}`)
         }),
-        move: Effect.fn("Applications.move")(function* (id, change, actor) {
+        move: fn("Applications.move")(function* (id, change, actor) {
           const before = yield* existing(id)
           yield* Effect.orDie(applicationStates.check(before.state, change.state))
           yield* db.run(

@@ -8,6 +8,7 @@ import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Workspaces } from "../sessions/Workspaces.js"
+import { fn } from "../Traced.js"
 import { Git } from "../workspace/Git.js"
 import { Applications, applyJobKind } from "./Applications.js"
 import { Changesets } from "./Changesets.js"
@@ -78,7 +79,7 @@ export const applyJob = Effect.gen(function* () {
     kind: applyJobKind,
     concurrency: 4,
     deadlineMs: 10 * 60_000,
-    run: Effect.fn("applyJob.run")(function* (attempt) {
+    run: fn("applyJob.run")(function* (attempt) {
       const application = yield* begin(attempt)
       const changeset = application === undefined ? undefined : yield* changesets.find(application.changeset_id)
       if (application?.state !== "executing" || changeset === undefined || changeset.tree === null) {
@@ -104,7 +105,7 @@ export const applyJob = Effect.gen(function* () {
         command: applications.move(application.id, { state, changed, conflicts }, actor)
       }
     }),
-    failed: Effect.fn("applyJob.failed")(function* (claim, failure) {
+    failed: fn("applyJob.failed")(function* (claim, failure) {
       const application = yield* applications.find(applicationOf(claim))
       if (application?.state === "pending") yield* applications.move(application.id, { state: "executing" }, actor)
       else if (application?.state !== "executing") return

@@ -5,6 +5,7 @@ import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Workspaces } from "../sessions/Workspaces.js"
+import { fn } from "../Traced.js"
 import { Changesets, captureJobKind } from "./Changesets.js"
 
 const actor = systemActor("capture")
@@ -20,7 +21,7 @@ export const captureJob = Effect.gen(function* () {
     kind: captureJobKind,
     concurrency: 4,
     deadlineMs: 10 * 60_000,
-    run: Effect.fn("captureJob.run")(function* ({ claim }) {
+    run: fn("captureJob.run")(function* ({ claim }) {
       const changeset = yield* changesets.find(changesetOf(claim))
       const session = changeset === undefined ? undefined : yield* sessions.find(changeset.session_id)
       if (changeset === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }

@@ -19,6 +19,7 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { Git } from "../workspace/Git.js"
 import type { GitError } from "../workspace/GitError.js"
 
@@ -180,7 +181,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       })
 
       return Changesets.of({
-        list: Effect.fn("Changesets.list")(function* (principal, sessionId, page) {
+        list: fn("Changesets.list")(function* (principal, sessionId, page) {
           const session = yield* store.readable(principal, sessionId)
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ChangesetRow>`select * from changesets
@@ -188,7 +189,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           return Keyset.page(rows.map(toChangeset), limit, (changeset) => changeset.id)
         }),
         get: readable,
-        capture: Effect.fn("Changesets.capture")((principal, sessionId, input) =>
+        capture: fn("Changesets.capture")((principal, sessionId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const session = yield* store.writable(principal, sessionId)
@@ -215,7 +216,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             })
           )
         ),
-        diff: Effect.fn("Changesets.diff")(function* (principal, changesetId, view) {
+        diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
           const { changeset, digest, gitDir, tree } = yield* sealed(principal, changesetId)
           const { diff, truncated } = yield* git
             .diff({ gitDir, base: changeset.base_commit, tree, ...view })
@@ -224,7 +225,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             view.path === undefined ? changeset.files : changeset.files.filter((file) => file.path === view.path)
           return { diff, files, truncated, subject_digest: digest }
         }),
-        files: Effect.fn("Changesets.files")(function* (principal, changesetId, path) {
+        files: fn("Changesets.files")(function* (principal, changesetId, path) {
           const { changeset, gitDir, tree } = yield* sealed(principal, changesetId)
           if (path === undefined) return { items: changeset.files }
           const blob = yield* git
@@ -232,7 +233,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
             .pipe(Effect.mapError(unreadable))
           return { path, ...encoded(blob.bytes), size: blob.size, digest: blob.digest, truncated: blob.truncated }
         }),
-        changes: Effect.fn("Changesets.changes")(function* (principal, sessionId) {
+        changes: fn("Changesets.changes")(function* (principal, sessionId) {
           const session = yield* store.readable(principal, sessionId)
           const at = yield* now
           if (session.workspace_state === "ready") {
@@ -253,7 +254,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         find,
         newestSealed,
         open,
-        take: Effect.fn("Changesets.take")(function* (session, changesetId) {
+        take: fn("Changesets.take")(function* (session, changesetId) {
           const { gitDir, workTree } = workspaces.paths(session.id)
           const base = session.base_commit
           const snapshot = yield* git.snapshot({ gitDir, workTree, base })
@@ -270,7 +271,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           yield* failpoint("capture.kept")
           return { ...snapshot, subjectDigest: subject.digest }
         }),
-        seal: Effect.fn("Changesets.seal")(function* (changesetId, captured, actor) {
+        seal: fn("Changesets.seal")(function* (changesetId, captured, actor) {
           const opened = yield* db.first(
             sql<{ id: string }>`update changesets set ${sql.update({
               state: "ready",
@@ -285,7 +286,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           )
           if (opened !== undefined) yield* tell(yield* existing(changesetId), "changeset.ready", actor)
         }),
-        fail: Effect.fn("Changesets.fail")(function* (changesetId, reason, actor) {
+        fail: fn("Changesets.fail")(function* (changesetId, reason, actor) {
           const opened = yield* db.first(sql<{ id: string }>`update changesets set state = 'failed',
           diagnostics = ${JSON.stringify([reason])} where id = ${changesetId} and state = 'capturing' returning id`)
           if (opened !== undefined) yield* tell(yield* existing(changesetId), "changeset.failed", actor, reason)

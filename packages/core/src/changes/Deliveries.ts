@@ -18,6 +18,7 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { isRefName } from "../workspace/RefName.js"
 import { Changesets } from "./Changesets.js"
 import { deliveryCancelled } from "./DeliveryCancelled.js"
@@ -178,7 +179,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       })
 
       return Deliveries.of({
-        list: Effect.fn("Deliveries.list")(function* (principal, changesetId, page) {
+        list: fn("Deliveries.list")(function* (principal, changesetId, page) {
           const changeset = yield* changesets.get(principal, changesetId)
           const { before, limit } = yield* Keyset.descending(page)
           const found = yield* store.select(
@@ -186,13 +187,13 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
           )
           return Keyset.page(found, limit, (delivery) => delivery.id)
         }),
-        get: Effect.fn("Deliveries.get")(function* (principal, deliveryId) {
+        get: fn("Deliveries.get")(function* (principal, deliveryId) {
           const delivery = yield* store.find(deliveryId)
           if (delivery === undefined) return yield* notFound()
           yield* sessions.readable(principal, delivery.session_id)
           return delivery
         }),
-        request: Effect.fn("Deliveries.request")((principal, changesetId, input) =>
+        request: fn("Deliveries.request")((principal, changesetId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
@@ -202,14 +203,14 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
             })
           )
         ),
-        retry: Effect.fn("Deliveries.retry")((principal, deliveryId) =>
+        retry: fn("Deliveries.retry")((principal, deliveryId) =>
           journal.commit(
             Effect.flatMap(writable(principal, deliveryId), ({ delivery, session }) =>
               tryAgain(delivery, session, principal)
             )
           )
         ),
-        refresh: Effect.fn("Deliveries.refresh")((principal, deliveryId) =>
+        refresh: fn("Deliveries.refresh")((principal, deliveryId) =>
           journal.commit(
             Effect.gen(function* () {
               const { delivery, session } = yield* writable(principal, deliveryId)
@@ -222,7 +223,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
             })
           )
         ),
-        cancel: Effect.fn("Deliveries.cancel")((principal, deliveryId) =>
+        cancel: fn("Deliveries.cancel")((principal, deliveryId) =>
           journal.commit(
             Effect.gen(function* () {
               const { delivery, session } = yield* writable(principal, deliveryId)

@@ -9,6 +9,7 @@ import { type AttemptLost, type Completion, JobError, type JobKind, type Running
 import type { Claim } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Workspaces } from "../sessions/Workspaces.js"
+import { fn } from "../Traced.js"
 import { Git } from "../workspace/Git.js"
 import type { GitError } from "../workspace/GitError.js"
 import { Changesets } from "./Changesets.js"
@@ -199,7 +200,7 @@ export const deliveryJob = Effect.gen(function* () {
     concurrency: 4,
     // Longer than all that git may take for it, so that no push is broken off in the middle.
     deadlineMs: 60 * 60_000,
-    run: Effect.fn("deliveryJob.run")(function* (attempt) {
+    run: fn("deliveryJob.run")(function* (attempt) {
       const delivery = yield* begin(attempt)
       const changeset = delivery === undefined ? undefined : yield* changesets.find(delivery.changeset_id)
       const session = delivery === undefined ? undefined : yield* sessions.find(delivery.session_id)
@@ -222,7 +223,7 @@ export const deliveryJob = Effect.gen(function* () {
       const work = { attempt, delivery, changeset, session, tree: changeset.tree }
       return yield* delivery.transport === "patch" ? patch(work) : branch(work)
     }),
-    failed: Effect.fn("deliveryJob.failed")(function* (claim, failure) {
+    failed: fn("deliveryJob.failed")(function* (claim, failure) {
       const delivery = yield* deliveries.find(deliveryOf(claim))
       if (delivery?.state === "pending") yield* deliveries.move(delivery.id, { state: "executing" }, actor)
       else if (delivery?.state !== "executing") return

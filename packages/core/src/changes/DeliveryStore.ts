@@ -14,6 +14,7 @@ import type { DeliveryTransport } from "../domain/Project.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 
 export interface NewDelivery {
   readonly id: DeliveryId
@@ -104,7 +105,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
         find,
         select: (where) =>
           Effect.map(db.all(sql<DeliveryRow>`select * from deliveries where ${where}`), (rows) => rows.map(toDelivery)),
-        insert: Effect.fn("DeliveryStore.insert")(function* (delivery, actor) {
+        insert: fn("DeliveryStore.insert")(function* (delivery, actor) {
           const at = yield* now
           yield* db.run(
             sql`insert into deliveries ${sql.insert({
@@ -128,7 +129,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
           yield* tell(inserted, "delivery.requested", actor)
           return inserted
         }),
-        equip: Effect.fn("DeliveryStore.equip")(function* (id, means) {
+        equip: fn("DeliveryStore.equip")(function* (id, means) {
           yield* db.run(
             sql`update deliveries set ${sql.update({
               connection_id: means.connectionId,
@@ -145,11 +146,11 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
             order by updated_at desc, id desc limit 1`),
             (row) => row?.observed_head ?? null
           ),
-        observe: Effect.fn("DeliveryStore.observe")(function* (delivery, head) {
+        observe: fn("DeliveryStore.observe")(function* (delivery, head) {
           yield* db.run(sql`update deliveries set observed_head = ${head}, updated_at = ${yield* now},
             version = version + 1 where id = ${delivery.id} and version = ${delivery.version}`)
         }),
-        addStep: Effect.fn("DeliveryStore.addStep")(function* (id, step, actor) {
+        addStep: fn("DeliveryStore.addStep")(function* (id, step, actor) {
           const delivery = yield* locked(id)
           const recorded = { ...step, recorded_at: yield* now }
           yield* db.run(
@@ -157,7 +158,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
           )
           yield* tell(delivery, "delivery.progressed", actor, recorded)
         }),
-        move: Effect.fn("DeliveryStore.move")(function* (id, change, actor) {
+        move: fn("DeliveryStore.move")(function* (id, change, actor) {
           const delivery = yield* locked(id)
           yield* Effect.orDie(deliveryStates.check(delivery.state, change.state))
           yield* db.run(

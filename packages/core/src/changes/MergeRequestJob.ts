@@ -11,6 +11,7 @@ import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { fn } from "../Traced.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { type Declined, MergeRequestStore } from "./MergeRequestStore.js"
 import { mergeJobKind, openJobKind } from "./MergeRequests.js"
@@ -120,7 +121,7 @@ export const openMergeRequestJob = Effect.gen(function* () {
     kind: openJobKind,
     concurrency: 4,
     deadlineMs: 5 * 60_000,
-    run: Effect.fn("openMergeRequestJob.run")(function* (attempt) {
+    run: fn("openMergeRequestJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
       if (request?.state !== "pending") return done
       const remote = yield* access(attempt, request, (forge) => openOn(attempt, forge, request)).pipe(
@@ -130,7 +131,7 @@ export const openMergeRequestJob = Effect.gen(function* () {
       const adopted = !remote.description.includes(markerOf(request))
       return { state: "succeeded" as const, command: store.opened(request.id, remote, adopted, actor) }
     }),
-    failed: Effect.fn("openMergeRequestJob.failed")(function* (claim, failure) {
+    failed: fn("openMergeRequestJob.failed")(function* (claim, failure) {
       const request = yield* store.find(mergeRequestOf(claim))
       if (request?.state === "pending") yield* store.failed(request.id, declinedBy(failure), actor)
     }),
@@ -200,7 +201,7 @@ export const mergeJob = Effect.gen(function* () {
     kind: mergeJobKind,
     concurrency: 4,
     deadlineMs: 5 * 60_000,
-    run: Effect.fn("mergeJob.run")(function* (attempt) {
+    run: fn("mergeJob.run")(function* (attempt) {
       const request = yield* store.find(mergeRequestOf(attempt.claim))
       if (request?.state !== "open" || request.number === null) return done
       const { number } = request
@@ -210,7 +211,7 @@ export const mergeJob = Effect.gen(function* () {
         Effect.catchTag("ForgeError", (error) => Effect.fail(jobErrorOf(error)))
       )
     }),
-    failed: Effect.fn("mergeJob.failed")(function* (claim, failure) {
+    failed: fn("mergeJob.failed")(function* (claim, failure) {
       const request = yield* store.find(mergeRequestOf(claim))
       if (request?.state === "open") yield* store.mergeDeclined(request.id, declinedBy(failure), actor)
     }),

@@ -12,6 +12,7 @@ import { now } from "../domain/Timestamp.js"
 import type { RemoteMergeRequest } from "../forge/Forge.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 
 export type NewMergeRequest = Pick<
   MergeRequest,
@@ -129,7 +130,7 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           Effect.map(db.all(sql<MergeRequestRow>`select * from merge_requests where ${where}`), (rows) =>
             rows.map(toMergeRequest)
           ),
-        insert: Effect.fn("MergeRequestStore.insert")(function* ({ draft, ...request }, actor) {
+        insert: fn("MergeRequestStore.insert")(function* ({ draft, ...request }, actor) {
           const at = yield* now
           yield* db.run(
             sql`insert into merge_requests ${sql.insert({
@@ -146,22 +147,22 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
           yield* tell(inserted, "merge_request.requested", actor)
           return inserted
         }),
-        opened: Effect.fn("MergeRequestStore.opened")(function* (id, remote, adopted, actor) {
+        opened: fn("MergeRequestStore.opened")(function* (id, remote, adopted, actor) {
           yield* move(id, "open", { ...(yield* seen(remote)), adopted: adopted ? 1 : 0 }, actor)
         }),
-        failed: Effect.fn("MergeRequestStore.failed")(function* (id, { message, reason }, actor) {
+        failed: fn("MergeRequestStore.failed")(function* (id, { message, reason }, actor) {
           yield* move(id, "failed", { reason, reason_message: message }, actor)
         }),
-        observed: Effect.fn("MergeRequestStore.observed")(function* (id, remote, actor) {
+        observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
           const columns = yield* seen(remote)
           if (remote.state === "open") yield* stay(id, columns)
           else yield* move(id, remote.state, { ...columns, reason: null, reason_message: null }, actor)
         }),
-        mergeRequested: Effect.fn("MergeRequestStore.mergeRequested")(function* (id, actor) {
+        mergeRequested: fn("MergeRequestStore.mergeRequested")(function* (id, actor) {
           const request = yield* stay(id, { reason: null, reason_message: null })
           yield* tell(request, "merge_request.merge_requested", actor)
         }),
-        mergeDeclined: Effect.fn("MergeRequestStore.mergeDeclined")(function* (id, { message, reason }, actor) {
+        mergeDeclined: fn("MergeRequestStore.mergeDeclined")(function* (id, { message, reason }, actor) {
           const request = yield* stay(id, { reason, reason_message: message })
           yield* tell(request, "merge_request.merge_failed", actor)
         })

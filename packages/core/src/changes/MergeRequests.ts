@@ -19,6 +19,7 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { isRefName } from "../workspace/RefName.js"
 import { Deliveries, notBranch } from "./Deliveries.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
@@ -116,13 +117,13 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       })
 
       return MergeRequests.of({
-        get: Effect.fn("MergeRequests.get")(function* (principal, id) {
+        get: fn("MergeRequests.get")(function* (principal, id) {
           const request = yield* store.find(id)
           if (request === undefined) return yield* notFound()
           yield* sessions.readable(principal, request.session_id)
           return request
         }),
-        list: Effect.fn("MergeRequests.list")(function* (principal, deliveryId, page) {
+        list: fn("MergeRequests.list")(function* (principal, deliveryId, page) {
           const delivery = yield* deliveries.get(principal, deliveryId)
           const { before, limit } = yield* Keyset.descending(page)
           const found = yield* store.select(
@@ -130,7 +131,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
           )
           return Keyset.page(found, limit, (request) => request.id)
         }),
-        open: Effect.fn("MergeRequests.open")((principal, deliveryId, input) =>
+        open: fn("MergeRequests.open")((principal, deliveryId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const found = yield* deliveries.get(principal, deliveryId)
@@ -164,7 +165,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
             })
           )
         ),
-        merge: Effect.fn("MergeRequests.merge")((principal, id, input) =>
+        merge: fn("MergeRequests.merge")((principal, id, input) =>
           journal.commit(
             Effect.gen(function* () {
               const found = yield* store.find(id)

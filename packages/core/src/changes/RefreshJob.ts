@@ -4,6 +4,7 @@ import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 import { Git } from "../workspace/Git.js"
 import { refreshJobKind } from "./Deliveries.js"
 import { deliveryError, deliveryRemote } from "./DeliveryRemote.js"
@@ -59,7 +60,7 @@ export const refreshJob = Effect.gen(function* () {
     kind: refreshJobKind,
     concurrency: 4,
     deadlineMs: 15 * 60_000,
-    run: Effect.fn("refreshJob.run")(function* (attempt) {
+    run: fn("refreshJob.run")(function* (attempt) {
       const delivery = yield* deliveries.find(attempt.claim.subject.id)
       const session = delivery === undefined ? undefined : yield* sessions.find(delivery.session_id)
       if (delivery === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }

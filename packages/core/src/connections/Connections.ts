@@ -18,6 +18,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
+import { fn } from "../Traced.js"
 import { type CredentialParts, partsOf } from "./CredentialParts.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { Vault } from "./Vault.js"
@@ -184,14 +185,14 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       })
 
       return Connections.of({
-        list: Effect.fn("Connections.list")(function* (principal, workspaceId, page) {
+        list: fn("Connections.list")(function* (principal, workspaceId, page) {
           yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ConnectionRow>`select ${columns} from ${from}
           where connections.workspace_id = ${workspaceId} and connections.id < ${before} order by connections.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toConnection), limit, (connection) => connection.id)
         }),
-        create: Effect.fn("Connections.create")(function* (principal, workspaceId, input) {
+        create: fn("Connections.create")(function* (principal, workspaceId, input) {
           const parts = yield* partsOf(input.kind, input.credential)
           return yield* journal.commit(
             Effect.gen(function* () {
@@ -217,12 +218,12 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             })
           )
         }),
-        get: Effect.fn("Connections.get")(function* (principal, connectionId) {
+        get: fn("Connections.get")(function* (principal, connectionId) {
           const connection = yield* answer(connectionId)
           yield* access.read(principal, connection.workspace_id)
           return connection
         }),
-        update: Effect.fn("Connections.update")((principal, connectionId, patch) =>
+        update: fn("Connections.update")((principal, connectionId, patch) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* locked(principal, connectionId)
@@ -238,7 +239,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             })
           )
         ),
-        replaceCredential: Effect.fn("Connections.replaceCredential")((principal, connectionId, input) =>
+        replaceCredential: fn("Connections.replaceCredential")((principal, connectionId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* locked(principal, connectionId)
@@ -251,7 +252,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             })
           )
         ),
-        disconnect: Effect.fn("Connections.disconnect")((principal, connectionId) =>
+        disconnect: fn("Connections.disconnect")((principal, connectionId) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* locked(principal, connectionId)
@@ -279,17 +280,17 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             })
           )
         ),
-        open: Effect.fn("Connections.open")(function* (workspaceId, connectionId) {
+        open: fn("Connections.open")(function* (workspaceId, connectionId) {
           const row = yield* find(connectionId)
           if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
           yield* requireActive(row)
           return yield* unseal(row)
         }),
-        openVersion: Effect.fn("Connections.openVersion")(function* (connectionId, credentialId) {
+        openVersion: fn("Connections.openVersion")(function* (connectionId, credentialId) {
           const row = yield* find(connectionId)
           return row?.credential_id === credentialId ? yield* unseal(row) : yield* notFound()
         }),
-        usable: Effect.fn("Connections.usable")(function* (principal, connectionId) {
+        usable: fn("Connections.usable")(function* (principal, connectionId) {
           const row = yield* locked(principal, connectionId)
           return { id: row.id, workspaceId: row.workspace_id, credentialId: yield* requireActive(row) }
         }),

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream"
 import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
 import { Manifests } from "../catalog/Manifests.js"
 import type { HarnessConnection } from "../harness/TurnInput.js"
+import { fn } from "../Traced.js"
 import { refuse, relay } from "./GatewayRelay.js"
 import type { GuardedAgents } from "./GuardedAgents.js"
 import * as Loan from "./Loan.js"
@@ -64,7 +65,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
       }
 
       return CredentialProxy.of({
-        lend: Effect.fn("CredentialProxy.lend")(function* (connection) {
+        lend: fn("CredentialProxy.lend")(function* (connection) {
           const { api_key: key, ...otherSecrets } = connection.secrets
           if (key === undefined) return connection
           const gateway = gatewayOf(connection)

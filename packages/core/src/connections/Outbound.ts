@@ -2,6 +2,7 @@ import http, { type ClientRequest, type IncomingHttpHeaders } from "node:http"
 import https from "node:https"
 import { Context, Data, Effect, Layer } from "effect"
 import { CoreConfig } from "../CoreConfig.js"
+import { fn } from "../Traced.js"
 import {
   AddressRefused,
   connectTimeoutMs,
@@ -59,7 +60,7 @@ export class Outbound extends Context.Tag("@reins/core/connections/Outbound")<
     Layer.sync(Outbound, () => {
       const agents = guardedAgents(guard, { keepAlive: false })
       return Outbound.of({
-        fetch: Effect.fn("Outbound.fetch")((url, request = {}, limits = {}) =>
+        fetch: fn("Outbound.fetch")((url, request = {}, limits = {}) =>
           URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
             ? fetch(agents, new URL(url), request, limits)
             : Effect.fail(new OutboundError({ kind: "refused_address", message: "It is not an http or https URL." }))

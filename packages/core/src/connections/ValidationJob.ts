@@ -4,6 +4,7 @@ import { type ConnectionId, ValidationId } from "../domain/Ids.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
+import { fn } from "../Traced.js"
 import { Connections, type OpenConnection } from "./Connections.js"
 import { Outbound } from "./Outbound.js"
 import { probe, type Verdict } from "./Probe.js"
@@ -44,7 +45,7 @@ export const validationJob = Effect.gen(function* () {
     kind: validationJobKind,
     concurrency: 4,
     deadlineMs: 2 * 60_000,
-    run: Effect.fn("validationJob.run")(function* (attempt) {
+    run: fn("validationJob.run")(function* (attempt) {
       const id = validationOf(attempt.claim)
       const validation = yield* attempt.commit(
         Effect.gen(function* () {
@@ -62,7 +63,7 @@ export const validationJob = Effect.gen(function* () {
       const verdict = Either.isLeft(opened) ? unreadable(opened.left) : yield* verdictOn(opened.right)
       return { state: "succeeded" as const, command: settle(id, validation.connection_id, verdict) }
     }),
-    failed: Effect.fn("validationJob.failed")(function* (claim, failure) {
+    failed: fn("validationJob.failed")(function* (claim, failure) {
       const validation = yield* store.find(claim.subject.id)
       if (validation === undefined) return
       if (validation.state === "queued") yield* store.move(validation.id, { state: "running" })

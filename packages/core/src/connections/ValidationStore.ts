@@ -12,6 +12,7 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 
 /** Where a validation goes, and what is written with it. */
 export interface ValidationChange {
@@ -55,7 +56,7 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
       const find = (id: string) =>
         Effect.map(db.first(sql<ValidationRow>`${select} where connection_validations.id = ${id}`), toValidation)
 
-      const move = Effect.fn("ValidationStore.move")(function* (id: ValidationId, change: ValidationChange) {
+      const move = fn("ValidationStore.move")(function* (id: ValidationId, change: ValidationChange) {
         const row = yield* db.first(
           sql<ValidationRow>`select * from connection_validations where id = ${id}${db.forUpdate}`
         )
@@ -77,7 +78,7 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
 
       return ValidationStore.of({
         find,
-        list: Effect.fn("ValidationStore.list")(function* (connectionId, page) {
+        list: fn("ValidationStore.list")(function* (connectionId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ValidationRow>`${select}
           where connection_validations.connection_id = ${connectionId} and connection_validations.id < ${before}
@@ -96,7 +97,7 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
             order by connection_validations.id desc limit 1`),
             toValidation
           ),
-        create: Effect.fn("ValidationStore.create")(function* (connectionId, credentialId) {
+        create: fn("ValidationStore.create")(function* (connectionId, credentialId) {
           const id = yield* newId(ValidationId)
           yield* db.run(
             sql`insert into connection_validations ${sql.insert({
@@ -112,7 +113,7 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
           return validation ?? (yield* Effect.dieMessage(`the validation ${id} is gone`))
         }),
         move,
-        supersede: Effect.fn("ValidationStore.supersede")(function* (connectionId) {
+        supersede: fn("ValidationStore.supersede")(function* (connectionId) {
           const rows = yield* db.all(
             sql<{
               id: ValidationId

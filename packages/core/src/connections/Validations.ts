@@ -7,6 +7,7 @@ import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { Connections } from "./Connections.js"
 import { capabilitiesOf } from "./Probe.js"
 import { ValidationStore } from "./ValidationStore.js"
@@ -45,11 +46,11 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
       const store = yield* ValidationStore
 
       return Validations.of({
-        list: Effect.fn("Validations.list")(function* (principal, connectionId, page) {
+        list: fn("Validations.list")(function* (principal, connectionId, page) {
           const connection = yield* connections.get(principal, connectionId)
           return yield* store.list(connection.id, page)
         }),
-        request: Effect.fn("Validations.request")((principal, connectionId) =>
+        request: fn("Validations.request")((principal, connectionId) =>
           journal.commit(
             Effect.gen(function* () {
               const { credentialId, id, workspaceId } = yield* connections.usable(principal, connectionId)
@@ -67,7 +68,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
             })
           )
         ),
-        capabilities: Effect.fn("Validations.capabilities")(function* (principal, connectionId) {
+        capabilities: fn("Validations.capabilities")(function* (principal, connectionId) {
           const { credential, id, kind } = yield* connections.get(principal, connectionId)
           const observed = credential === null ? undefined : yield* store.findObserved(credential.id)
           const provider = manifests.list.find((manifest) => manifest.credential?.connection_kind === kind)

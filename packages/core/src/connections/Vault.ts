@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
 import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { fn } from "../Traced.js"
 import { KeyRing } from "./KeyRing.js"
 
 /** What is stored of a sealed text: a data key wrapped by a key of the ring, and the text under that data key (AES-256-GCM). */
@@ -70,13 +71,13 @@ export class Vault extends Context.Tag("@reins/core/connections/Vault")<
             const { iv, tag, text } = encrypt(dataKey, Buffer.from(Redacted.value(secret), "utf8"), context)
             return Schema.encodeSync(Sealed)({ ...wrap(dataKey, context), iv, text, tag })
           }),
-        unseal: Effect.fn("Vault.unseal")(function* (sealed, context) {
+        unseal: fn("Vault.unseal")(function* (sealed, context) {
           const { dataKey, record } = yield* unwrap(sealed, context)
           const text = decrypt(dataKey, record, context)
           if (Option.isNone(text)) return yield* new UnsealFailed({ reason: "not_authentic" })
           return Redacted.make(text.value.toString("utf8"))
         }),
-        rewrap: Effect.fn("Vault.rewrap")(function* (sealed, context) {
+        rewrap: fn("Vault.rewrap")(function* (sealed, context) {
           const { dataKey, record } = yield* unwrap(sealed, context)
           if (record.key_id === ring.current.id) return sealed
           return Schema.encodeSync(Sealed)({ ...record, ...wrap(dataKey, context) })

@@ -10,6 +10,7 @@ import { Access, actorOf } from "../identity/Access.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { canonicalJson } from "../store/CanonicalJson.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { DelegationStore, type ResultContent } from "./DelegationStore.js"
 import { ResultSchemas } from "./ResultSchemas.js"
 
@@ -58,11 +59,11 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
       })
 
       return DelegationResults.of({
-        get: Effect.fn("DelegationResults.get")(function* (principal, delegationId) {
+        get: fn("DelegationResults.get")(function* (principal, delegationId) {
           const delegation = yield* store.readable(principal, delegationId)
           return (yield* store.findResult(delegation.id)) ?? (yield* notReady(delegation))
         }),
-        submit: Effect.fn("DelegationResults.submit")(function* (principal, delegationId, input) {
+        submit: fn("DelegationResults.submit")(function* (principal, delegationId, input) {
           const seen = yield* store.readable(principal, delegationId)
           yield* access.write(principal, seen.workspace_id)
           yield* checkVerdict(input)

@@ -23,6 +23,7 @@ import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 
 /** The kind of the job that tells the session that delegated of the end; its payload is `{wait_id}`. */
 export const wakeJobKind = "delegation.wake"
@@ -150,25 +151,25 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
 
       return DelegationStore.of({
         find,
-        list: Effect.fn("DelegationStore.list")(function* (sessionId, page) {
+        list: fn("DelegationStore.list")(function* (sessionId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<DelegationRow>`select ${columns} from delegations
           where session_id = ${sessionId} and id < ${before} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toDelegation), limit, (delegation) => delegation.id)
         }),
-        live: Effect.fn("DelegationStore.live")(function* (sessionId) {
+        live: fn("DelegationStore.live")(function* (sessionId) {
           const rows = yield* db.all(sql<DelegationRow>`select ${columns} from delegations
           where session_id = ${sessionId} and state in ('pending', 'active', 'waiting_result') order by id`)
           return rows.map(toDelegation)
         }),
         readable,
-        writable: Effect.fn("DelegationStore.writable")(function* (principal, id) {
+        writable: fn("DelegationStore.writable")(function* (principal, id) {
           const delegation = yield* readable(principal, id)
           yield* access.write(principal, delegation.workspace_id)
           return (yield* lock(id)) ?? (yield* notFound())
         }),
         lock,
-        insert: Effect.fn("DelegationStore.insert")(function* ({ brief, deadlineJobId, ...fields }, actor) {
+        insert: fn("DelegationStore.insert")(function* ({ brief, deadlineJobId, ...fields }, actor) {
           const at = yield* now
           const row: DelegationRow = {
             ...fields,
@@ -189,7 +190,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
           yield* tell(delegation, actor, { type: "delegation.created", payload: payloadOf(delegation) })
           return delegation
         }),
-        move: Effect.fn("DelegationStore.move")(function* (id, to, actor, why) {
+        move: fn("DelegationStore.move")(function* (id, to, actor, why) {
           const row = yield* Effect.flatMap(findRow(id), (found) =>
             found === undefined ? Effect.dieMessage(`no delegation ${id}`) : Effect.succeed(found)
           )
@@ -212,11 +213,11 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
           return delegation
         }),
         tell,
-        findResult: Effect.fn("DelegationStore.findResult")(function* (id) {
+        findResult: fn("DelegationStore.findResult")(function* (id) {
           const row = yield* db.first(sql<ResultRow>`select * from delegation_results where delegation_id = ${id}`)
           return row === undefined ? undefined : toResult(row)
         }),
-        insertResult: Effect.fn("DelegationStore.insertResult")(function* (delegation, content, actor) {
+        insertResult: fn("DelegationStore.insertResult")(function* (delegation, content, actor) {
           const row: ResultRow = {
             id: yield* newId(ResultId),
             delegation_id: delegation.id,
@@ -236,7 +237,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
           })
           return toResult(row)
         }),
-        keepWait: Effect.fn("DelegationStore.keepWait")(function* (delegationId) {
+        keepWait: fn("DelegationStore.keepWait")(function* (delegationId) {
           const known = yield* findWait("delegation_id", delegationId)
           if (known !== undefined) return known
           const row: WaitRow = {

@@ -18,6 +18,7 @@ import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { type ChildSession, Sessions } from "../sessions/Sessions.js"
 import { notOpen, Turns } from "../sessions/Turns.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { ResultSchemas } from "./ResultSchemas.js"
 
@@ -158,12 +159,12 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       })
 
       return Delegations.of({
-        list: Effect.fn("Delegations.list")(function* (principal, sessionId, page) {
+        list: fn("Delegations.list")(function* (principal, sessionId, page) {
           const session = yield* rows.readable(principal, sessionId)
           return yield* store.list(session.id, page)
         }),
         get: store.readable,
-        spawn: Effect.fn("Delegations.spawn")(function* (principal, sessionId, input) {
+        spawn: fn("Delegations.spawn")(function* (principal, sessionId, input) {
           const seen = yield* rows.readable(principal, sessionId)
           yield* access.write(principal, seen.workspace_id)
           if (input.result_schema !== undefined) yield* schemas.checkSchema(input.result_schema)
@@ -184,7 +185,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             })
           )
         }),
-        cancel: Effect.fn("Delegations.cancel")((principal, delegationId) =>
+        cancel: fn("Delegations.cancel")((principal, delegationId) =>
           journal.commit(
             Effect.gen(function* () {
               const { child, delegation } = yield* store.writable(principal, delegationId)
@@ -193,7 +194,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             })
           )
         ),
-        send: Effect.fn("Delegations.send")((principal, delegationId, input) =>
+        send: fn("Delegations.send")((principal, delegationId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const { child, delegation } = yield* store.writable(principal, delegationId)
@@ -208,7 +209,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             })
           )
         ),
-        expire: Effect.fn("Delegations.expire")(function* (delegationId) {
+        expire: fn("Delegations.expire")(function* (delegationId) {
           const held = yield* store.lock(delegationId)
           if (held === undefined || delegationStates.isTerminal(held.delegation.state)) return
           yield* store.move(held.delegation.id, "failed", clock, {
@@ -217,7 +218,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
           })
           yield* turns.cancelAll(held.child.id, clock)
         }),
-        cancelOf: Effect.fn("Delegations.cancelOf")(function* (session, actor) {
+        cancelOf: fn("Delegations.cancelOf")(function* (session, actor) {
           if (session.parent_delegation_id !== null) {
             const own = yield* store.find(session.parent_delegation_id)
             if (own !== undefined && !delegationStates.isTerminal(own.state))

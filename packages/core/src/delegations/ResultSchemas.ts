@@ -3,6 +3,7 @@ import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
 import type { ResultInput } from "../api/DelegationsApi.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { fn } from "../Traced.js"
 
 /** A schema is compiled to code, so its size is bounded: in characters of its JSON. */
 const maxSchemaLength = 64 * 1024
@@ -50,7 +51,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
       })
 
       return ResultSchemas.of({
-        checkSchema: Effect.fn("ResultSchemas.checkSchema")(function* (schema) {
+        checkSchema: fn("ResultSchemas.checkSchema")(function* (schema) {
           if (JSON.stringify(schema).length > maxSchemaLength)
             return yield* invalidSchema(schema, `it is longer than ${maxSchemaLength} characters`)
           if (![undefined, draft, `${draft}#`].some((known) => known === schema["$schema"]))
@@ -62,7 +63,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
             return yield* invalidSchema(schema, ajv.errorsText(ajv.errors, { dataVar: "result_schema" }))
           yield* compile(schema)
         }),
-        checkResult: Effect.fn("ResultSchemas.checkResult")(function* (schema, result) {
+        checkResult: fn("ResultSchemas.checkResult")(function* (schema, result) {
           if (!("value" in result)) {
             return yield* new RequestInvalid({ loc: ["body"], issue: missingAt(["value"], result), input: result })
           }

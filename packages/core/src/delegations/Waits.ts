@@ -13,6 +13,7 @@ import { Messages } from "../sessions/Messages.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Bell } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { DelegationStore, delegationTopic } from "./DelegationStore.js"
 
 const defaultTimeoutSeconds = 30
@@ -99,7 +100,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
         )
 
       return Waits.of({
-        wait: Effect.fn("Waits.wait")(function* (principal, delegationId, input, cutShort = Effect.never) {
+        wait: fn("Waits.wait")(function* (principal, delegationId, input, cutShort = Effect.never) {
           const seen = yield* store.readable(principal, delegationId)
           const wait = input.wake === "message" ? yield* lasting(principal, delegationId) : yield* passing(seen)
           yield* failpoint("wait.kept")
@@ -114,7 +115,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
             ...(result !== undefined && { result })
           }
         }),
-        deliver: Effect.fn("Waits.deliver")(function* (waitId, routing) {
+        deliver: fn("Waits.deliver")(function* (waitId, routing) {
           const pending = yield* pendingWait(waitId)
           if (pending === undefined) return
           const { delegation, wait } = pending
@@ -134,7 +135,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
             payload: { wait_id: wait.id, message_id: message.id }
           })
         }),
-        abandon: Effect.fn("Waits.abandon")(function* (waitId) {
+        abandon: fn("Waits.abandon")(function* (waitId) {
           const pending = yield* pendingWait(waitId)
           if (pending !== undefined) yield* store.settleWait(pending.wait, "cancelled")
         })

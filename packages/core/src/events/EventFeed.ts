@@ -4,6 +4,7 @@ import type { MessageDelta } from "../domain/Message.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { Bell, sessionTopic } from "../store/Bell.js"
+import { fn } from "../Traced.js"
 import { type EventFilter, EventLog } from "./EventLog.js"
 import { type Frame, type Reader, Room, type Sink } from "./Room.js"
 
@@ -93,7 +94,7 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         return occupied
       }
 
-      const subscribe = Effect.fn("EventFeed.subscribe")(function* (
+      const subscribe = fn("EventFeed.subscribe")(function* (
         principal: Principal,
         sessionId: string,
         { after = 0, batch, deltas, turnId, types }: Parameters<EventFeed["Type"]["subscribe"]>[2],

@@ -6,6 +6,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Access } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 import type { EventTypes } from "./EventTypes.js"
 
 /** What a reader wants of the events of a session. */
@@ -78,7 +79,7 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
           (events) => ({ events, isWhole: events.length === (events[0]?.found ?? 0) })
         )
 
-      const open = Effect.fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {
+      const open = fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {
         const session = yield* db.first(sql<{ workspace_id: string; event_watermark: number; first_event_seq: number }>`
         select workspace_id, event_watermark, first_event_seq from sessions where id = ${sessionId}`)
         if (session === undefined) return yield* notFound()
@@ -94,7 +95,7 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
         open,
         read: (sessionId, after, limit) =>
           slice(sql`session_id = ${sessionId} and seq > ${after}`, limit, maxSliceBytes),
-        page: Effect.fn("EventLog.page")(function* (principal, sessionId, { after = 0, limit, turnId, types }) {
+        page: fn("EventLog.page")(function* (principal, sessionId, { after = 0, limit, turnId, types }) {
           const watermark = yield* open(principal, sessionId, after)
           const wanted = sql.and([
             sql`session_id = ${sessionId}`,

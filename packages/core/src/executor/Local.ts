@@ -3,6 +3,7 @@ import { constants } from "node:fs"
 import { access, mkdir } from "node:fs/promises"
 import { Deferred, Effect, Exit, Mailbox, Redacted } from "effect"
 import type { StopPolicy } from "../harness/Manifest.js"
+import { fn } from "../Traced.js"
 import {
   type AgentCommand,
   type AgentExit,
@@ -263,8 +264,8 @@ export const make = (bootId: string): Effect.Effect<Executor> =>
   Effect.map(limitsOf(bootId), ({ limit, supported }) => ({
     backend: "local",
     isolation: isolationOf(supported),
-    spawn: Effect.fn("Executor.spawn")((command: AgentCommand) =>
+    spawn: fn("Executor.spawn")((command: AgentCommand) =>
       Effect.acquireRelease(launch(command, { bootId, limit }), (started) => started.stop())
     ),
-    reap: Effect.fn("Executor.reap")((leaseId: string) => Effect.promise(() => end(leaseMark(leaseId))))
+    reap: fn("Executor.reap")((leaseId: string) => Effect.promise(() => end(leaseMark(leaseId))))
   }))

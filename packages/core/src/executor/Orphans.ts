@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { fn } from "../Traced.js"
 import { end } from "./ProcessTable.js"
 
 /**
@@ -7,7 +8,7 @@ import { end } from "./ProcessTable.js"
  * random and never used again, so processes of another installation on the machine are never meant. The machine is looked through
  * once for all of them: a service that is killed again and again before it is done must not have more to do each time.
  */
-export const endProcessesOf = Effect.fn("Orphans.endProcessesOf")(function* (bootIds: ReadonlyArray<string>) {
+export const endProcessesOf = fn("Orphans.endProcessesOf")(function* (bootIds: ReadonlyArray<string>) {
   const ended = yield* Effect.promise(() => end(...bootIds.map((id) => ({ kind: "boot" as const, id }))))
   if (ended.length > 0) {
     yield* Effect.logWarning("ended what a process of the service had left running", {

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { Connections } from "../connections/Connections.js"
 import { Outbound } from "../connections/Outbound.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
+import { fn } from "../Traced.js"
 import { type Forge, ForgeError } from "./Forge.js"
 import { forgeHost, isForgeKind, repositoryOn } from "./ForgeHost.js"
 import * as Gitea from "./Gitea.js"
@@ -31,7 +32,7 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
       const connections = yield* Connections
       const outbound = yield* Outbound
       return Forges.of({
-        open: Effect.fn("Forges.open")(function* (workspaceId, connectionId, repositoryUrl) {
+        open: fn("Forges.open")(function* (workspaceId, connectionId, repositoryUrl) {
           const connection = yield* connections
             .open(workspaceId, connectionId)
             .pipe(Effect.mapError((error) => new ForgeError({ kind: "unauthenticated", message: error.message })))

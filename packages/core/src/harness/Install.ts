@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/pro
 import * as path from "node:path"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
 import { type HarnessNotFound, Manifests } from "../catalog/Manifests.js"
+import { fn } from "../Traced.js"
 import * as HostPlatform from "./HostPlatform.js"
 import { withLock } from "./InstallLock.js"
 import type { Manifest, PinnedPackage, Platform, Runtime } from "./Manifest.js"
@@ -145,7 +146,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
           Config.withDefault(defaultRegistry)
         )
 
-        const find = Effect.fn("HarnessInstall.find")(function* (providerId: string) {
+        const find = fn("HarnessInstall.find")(function* (providerId: string) {
           const manifest = yield* manifests.get(providerId)
           const plan = yield* Effect.option(makePlan(cacheDir, manifest))
           return Option.isSome(plan) && (yield* isComplete(plan.value))
@@ -153,7 +154,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
             : Option.none()
         })
 
-        const install = Effect.fn("HarnessInstall.install")(function* (
+        const install = fn("HarnessInstall.install")(function* (
           providerId: string,
           onProgress: (progress: InstallProgress) => void = () => undefined
         ) {

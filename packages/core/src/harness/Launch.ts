@@ -2,6 +2,7 @@ import { lstat, mkdir, rm, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Redacted } from "effect"
 import type { AgentCommand } from "../executor/Executor.js"
+import { fn } from "../Traced.js"
 import { HarnessFailure } from "./HarnessEvent.js"
 import type { Manifest, Profile, Runtime } from "./Manifest.js"
 import type { HarnessConnection, TurnInput } from "./TurnInput.js"
@@ -120,7 +121,7 @@ const environmentOf = Effect.fnUntraced(function* (
 })
 
 /** Writes the agent's configuration into its home and gives the command that starts it. */
-export const prepare = Effect.fn("Launch.prepare")(function* (input: TurnInput, runtime: Runtime) {
+export const prepare = fn("Launch.prepare")(function* (input: TurnInput, runtime: Runtime) {
   const { manifest } = input
   const profile = runtime.launch.profiles.find(fits(input.connection))
   if (profile === undefined) {

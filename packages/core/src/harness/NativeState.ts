@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import * as fs from "node:fs/promises"
 import { Effect } from "effect"
+import { fn } from "../Traced.js"
 import {
   attempt,
   type BeneathError,
@@ -106,7 +107,7 @@ const isNoState = ({ reason }: BeneathError): boolean =>
  * name outside of the home. One digest over (path, size, content) of each file, in the order of the paths. Files that cannot be read
  * are a defect: they belong to the service's own user.
  */
-export const read = Effect.fn("Harness.nativeState")(function* (
+export const read = fn("Harness.nativeState")(function* (
   manifest: Manifest,
   homeDir: string,
   take: TakePiece = () => undefined

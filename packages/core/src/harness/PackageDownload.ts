@@ -5,6 +5,7 @@ import * as path from "node:path"
 import { pipeline } from "node:stream/promises"
 import { Data, Effect, Schedule } from "effect"
 import { extract } from "tar"
+import { fn } from "../Traced.js"
 import type { PinnedPackage } from "./Manifest.js"
 
 /** Why a harness is not there, and in `message` what to do. */
@@ -114,7 +115,7 @@ const fetchTo = async (
 }
 
 /** Brings the tarball of a package to `file`. One that is there and has the pinned digest is not downloaded again. */
-export const download = Effect.fn("PackageDownload.download")(function* (
+export const download = fn("PackageDownload.download")(function* (
   registry: string,
   pinned: PinnedPackage,
   file: string,

@@ -5,6 +5,7 @@ import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 
 /**
  * Decides what a principal may do in a workspace. A workspace that the principal does not belong to is answered like one that does
@@ -24,7 +25,7 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<
     Access,
     Effect.gen(function* () {
       const db = yield* Database
-      const read = Effect.fn("Access.read")(function* (principal: Principal, workspaceId: string) {
+      const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
         if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return yield* notFound()
         const member = yield* db.first(db.sql<{ role: Role }>`select role from workspace_members
         where workspace_id = ${workspaceId} and account_id = ${principal.accountId}`)
@@ -32,7 +33,7 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<
       })
       return Access.of({
         read,
-        write: Effect.fn("Access.write")(function* (principal, workspaceId) {
+        write: fn("Access.write")(function* (principal, workspaceId) {
           const role = yield* read(principal, workspaceId)
           if (role === "viewer") {
             return yield* new ReinsError({
@@ -43,7 +44,7 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<
           }
           return role
         }),
-        own: Effect.fn("Access.own")(function* (principal, workspaceId) {
+        own: fn("Access.own")(function* (principal, workspaceId) {
           const role = yield* read(principal, workspaceId)
           if (role === "owner") return
           return yield* new ReinsError({

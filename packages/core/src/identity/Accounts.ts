@@ -12,6 +12,7 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { type AccountRow, findByEmail, findById, lockByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
 import { csrfTokenOf } from "./LoginSessions.js"
 import { mailTo } from "./MailJob.js"
@@ -131,7 +132,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
       })
 
       return Accounts.of({
-        register: Effect.fn("Accounts.register")(function* (input) {
+        register: fn("Accounts.register")(function* (input) {
           const prepared = yield* prepare(input.email, Redacted.make(input.password))
           const values = { ...prepared, display_name: input.display_name ?? null }
           return yield* journal.commit(
@@ -147,12 +148,12 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             })
           )
         }),
-        verifyEmail: Effect.fn("Accounts.verifyEmail")(function* (input) {
+        verifyEmail: fn("Accounts.verifyEmail")(function* (input) {
           return yield* journal.commit<{ readonly status: "accepted" | "verified" }, ReinsError>(
             input.email === undefined ? verify(Redacted.make(input.token ?? "")) : resend(input.email)
           )
         }),
-        me: Effect.fn("Accounts.me")(function* (principal) {
+        me: fn("Accounts.me")(function* (principal) {
           const account = yield* findById(db, principal.accountId)
           if (account === undefined) return yield* notFound()
           const rows = yield* db.all(sql<{ id: WorkspaceId; name: string; role: Role }>`
@@ -167,7 +168,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             ...(via.kind === "login" && { csrf_token: csrfTokenOf(vault, via.loginId) })
           }
         }),
-        createVerified: Effect.fn("Accounts.createVerified")(function* (input) {
+        createVerified: fn("Accounts.createVerified")(function* (input) {
           const prepared = yield* prepare(input.email, input.password)
           return yield* journal.commit(
             Effect.gen(function* () {
@@ -178,7 +179,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             })
           )
         }),
-        disable: Effect.fn("Accounts.disable")(function* (accountId) {
+        disable: fn("Accounts.disable")(function* (accountId) {
           return yield* journal.commit(
             Effect.gen(function* () {
               const account = yield* findById(db, accountId)
@@ -190,13 +191,13 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             })
           )
         }),
-        get: Effect.fn("Accounts.get")(function* (idOrEmail) {
+        get: fn("Accounts.get")(function* (idOrEmail) {
           const account = yield* idOrEmail.includes("@")
             ? findByEmail(db, normaliseEmail(idOrEmail))
             : findById(db, idOrEmail)
           return account === undefined ? yield* notFound() : toAccount(account)
         }),
-        list: Effect.fn("Accounts.list")(function* (request) {
+        list: fn("Accounts.list")(function* (request) {
           const before = yield* Keyset.decode(request.cursor)
           const limit = Keyset.limitOf(request)
           const rows = yield* db.all(sql<AccountRow>`select * from accounts

@@ -10,6 +10,7 @@ import { fromNow, now, Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { Access } from "./Access.js"
 import { findById } from "./AccountRow.js"
 import * as ApiKeySecret from "./ApiKeySecret.js"
@@ -80,7 +81,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         principal.workspaceId === null ? sql.literal("") : sql`and workspace_id = ${principal.workspaceId}`
 
       return ApiKeys.of({
-        list: Effect.fn("ApiKeys.list")(function* (principal, request) {
+        list: fn("ApiKeys.list")(function* (principal, request) {
           yield* access.requireScope(principal, "admin")
           const before = yield* Keyset.decode(request.cursor)
           const limit = Keyset.limitOf(request)
@@ -92,7 +93,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             toApiKey
           )
         }),
-        create: Effect.fn("ApiKeys.create")(function* (principal, input) {
+        create: fn("ApiKeys.create")(function* (principal, input) {
           yield* access.requireScope(principal, "admin")
           const scopes = input.scopes ?? principal.scopes
           yield* Effect.forEach(scopes, (scope) => access.requireScope(principal, scope), { discard: true })
@@ -106,7 +107,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             })
           )
         }),
-        revoke: Effect.fn("ApiKeys.revoke")(function* (principal, keyId) {
+        revoke: fn("ApiKeys.revoke")(function* (principal, keyId) {
           yield* access.requireScope(principal, "admin")
           const at = yield* now
           return yield* journal.commit(
@@ -117,12 +118,12 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             })
           )
         }),
-        revokeBound: Effect.fn("ApiKeys.revokeBound")(function* (accountId, workspaceId) {
+        revokeBound: fn("ApiKeys.revokeBound")(function* (accountId, workspaceId) {
           const at = yield* now
           yield* db.run(sql`update api_keys set revoked_at = ${at}
             where account_id = ${accountId} and workspace_id = ${workspaceId} and revoked_at is null`)
         }),
-        authenticate: Effect.fn("ApiKeys.authenticate")(function* (secret) {
+        authenticate: fn("ApiKeys.authenticate")(function* (secret) {
           if (!ApiKeySecret.isWellFormed(secret)) return undefined
           const at = yield* now
           const row =
@@ -142,7 +143,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             via: { kind: "api_key", keyId: row.id }
           }
         }),
-        issueFor: Effect.fn("ApiKeys.issueFor")(function* (accountId, key) {
+        issueFor: fn("ApiKeys.issueFor")(function* (accountId, key) {
           const owner: Principal = { accountId, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
           return yield* journal.commit(
             Effect.gen(function* () {

@@ -9,6 +9,7 @@ import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { defectFields } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { type AccountRow, findByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
 import * as PasswordGuesses from "./PasswordGuesses.js"
 import { Passwords } from "./Passwords.js"
@@ -111,7 +112,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
       })
 
       return LoginSessions.of({
-        login: Effect.fn("LoginSessions.login")(function* (input, { clientAddress }) {
+        login: fn("LoginSessions.login")(function* (input, { clientAddress }) {
           const email = normaliseEmail(input.email)
           const password = Redacted.make(input.password)
           const check = guesses.attempt({ email, clientAddress }, checkPassword(email, password), invalidCredentials)
@@ -128,7 +129,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             Effect.catchTag("PasswordReplaced", () => invalidCredentials)
           )
         }),
-        authenticate: Effect.fn("LoginSessions.authenticate")(function* (token) {
+        authenticate: fn("LoginSessions.authenticate")(function* (token) {
           const at = yield* now
           const oldest = yield* fromNow(-idleMs)
           const row =
@@ -153,7 +154,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             via: { kind: "login", loginId: row.id }
           }
         }),
-        endAll: Effect.fn("LoginSessions.endAll")(function* (accountId, kept) {
+        endAll: fn("LoginSessions.endAll")(function* (accountId, kept) {
           const at = yield* now
           const oldest = yield* fromNow(-idleMs)
           const keptId = kept?.kind === "login" ? kept.loginId : ""
@@ -162,7 +163,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             and last_seen_at > ${oldest} returning id`)
           return ended.length
         }),
-        logout: Effect.fn("LoginSessions.logout")(function* ({ via }) {
+        logout: fn("LoginSessions.logout")(function* ({ via }) {
           if (via.kind !== "login") return
           const at = yield* now
           yield* journal.commit(
@@ -171,7 +172,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
         }),
         verifyCsrf: ({ via }, csrfToken) =>
           via.kind === "login" && vault.verifyMac(csrfPurpose, via.loginId, csrfToken),
-        countBegunBefore: Effect.fn("LoginSessions.countBegunBefore")(function* (before) {
+        countBegunBefore: fn("LoginSessions.countBegunBefore")(function* (before) {
           const at = yield* now
           const oldest = yield* fromNow(-idleMs)
           const row = yield* db.first(sql<{

@@ -6,6 +6,7 @@ import { failpoint } from "../Failpoint.js"
 import { type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { NewJob } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 import { type AccountRow, findById } from "./AccountRow.js"
 import { findStanding } from "./InvitationRow.js"
 import { Mailer } from "./Mailer.js"
@@ -84,7 +85,7 @@ export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, nev
       kind,
       concurrency: 4,
       deadlineMs: 2 * 60 * 1000,
-      run: Effect.fn("MailJob.run")(function* (attempt) {
+      run: fn("MailJob.run")(function* (attempt) {
         const payload = yield* Effect.orDie(Schema.decodeUnknown(Payload)(attempt.claim.payload))
         const mail = yield* compose(attempt, payload)
         if (mail === undefined) return done

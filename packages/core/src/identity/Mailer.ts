@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { Clock, Context, Data, Effect, Layer, Redacted } from "effect"
 import nodemailer from "nodemailer"
+import { fn } from "../Traced.js"
 
 export interface Mail {
   readonly to: string
@@ -46,7 +47,7 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
       })
       let written = 0
       return Mailer.of({
-        send: Effect.fn("Mailer.send")(function* (mail, key) {
+        send: fn("Mailer.send")(function* (mail, key) {
           const at = new Date(yield* Clock.currentTimeMillis)
           const number = String(written++).padStart(6, "0")
           const path = join(dir, `${at.toISOString().replaceAll(/[-:.]/g, "")}-${number}-${key}.eml`)
@@ -74,7 +75,7 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
           (open) => Effect.sync(() => open.close())
         )
         return Mailer.of({
-          send: Effect.fn("Mailer.send")(function* (mail, key) {
+          send: fn("Mailer.send")(function* (mail, key) {
             yield* Effect.tryPromise({ try: () => transport.sendMail(envelope(mail, key, from)), catch: refusal })
           })
         })

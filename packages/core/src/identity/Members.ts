@@ -10,6 +10,7 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { Access } from "./Access.js"
 import { lockByEmail, normaliseEmail } from "./AccountRow.js"
 import { ApiKeys } from "./ApiKeys.js"
@@ -124,7 +125,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
       })
 
       return Members.of({
-        list: Effect.fn("Members.list")(function* (principal, workspaceId, request) {
+        list: fn("Members.list")(function* (principal, workspaceId, request) {
           yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(request)
           const at = yield* now
@@ -135,7 +136,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
             ) as listed where id < ${before} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows, limit, (member) => member.id)
         }),
-        add: Effect.fn("Members.add")(function* (principal, workspaceId, { email: given, role }) {
+        add: fn("Members.add")(function* (principal, workspaceId, { email: given, role }) {
           yield* access.requireScope(principal, "admin")
           const email = normaliseEmail(given)
           return yield* journal.commit(
@@ -151,7 +152,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
             })
           )
         }),
-        remove: Effect.fn("Members.remove")(function* (principal, workspaceId, memberId) {
+        remove: fn("Members.remove")(function* (principal, workspaceId, memberId) {
           yield* access.requireScope(principal, "admin")
           return yield* journal.commit(
             Effect.gen(function* () {
@@ -176,7 +177,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
             })
           )
         }),
-        join: Effect.fn("Members.join")(function* (token) {
+        join: fn("Members.join")(function* (token) {
           return yield* journal.commit(
             Effect.gen(function* () {
               const invitationId = yield* OneTimeTokens.use(db, "join_workspace", token)

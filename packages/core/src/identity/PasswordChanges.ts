@@ -8,6 +8,7 @@ import { now } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { Access } from "./Access.js"
 import { type AccountRow, findById, lockByEmail, normaliseEmail } from "./AccountRow.js"
 import { LoginSessions } from "./LoginSessions.js"
@@ -97,7 +98,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
       })
 
       return PasswordChanges.of({
-        change: Effect.fn("PasswordChanges.change")(function* (principal, input, { clientAddress }) {
+        change: fn("PasswordChanges.change")(function* (principal, input, { clientAddress }) {
           yield* access.requireScope(principal, "admin")
           if (principal.workspaceId !== null) return yield* boundToWorkspace
           const account = yield* findById(db, principal.accountId)
@@ -118,7 +119,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
             })
           )
         }),
-        reset: Effect.fn("PasswordChanges.reset")(function* (input) {
+        reset: fn("PasswordChanges.reset")(function* (input) {
           if (input.email !== undefined) return yield* journal.commit(requestLink(input.email))
           return yield* useLink(Redacted.make(input.token ?? ""), Redacted.make(input.new_password ?? ""))
         })

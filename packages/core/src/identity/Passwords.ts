@@ -1,6 +1,7 @@
 import { hash, parseOptions, verify } from "@node-rs/argon2"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
+import { fn } from "../Traced.js"
 
 /** What a hash costs, and how many may be made at once. */
 export interface PasswordCost {
@@ -34,9 +35,9 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
       const options = { memoryCost: cost.memoryKiB, timeCost: cost.passes, parallelism: 1 }
       const hashed = (password: Redacted.Redacted) => queued(() => hash(textOf(password), options))
       return Passwords.of({
-        hash: Effect.fn("Passwords.hash")(hashed),
-        verify: Effect.fn("Passwords.verify")((encoded, password) => queued(() => verify(encoded, textOf(password)))),
-        dummyVerify: Effect.fn("Passwords.dummyVerify")((password) => Effect.asVoid(hashed(password))),
+        hash: fn("Passwords.hash")(hashed),
+        verify: fn("Passwords.verify")((encoded, password) => queued(() => verify(encoded, textOf(password)))),
+        dummyVerify: fn("Passwords.dummyVerify")((password) => Effect.asVoid(hashed(password))),
         needsRehash: (encoded) => {
           const used = parseOptions(encoded)
           return !(

@@ -7,6 +7,7 @@ import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { Access } from "./Access.js"
 
 /** The workspaces that an account belongs to. Owns who is a member; does not own what is on disk for a session. */
@@ -27,7 +28,7 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
       const access = yield* Access
       const sql = db.sql
       return Workspaces.of({
-        list: Effect.fn("Workspaces.list")(function* (principal, page) {
+        list: fn("Workspaces.list")(function* (principal, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const only = principal.workspaceId === null ? sql`1 = 1` : sql`workspaces.id = ${principal.workspaceId}`
           const rows = yield* db.all(sql<WorkspaceRow>`select workspaces.*, workspace_members.role from workspaces
@@ -36,14 +37,14 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
           order by workspaces.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toWorkspace), limit, (workspace) => workspace.id)
         }),
-        get: Effect.fn("Workspaces.get")(function* (principal, workspaceId) {
+        get: fn("Workspaces.get")(function* (principal, workspaceId) {
           const role = yield* access.read(principal, workspaceId)
           const row = yield* db.first(
             sql<WorkspaceRow>`select workspaces.*, ${role} as role from workspaces where id = ${workspaceId}`
           )
           return row === undefined ? yield* notFound() : toWorkspace(row)
         }),
-        defaultFor: Effect.fn("Workspaces.defaultFor")(function* (principal) {
+        defaultFor: fn("Workspaces.defaultFor")(function* (principal) {
           if (principal.workspaceId !== null) return principal.workspaceId
           const row = yield* db.first(
             sql<{ id: WorkspaceId }>`select id from workspaces where personal_account_id = ${principal.accountId}`

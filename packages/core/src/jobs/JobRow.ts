@@ -1,9 +1,9 @@
 import type { Fragment } from "@effect/sql/Statement"
-import { Effect } from "effect"
 import type { AttemptId, JobId, OperationId, WorkspaceId } from "../domain/Ids.js"
 import type { Attempt, Job, JobState } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 import type { Claim } from "./Jobs.js"
 
 /** A job as it is stored. */
@@ -40,7 +40,7 @@ interface ReadRow extends JobRow {
  * The jobs that a condition names, with their attempts, and the workspace that the first of them belongs to. In one statement: between
  * two, an attempt could begin or end, and the job would say something else than its attempts.
  */
-export const read = Effect.fn("JobRow.read")(function* ({ all, sql }: Database["Type"], where: Fragment) {
+export const read = fn("JobRow.read")(function* ({ all, sql }: Database["Type"], where: Fragment) {
   const rows = yield* all(sql<ReadRow>`select jobs.*, attempts.id as attempt_id, attempts.ordinal as attempt_ordinal,
       attempts.state as attempt_state, attempts.worker_id as attempt_worker_id, attempts.started_at as attempt_started_at,
       attempts.heartbeat_at as attempt_heartbeat_at, attempts.finished_at as attempt_finished_at, attempts.error as attempt_error

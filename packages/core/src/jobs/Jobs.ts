@@ -9,6 +9,7 @@ import { Access } from "../identity/Access.js"
 import { jobsTopic, jobTopic } from "../store/Bell.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import * as JobRow from "./JobRow.js"
 
 export interface NewJob {
@@ -145,7 +146,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
       })
 
       return Jobs.of({
-        enqueue: Effect.fn("Jobs.enqueue")(function* (job) {
+        enqueue: fn("Jobs.enqueue")(function* (job) {
           yield* wake
           const id = yield* newId(JobId)
           const operationId = yield* newId(OperationId)
@@ -170,11 +171,11 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           )
           return { id: operationId, job_id: id, state: "queued" as const }
         }),
-        release: Effect.fn("Jobs.release")(function* (jobId) {
+        release: fn("Jobs.release")(function* (jobId) {
           yield* wake
           yield* db.run(sql`update jobs set held = 0, run_at = created_at where id = ${jobId} and held = 1`)
         }),
-        cancel: Effect.fn("Jobs.cancel")(function* (jobId) {
+        cancel: fn("Jobs.cancel")(function* (jobId) {
           yield* journal.ringAfterCommit(jobTopic(jobId))
           const at = yield* now
           // One statement: between two, a job could begin to run or to wait and be missed by both.
@@ -185,7 +186,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           where id = ${jobId} returning state`)
           return job?.state !== "running"
         }),
-        claim: Effect.fn("Jobs.claim")(function* (kind, limit, worker) {
+        claim: fn("Jobs.claim")(function* (kind, limit, worker) {
           const at = yield* now
           const expiresAt = yield* fromNow(leaseMs)
           return yield* db.transaction(
@@ -219,7 +220,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             })
           )
         }),
-        renew: Effect.fn("Jobs.renew")(function* (claim) {
+        renew: fn("Jobs.renew")(function* (claim) {
           const at = yield* now
           const expiresAt = yield* fromNow(leaseMs)
           return yield* db.transaction(
@@ -235,7 +236,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           )
         }),
         fence: (claim) => Effect.flatMap(now, (at) => hold(sql`${runs(claim)} and lease_expires_at > ${at}`)),
-        takeOver: Effect.fn("Jobs.takeOver")(function* (claim, loss, bootId) {
+        takeOver: fn("Jobs.takeOver")(function* (claim, loss, bootId) {
           const at = yield* now
           const expiresAt = yield* fromNow(leaseMs)
           const isLost = loss === "silent" ? sql`lease_expires_at <= ${at}` : sql`1 = 1`
@@ -246,7 +247,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           return row === undefined ? undefined : { ...claim, bootId }
         }),
         seize: (claim) => hold(runs(claim)),
-        finish: Effect.fn("Jobs.finish")(function* (claim, outcome) {
+        finish: fn("Jobs.finish")(function* (claim, outcome) {
           yield* wake
           const at = yield* now
           const ended = outcome.state !== "retry_wait"
@@ -260,7 +261,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           yield* db.run(sql`update attempts set state = ${attemptState}, finished_at = ${at}, error = ${error}
           where id = ${claim.attemptId}`)
         }),
-        listLost: Effect.fn("Jobs.listLost")(function* ({ alone, bootId, ended }) {
+        listLost: fn("Jobs.listLost")(function* ({ alone, bootId, ended }) {
           const at = yield* now
           const gone = alone
             ? sql`jobs.boot_id <> ${bootId}`
@@ -324,11 +325,11 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             where jobs.subject_id = ${subjectId} and attempts.state in ('unknown', 'abandoned') limit 1`),
             (row) => row !== undefined
           ),
-        get: Effect.fn("Jobs.get")(function* (principal, jobId) {
+        get: fn("Jobs.get")(function* (principal, jobId) {
           const [job] = yield* visible(principal, sql`jobs.id = ${jobId}`)
           return job ?? (yield* notFound())
         }),
-        operation: Effect.fn("Jobs.operation")(function* (principal, operationId) {
+        operation: fn("Jobs.operation")(function* (principal, operationId) {
           const jobs = yield* visible(principal, sql`jobs.operation_id = ${operationId}`)
           const last = jobs.at(-1)
           if (last === undefined) return yield* notFound()

@@ -12,6 +12,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
+import { fn } from "../Traced.js"
 
 /** Projects and their published versions, which never change. */
 export class Projects extends Context.Tag("@reins/core/projects/Projects")<
@@ -119,14 +120,14 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       })
 
       return Projects.of({
-        list: Effect.fn("Projects.list")(function* (principal, workspaceId, page) {
+        list: fn("Projects.list")(function* (principal, workspaceId, page) {
           yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ProjectRow>`select ${columns} from ${from}
           where projects.workspace_id = ${workspaceId} and projects.id < ${before} order by projects.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toProject), limit, (project) => project.id)
         }),
-        create: Effect.fn("Projects.create")((principal, workspaceId, input) =>
+        create: fn("Projects.create")((principal, workspaceId, input) =>
           journal.commit(
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
@@ -157,7 +158,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
           )
         ),
         get: readable,
-        update: Effect.fn("Projects.update")((principal, projectId, patch) =>
+        update: fn("Projects.update")((principal, projectId, patch) =>
           journal.commit(
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
@@ -172,14 +173,14 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             })
           )
         ),
-        listVersions: Effect.fn("Projects.listVersions")(function* (principal, projectId, page) {
+        listVersions: fn("Projects.listVersions")(function* (principal, projectId, page) {
           const project = yield* readable(principal, projectId)
           const { after, limit } = yield* Keyset.ascending(page)
           const rows = yield* db.all(sql<VersionRow>`select * from project_versions
           where project_id = ${project.id} and ordinal > ${after} order by ordinal limit ${limit + 1}`)
           return Keyset.page(rows.map(toVersion), limit, (version) => String(version.ordinal))
         }),
-        publish: Effect.fn("Projects.publish")((principal, projectId, input) =>
+        publish: fn("Projects.publish")((principal, projectId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
@@ -195,7 +196,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             })
           )
         ),
-        resolve: Effect.fn("Projects.resolve")(function* (workspaceId, by) {
+        resolve: fn("Projects.resolve")(function* (workspaceId, by) {
           const which =
             "versionId" in by
               ? sql`project_versions.id = ${by.versionId}`

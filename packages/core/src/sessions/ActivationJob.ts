@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { SessionId } from "../domain/Ids.js"
 import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
+import { fn } from "../Traced.js"
 import { Leases } from "./Leases.js"
 import { activationJobKind } from "./SessionExecutors.js"
 import { SessionStore } from "./SessionStore.js"
@@ -18,7 +19,7 @@ export const activationJob = Effect.gen(function* () {
     kind: activationJobKind,
     concurrency: 4,
     deadlineMs: 30 * 60_000,
-    run: Effect.fn("activationJob.run")(function* ({ claim }) {
+    run: fn("activationJob.run")(function* ({ claim }) {
       const id = SessionId.make(claim.subject.id)
       const session = yield* store.find(id)
       // The executor of a session that was closed meanwhile is not wanted any more.
@@ -36,7 +37,7 @@ export const activationJob = Effect.gen(function* () {
       )
       return { state: "succeeded" as const, command: Effect.void }
     }),
-    failed: Effect.fn("activationJob.failed")(function* (claim, failure) {
+    failed: fn("activationJob.failed")(function* (claim, failure) {
       const session = yield* store.lock(claim.subject.id)
       // A turn that is being prepared allocates the same lease, and goes on.
       if (session?.lease_state === "allocating" && session.active_turn_id === null)

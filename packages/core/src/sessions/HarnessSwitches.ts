@@ -8,6 +8,7 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Session } from "../domain/Session.js"
 import { actorOf } from "../identity/Access.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore, toSession } from "./SessionStore.js"
 import { Sessions } from "./Sessions.js"
@@ -53,7 +54,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/sessions/HarnessSw
       })
 
       return HarnessSwitches.of({
-        create: Effect.fn("HarnessSwitches.create")((principal, sessionId, input) =>
+        create: fn("HarnessSwitches.create")((principal, sessionId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const old = yield* store.writable(principal, sessionId)

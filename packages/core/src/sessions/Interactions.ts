@@ -16,6 +16,7 @@ import { Bell, interactionTopic } from "../store/Bell.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { SessionStore } from "./SessionStore.js"
 import { actionEvent, Turns } from "./Turns.js"
@@ -121,7 +122,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
       })
 
       return Interactions.of({
-        list: Effect.fn("Interactions.list")(function* (principal, sessionId, filter) {
+        list: fn("Interactions.list")(function* (principal, sessionId, filter) {
           const session = yield* store.readable(principal, sessionId)
           const { before, limit } = yield* Keyset.descending(filter)
           const wanted = sql.and([
@@ -133,7 +134,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toInteraction), limit, ({ id }) => id)
         }),
-        answer: Effect.fn("Interactions.answer")((principal, interactionId, { answer }) =>
+        answer: fn("Interactions.answer")((principal, interactionId, { answer }) =>
           journal.commit(
             Effect.gen(function* () {
               const unheld = yield* find(interactionId)
@@ -149,7 +150,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
             })
           )
         ),
-        open: Effect.fn("Interactions.open")(function* (turnId, actor, asked) {
+        open: fn("Interactions.open")(function* (turnId, actor, asked) {
           const unheld = yield* turns.find(turnId)
           if (unheld !== undefined) yield* store.lock(unheld.session_id)
           const turn = yield* turns.find(turnId)
@@ -177,7 +178,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
           return interaction
         }),
         withdraw,
-        settled: Effect.fn("Interactions.settled")(function* (id, commit) {
+        settled: fn("Interactions.settled")(function* (id, commit) {
           const rung = yield* Effect.makeLatch(false)
           const stopListening = bell.listen(interactionTopic(id), () => rung.unsafeOpen())
           return yield* Effect.gen(function* () {

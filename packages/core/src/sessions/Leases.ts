@@ -5,6 +5,7 @@ import { type LeaseState, leaseStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
 /** The states of a lease that has not ended. */
@@ -44,7 +45,7 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
         return row === undefined ? yield* Effect.dieMessage(`no session ${sessionId}`) : row
       })
 
-      const move = Effect.fn("Leases.move")(function* (
+      const move = fn("Leases.move")(function* (
         sessionId: SessionId,
         to: Exclude<LeaseState, "none" | "allocating">,
         actor: Actor,
@@ -60,7 +61,7 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
       })
 
       return Leases.of({
-        allocate: Effect.fn("Leases.allocate")(function* (sessionId, actor) {
+        allocate: fn("Leases.allocate")(function* (sessionId, actor) {
           const row = yield* locked(sessionId)
           if (isHeld(row.lease_state)) return
           const id = yield* newId(LeaseId)
@@ -75,10 +76,10 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
           ])
         }),
         move,
-        lose: Effect.fn("Leases.lose")(function* (sessionId, actor, reason) {
+        lose: fn("Leases.lose")(function* (sessionId, actor, reason) {
           if (isHeld((yield* locked(sessionId)).lease_state)) yield* move(sessionId, "lost", actor, reason)
         }),
-        reap: Effect.fn("Leases.reap")(function* (session) {
+        reap: fn("Leases.reap")(function* (session) {
           const row = yield* store.find(session.id)
           if (row === undefined || row.lease_id === null || !isHeld(row.lease_state)) return
           if (row.lease_id !== session.lease_id) return

@@ -14,6 +14,7 @@ import { actorOf } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { notOpen, Turns } from "./Turns.js"
 import { Uploads } from "./Uploads.js"
@@ -141,7 +142,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       })
 
       return Messages.of({
-        list: Effect.fn("Messages.list")(function* (principal, sessionId, page) {
+        list: fn("Messages.list")(function* (principal, sessionId, page) {
           const session = yield* store.readable(principal, sessionId)
           const { after, limit } = yield* Keyset.ascending(page)
           const rows =
@@ -149,7 +150,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
           order by ordinal limit ${limit + 1}`)
           return Keyset.page(rows.map(toMessage), limit, (message) => message.ordinal)
         }),
-        send: Effect.fn("Messages.send")((principal, sessionId, input) =>
+        send: fn("Messages.send")((principal, sessionId, input) =>
           journal.commit(
             Effect.flatMap(store.writable(principal, sessionId), (session) => accept(principal, session, input))
           )
@@ -166,7 +167,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
             where session_id = ${sessionId} and ordinal = 1 and kind = 'handoff_summary'`),
             (row) => (row === undefined ? undefined : toMessage(row))
           ),
-        deliver: Effect.fn("Messages.deliver")(function* (message, actor) {
+        deliver: fn("Messages.deliver")(function* (message, actor) {
           // The message of a retried turn was delivered before.
           if (message.state === "delivered") return
           yield* db.run(sql`update messages set state = 'delivered' where id = ${message.id}`)
@@ -178,7 +179,7 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
             }
           ])
         }),
-        complete: Effect.fn("Messages.complete")(function* (id, session, turnId, actor, content) {
+        complete: fn("Messages.complete")(function* (id, session, turnId, actor, content) {
           const message = yield* insert({
             id,
             session_id: session.id,

@@ -8,6 +8,7 @@ import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Harness } from "../harness/Harness.js"
 import { digestOf } from "../store/CanonicalJson.js"
+import { fn } from "../Traced.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { turnActive } from "./Sessions.js"
 import { Workspaces } from "./Workspaces.js"
@@ -35,7 +36,7 @@ export class NativeStateExport extends Context.Tag("@reins/core/sessions/NativeS
       const workspaces = yield* Workspaces
 
       return NativeStateExport.of({
-        read: Effect.fn("NativeStateExport.read")(function* (principal, sessionId) {
+        read: fn("NativeStateExport.read")(function* (principal, sessionId) {
           const session = yield* store.readable(principal, sessionId)
           yield* providers.requireCapability(session.provider_id, "native_state_export")
           if (session.active_turn_id !== null) return yield* turnActive(session)

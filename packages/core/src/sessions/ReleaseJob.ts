@@ -6,6 +6,7 @@ import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { Leases } from "./Leases.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { releaseJobKind } from "./Sessions.js"
@@ -89,12 +90,12 @@ export const releaseJob = Effect.gen(function* () {
     kind: releaseJobKind,
     concurrency: 2,
     deadlineMs: 10 * 60_000,
-    run: Effect.fn("releaseJob.run")(function* ({ claim }) {
+    run: fn("releaseJob.run")(function* ({ claim }) {
       const id = SessionId.make(claim.subject.id)
       yield* workspaces.exclusive(id, release(id, yield* decodePayload(claim)))
       return { state: "succeeded" as const, command: Effect.void }
     }),
-    failed: Effect.fn("releaseJob.failed")(function* (claim, failure) {
+    failed: fn("releaseJob.failed")(function* (claim, failure) {
       const session = yield* store.lock(claim.subject.id)
       const { lease_id: leaseId } = yield* decodePayload(claim)
       if (session === undefined || (leaseId !== undefined && session.lease_id !== leaseId)) return

@@ -10,6 +10,7 @@ import { actorOf, systemActor } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { isHeld, Leases } from "./Leases.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { releaseJobKind, turnActive } from "./Sessions.js"
@@ -99,7 +100,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/sessions/SessionE
 
       return SessionExecutors.of({
         get: (principal, sessionId) => Effect.map(store.readable(principal, sessionId), executorOf),
-        activate: Effect.fn("SessionExecutors.activate")((principal, sessionId, input) =>
+        activate: fn("SessionExecutors.activate")((principal, sessionId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
@@ -119,7 +120,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/sessions/SessionE
             })
           )
         ),
-        release: Effect.fn("SessionExecutors.release")((principal, sessionId, input) =>
+        release: fn("SessionExecutors.release")((principal, sessionId, input) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
@@ -136,7 +137,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/sessions/SessionE
             })
           )
         ),
-        releaseIdle: Effect.fn("SessionExecutors.releaseIdle")(function* (before) {
+        releaseIdle: fn("SessionExecutors.releaseIdle")(function* (before) {
           const soon = yield* fromNow(clockSlackMs)
           const rows = yield* store.select(
             sql`lease_state = 'ready' and (lease_used_at <= ${before} or lease_used_at > ${soon})

@@ -12,6 +12,7 @@ import { Access, actorOf } from "../identity/Access.js"
 import { digestOf } from "../store/CanonicalJson.js"
 import { Journal } from "../store/Journal.js"
 import { storageError } from "../store/StorageFault.js"
+import { fn } from "../Traced.js"
 import { type FileDigestMismatch, type FileError, Files } from "../workspace/Files.js"
 import type { GitError } from "../workspace/GitError.js"
 import { type PathRefused, parseWorkspacePath } from "../workspace/WorkspacePath.js"
@@ -73,7 +74,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
           )
 
       return SessionFiles.of({
-        list: Effect.fn("SessionFiles.list")(function* (principal, sessionId, path) {
+        list: fn("SessionFiles.list")(function* (principal, sessionId, path) {
           const root = yield* rootOf(principal, sessionId)
           const { items, truncated } = yield* Effect.mapError(files.list(root, path), (error) =>
             failureOf("query", error)
@@ -86,13 +87,13 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
             truncated
           }
         }),
-        read: Effect.fn("SessionFiles.read")(function* (principal, sessionId, path) {
+        read: fn("SessionFiles.read")(function* (principal, sessionId, path) {
           const root = yield* rootOf(principal, sessionId)
           return yield* Effect.mapError(files.read(root, path, limits.fileReadBytes), (error) =>
             failureOf("query", error)
           )
         }),
-        upload: Effect.fn("SessionFiles.upload")(function* (principal, sessionId, upload) {
+        upload: fn("SessionFiles.upload")(function* (principal, sessionId, upload) {
           const session = yield* store.readable(principal, sessionId)
           yield* access.write(principal, session.workspace_id)
           if (session.lifecycle !== "open") return yield* notOpen(session)

@@ -25,6 +25,7 @@ import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
 import { Access } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 
 /** A session as it is stored, with what its turns say of it. */
 export interface SessionRow {
@@ -139,20 +140,20 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       return SessionStore.of({
         find,
         lock,
-        readable: Effect.fn("SessionStore.readable")(function* (principal, sessionId) {
+        readable: fn("SessionStore.readable")(function* (principal, sessionId) {
           const row = yield* find(sessionId)
           if (row === undefined) return yield* notFound()
           yield* access.read(principal, row.workspace_id)
           return row
         }),
-        writable: Effect.fn("SessionStore.writable")(function* (principal, sessionId) {
+        writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* lock(sessionId)
           if (row === undefined) return yield* notFound()
           yield* access.write(principal, row.workspace_id)
           return row
         }),
         select: (where) => db.all(sql<SessionRow>`select ${columns} from sessions where ${where}`),
-        change: Effect.fn("SessionStore.change")(function* (sessionId, change, touch) {
+        change: fn("SessionStore.change")(function* (sessionId, change, touch) {
           const at = yield* now
           const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
           yield* db.run(

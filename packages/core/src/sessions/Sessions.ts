@@ -25,6 +25,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
+import { fn } from "../Traced.js"
 import { Messages } from "./Messages.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { type SessionChange, type SessionRow, SessionStore, sessionPayload, toSession } from "./SessionStore.js"
@@ -272,7 +273,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       })
 
       return Sessions.of({
-        list: Effect.fn("Sessions.list")(function* (principal, workspaceId, filter) {
+        list: fn("Sessions.list")(function* (principal, workspaceId, filter) {
           yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(filter)
           const conditions = [
@@ -288,7 +289,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           const rows = yield* store.select(sql`${sql.and(conditions)} order by sessions.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toSession), limit, (session) => session.id)
         }),
-        create: Effect.fn("Sessions.create")((principal, workspaceId, input) =>
+        create: fn("Sessions.create")((principal, workspaceId, input) =>
           journal.commit(
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
@@ -311,7 +312,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           )
         ),
         get: (principal, sessionId) => Effect.map(store.readable(principal, sessionId), toSession),
-        update: Effect.fn("Sessions.update")((principal, sessionId, patch) =>
+        update: fn("Sessions.update")((principal, sessionId, patch) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
@@ -328,7 +329,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             })
           )
         ),
-        archive: Effect.fn("Sessions.archive")((principal, sessionId) =>
+        archive: fn("Sessions.archive")((principal, sessionId) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
@@ -341,7 +342,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             })
           )
         ),
-        unarchive: Effect.fn("Sessions.unarchive")((principal, sessionId) =>
+        unarchive: fn("Sessions.unarchive")((principal, sessionId) =>
           journal.commit(
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
@@ -354,7 +355,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           )
         ),
         spawn,
-        close: Effect.fn("Sessions.close")((principal, sessionId) =>
+        close: fn("Sessions.close")((principal, sessionId) =>
           journal.commit(
             Effect.flatMap(store.writable(principal, sessionId), (row) => closeHeld(row, actorOf(principal)))
           )

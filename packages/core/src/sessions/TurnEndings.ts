@@ -9,6 +9,7 @@ import type { JobKind } from "../jobs/JobKind.js"
 import type { Loss } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
 import { describeFault, type StorageFault } from "../store/StorageFault.js"
+import { fn } from "../Traced.js"
 import { Leases } from "./Leases.js"
 import { Messages } from "./Messages.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -115,7 +116,7 @@ export const turnEndings = Effect.gen(function* () {
     yield* turns.move(turn.id, "queued", system, reason === undefined ? {} : { reason })
   })
 
-  const lost: JobKind["lost"] = Effect.fn("turnJob.lost")(function* (claim, loss) {
+  const lost: JobKind["lost"] = fn("turnJob.lost")(function* (claim, loss) {
     const turn = yield* turns.find(TurnId.make(claim.subject.id))
     const session = turn === undefined ? undefined : yield* store.find(turn.session_id)
     if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }

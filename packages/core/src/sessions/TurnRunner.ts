@@ -17,6 +17,7 @@ import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import type { GitError } from "../workspace/GitError.js"
 import { Interactions } from "./Interactions.js"
 import { Messages } from "./Messages.js"
@@ -288,13 +289,13 @@ export const turnJob = Effect.gen(function* () {
     kind: turnJobKind,
     concurrency: config.maxRunningTurns,
     deadlineMs: config.turnDeadlineMs + overheadMs,
-    run: Effect.fn("turnJob.run")(function* (attempt) {
+    run: fn("turnJob.run")(function* (attempt) {
       const begun = yield* begin(attempt)
       if (begun === undefined) return { state: "cancelled" as const, command: Effect.void }
       yield* failpoint("turn.begun")
       return yield* workspaces.exclusive(begun.session.id, work(begun))
     }),
-    failed: Effect.fn("turnJob.failed")(function* (claim, failure) {
+    failed: fn("turnJob.failed")(function* (claim, failure) {
       const turn = yield* turns.find(turnOf(claim))
       if (turn === undefined || turnStates.isTerminal(turn.state)) return
       if (turn.state === "queued") yield* turns.move(turn.id, "preparing", system)

@@ -9,6 +9,7 @@ import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import type { TurnInput } from "../harness/TurnInput.js"
 import { logDefect } from "../store/FailedStatement.js"
+import { fn } from "../Traced.js"
 import type { SessionRow } from "./SessionStore.js"
 import { Workspaces } from "./Workspaces.js"
 
@@ -46,7 +47,7 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
       const workspaces = yield* Workspaces
 
       const manifestOf = (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
-      const nativeDigest = Effect.fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
+      const nativeDigest = fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
         const state = Effect.flatMap(manifestOf(session), (manifest) =>
           harness.nativeState(manifest, workspaces.paths(session.id).home)
         )
@@ -85,7 +86,7 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
       })
 
       return TurnSetup.of({
-        prepare: Effect.fn("TurnSetup.prepare")(function* (session) {
+        prepare: fn("TurnSetup.prepare")(function* (session) {
           const agent = yield* installed(session.provider_id)
           const ready = yield* workspaces.prepare(session.id).pipe(
             Effect.mapError(

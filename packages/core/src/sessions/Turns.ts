@@ -16,6 +16,7 @@ import { Projects } from "../projects/Projects.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { fn } from "../Traced.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
@@ -227,7 +228,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       })
 
       return Turns.of({
-        list: Effect.fn("Turns.list")(function* (principal, sessionId, page) {
+        list: fn("Turns.list")(function* (principal, sessionId, page) {
           const session = yield* store.readable(principal, sessionId)
           const { after, limit } = yield* Keyset.ascending(page)
           const rows =
@@ -235,13 +236,13 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
           order by ordinal limit ${limit + 1}`)
           return Keyset.page(rows.map(toTurn), limit, (turn) => turn.ordinal)
         }),
-        get: Effect.fn("Turns.get")(function* (principal, turnId) {
+        get: fn("Turns.get")(function* (principal, turnId) {
           const row = yield* findRow(turnId)
           if (row === undefined) return yield* notFound()
           yield* store.readable(principal, row.session_id)
           return toTurn(row)
         }),
-        cancel: Effect.fn("Turns.cancel")((principal, turnId) =>
+        cancel: fn("Turns.cancel")((principal, turnId) =>
           journal.commit(
             Effect.gen(function* () {
               const { row } = yield* held(principal, turnId)
@@ -252,7 +253,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
             })
           )
         ),
-        retry: Effect.fn("Turns.retry")((principal, turnId) =>
+        retry: fn("Turns.retry")((principal, turnId) =>
           journal.commit(
             Effect.gen(function* () {
               const { row, session } = yield* held(principal, turnId)
@@ -264,7 +265,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
             })
           )
         ),
-        acknowledge: Effect.fn("Turns.acknowledge")((principal, turnId) =>
+        acknowledge: fn("Turns.acknowledge")((principal, turnId) =>
           journal.commit(
             Effect.gen(function* () {
               const { row } = yield* held(principal, turnId)
@@ -282,7 +283,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         queue,
         move,
         find: (turnId) => Effect.map(findRow(turnId), (row) => (row === undefined ? undefined : toTurn(row))),
-        cancelAll: Effect.fn("Turns.cancelAll")(function* (sessionId, actor) {
+        cancelAll: fn("Turns.cancelAll")(function* (sessionId, actor) {
           const rows = yield* db.all(sql<TurnRow>`select * from turns where session_id = ${sessionId}
           and state in ('queued', 'preparing', 'running', 'requires_action') order by ordinal desc`)
           yield* Effect.forEach(rows, (row) => stop(row, actor), { discard: true })

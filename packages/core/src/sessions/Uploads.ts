@@ -5,6 +5,7 @@ import { type ContentBlock, type FileBlock, maxAttachments } from "../domain/Mes
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
+import { fn } from "../Traced.js"
 
 /** A file as it was written to a workspace. */
 export interface WrittenFile {
@@ -48,13 +49,13 @@ export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
       })
 
       return Uploads.of({
-        record: Effect.fn("Uploads.record")(function* (sessionId, { digest, path, size }) {
+        record: fn("Uploads.record")(function* (sessionId, { digest, path, size }) {
           const id = yield* newId(UploadId)
           const row = { id, session_id: sessionId, path, size, digest, created_at: yield* now }
           yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
           return id
         }),
-        contentOf: Effect.fn("Uploads.contentOf")(function* (sessionId, { attachments = [], content }, field) {
+        contentOf: fn("Uploads.contentOf")(function* (sessionId, { attachments = [], content }, field) {
           const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
           const files = blocks.filter((block) => block.type === "file").length + attachments.length
           if (files > maxAttachments) {

@@ -12,6 +12,7 @@ import { Jobs } from "../jobs/Jobs.js"
 import { Placement } from "../placement/Placement.js"
 import { Projects } from "../projects/Projects.js"
 import { Journal } from "../store/Journal.js"
+import { fn } from "../Traced.js"
 import { Git } from "../workspace/Git.js"
 import { GitError } from "../workspace/GitError.js"
 import type { GitCredential } from "../workspace/RemoteUrl.js"
@@ -178,9 +179,9 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
       return Workspaces.of({
         paths: (id) => sessionPaths(config.dataDir, id),
         exclusive,
-        make: Effect.fn("Workspaces.make")((id) => making(id, workspace(id))),
-        prepare: Effect.fn("Workspaces.prepare")((id) => making(id, prepare(id))),
-        remove: Effect.fn("Workspaces.remove")((id) =>
+        make: fn("Workspaces.make")((id) => making(id, workspace(id))),
+        prepare: fn("Workspaces.prepare")((id) => making(id, prepare(id))),
+        remove: fn("Workspaces.remove")((id) =>
           making(
             id,
             Effect.gen(function* () {

@@ -2,8 +2,20 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Context, Effect, type Fiber, identity, Scope } from "effect"
 import { isSqlError } from "./FailedStatement.js"
 import { CommitUnknown, isConnectionLost, mayHaveCommitted, onceItIsBack } from "./LostConnection.js"
+import { isRead, PreparedQuery, prepare, prepareRow, type Query } from "./Query.js"
 
-type Query<Row> = Statement.Statement<Row>
+/**
+ * Runs the statements of one kind of database; `Database` adds what is the same for all. A statement that fails is a defect: an
+ * `SqlError` with the error of the driver as its cause.
+ */
+export interface Engine {
+  /** Runs a statement, in the transaction of the calling fiber if it is in one, and gives back its rows. */
+  readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
+  /** Runs a statement whose rows nobody reads. */
+  readonly run: (query: Query<object>) => Effect.Effect<void>
+  /** The promise of `Database.transaction`. */
+  readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+}
 
 /** Runs a statement that changes nothing, outside of any transaction; undefined when the statement is not such a one. */
 export type ReadDirectly = (text: string, parameters: ReadonlyArray<unknown>) => ReadonlyArray<object> | undefined
@@ -22,6 +34,8 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     /** The first row, or undefined. */
     readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
     readonly run: (query: Query<object>) => Effect.Effect<void>
+    readonly prepare: typeof prepare
+    readonly prepareRow: typeof prepareRow
     /** ` for update` where writers of other connections could slip in between; nothing on SQLite, which has one writer. */
     readonly forUpdate: Statement.Fragment
     /** ` for update skip locked` on PostgreSQL, so that workers take different rows. */
@@ -33,30 +47,42 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   }
 >() {
-  /** `readDirectly` spares a read that is in no transaction the way through the client, and the wait for the writer. */
-  static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", readDirectly?: ReadDirectly) => {
-    const withTransaction = makeTransaction(sql, dialect)
-    const patiently = dialect === "pg" ? unlessInside(onceItIsBack) : identity
-    const whole = <Row extends object>(query: Query<Row>) =>
-      // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
-      dialect === "pg" ? Effect.uninterruptible(Effect.orDie(query)) : Effect.orDie(query)
-    const read = <Row extends object>(query: Query<Row>) =>
-      isRead.test(query.compile()[0]) ? patiently(whole(query)) : whole(query)
-    const all = readDirectly === undefined ? read : directly(readDirectly)
-    return Database.of({
+  /** `sql` makes the texts of statements, and the engine runs them. */
+  static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", engine: Engine) =>
+    Database.of({
+      ...engine,
       sql,
       dialect,
-      all,
-      first: (query) => Effect.map(all(query), (rows) => rows[0]),
-      run: (query) => Effect.asVoid(whole(query)),
+      first: (query) => Effect.map(engine.all(query), (rows) => rows[0]),
+      prepare,
+      prepareRow,
       forUpdate: sql.literal(dialect === "pg" ? " for update" : ""),
-      skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : ""),
-      transaction: (effect) => patiently(Effect.catchIf(withTransaction(effect), isSqlError, Effect.die))
+      skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : "")
     })
-  }
 }
 
-const isRead = /^\s*select\b/i
+/** The engine of a client of @effect/sql. `readDirectly` spares a read that is in no transaction the wait for the writer. */
+export const clientEngine = (
+  sql: SqlClient.SqlClient,
+  dialect: "sqlite" | "pg",
+  readDirectly?: ReadDirectly
+): Engine => {
+  const withTransaction = makeTransaction(sql, dialect)
+  const patiently = dialect === "pg" ? unlessInside(onceItIsBack) : identity
+  const statementOf = <Row extends object>(query: Query<Row>): Statement.Statement<Row> =>
+    query instanceof PreparedQuery ? sql.unsafe<Row>(query.prepared.text, query.parameters) : query
+  const whole = <Row extends object>(query: Statement.Statement<Row>) =>
+    // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
+    dialect === "pg" ? Effect.uninterruptible(Effect.orDie(query)) : Effect.orDie(query)
+  const read = <Row extends object>(query: Statement.Statement<Row>) =>
+    isRead(query.compile()[0]) ? patiently(whole(query)) : whole(query)
+  const all = readDirectly === undefined ? read : directly(readDirectly)
+  return {
+    all: (query) => all(statementOf(query)),
+    run: (query) => Effect.asVoid(whole(statementOf(query))),
+    transaction: (effect) => patiently(Effect.catchIf(withTransaction(effect), isSqlError, Effect.die))
+  }
+}
 
 /** A transaction that has lost its connection is run again whole, not from one of its statements on. */
 const unlessInside =
@@ -69,7 +95,7 @@ const isInTransaction = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =
 
 const directly =
   (read: ReadDirectly) =>
-  <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
+  <Row extends object>(query: Statement.Statement<Row>): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.withFiberRuntime((fiber) => {
       if (isInTransaction(fiber)) return Effect.orDie(query)
       const [text, parameters] = query.compile()

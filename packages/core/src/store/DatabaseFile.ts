@@ -3,7 +3,8 @@ import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer, type Scope } from "effect"
-import { Database } from "./Database.js"
+import { fn } from "../Traced.js"
+import { clientEngine, Database } from "./Database.js"
 import { FileLocked, lockFile } from "./FileLock.js"
 
 // Owns what is done to an SQLite file besides serving from it: copies, checks and locks.
@@ -39,14 +40,14 @@ const withFile = <A>(path: string, use: (database: SqliteDatabase.Database) => A
  * Writes what a database holds at one instant into a new file. Others may write meanwhile and do not wait. What was deleted
  * before is not in the copy, unlike in a copy of the file.
  */
-export const copy = Effect.fn("DatabaseFile.copy")((path: string, target: string) =>
+export const copy = fn("DatabaseFile.copy")((path: string, target: string) =>
   withFile(path, (database) => {
     database.prepare("vacuum into ?").run(target)
   })
 )
 
 /** What is wrong with a database file, in SQLite's words; empty when it is whole. */
-export const problems = Effect.fn("DatabaseFile.problems")((path: string) =>
+export const problems = fn("DatabaseFile.problems")((path: string) =>
   withFile(path, (database): ReadonlyArray<string> => {
     const damage = database.prepare<[], { readonly integrity_check: string }>("pragma integrity_check").all()
     const dangling = database.prepare<[], { readonly table: string }>("pragma foreign_key_check").all()
@@ -64,7 +65,7 @@ export const layer = (path: string): Layer.Layer<Database, DatabaseFileError> =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql.unsafe(`pragma busy_timeout = ${patienceMs}`)
-      return Database.make(sql, "sqlite")
+      return Database.make(sql, "sqlite", clientEngine(sql, "sqlite"))
     })
   ).pipe(
     Layer.provide(SqliteClient.layer({ filename: path })),

@@ -3,6 +3,7 @@ import { Vault } from "../connections/Vault.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
+import { fn } from "../Traced.js"
 import { Database } from "./Database.js"
 import { CurrentAnswer } from "./Journal.js"
 
@@ -134,7 +135,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       })
 
       return Idempotency.of({
-        run: Effect.fn("Idempotency.run")(function* <A, E>(request: MutationRequest<A, E>) {
+        run: fn("Idempotency.run")(function* <A, E>(request: MutationRequest<A, E>) {
           const stored = yield* find(request)
           if (stored !== undefined) return stored
           const place = `${request.scope}\n${request.key}`
@@ -174,7 +175,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           )
           return changed.filter((each) => each).length
         }),
-        countKeyedBy: Effect.fn("Idempotency.countKeyedBy")(function* (keyId) {
+        countKeyedBy: fn("Idempotency.countKeyedBy")(function* (keyId) {
           const at = yield* now
           const row = yield* db.first(db.sql<{ count: number }>`
           select cast(count(*) as integer) as count from idempotency where expires_at > ${at}

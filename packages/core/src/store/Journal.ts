@@ -2,6 +2,7 @@ import { Cause, Context, Effect, FiberRef, GlobalValue, Layer, Option, Schedule 
 import type { Actor, NewEvent } from "../domain/Event.js"
 import { EventId, newId, type SessionId, type WorkspaceId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
+import { fn } from "../Traced.js"
 import { Bell, sessionTopic } from "./Bell.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
@@ -67,7 +68,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         commit,
         commitAside: (command) => Effect.locally(commit(command), CurrentAnswer, undefined),
         ringAfterCommit,
-        append: Effect.fn("Journal.append")(function* (sessionId, actor, events) {
+        append: fn("Journal.append")(function* (sessionId, actor, events) {
           yield* ringAfterCommit(sessionTopic(sessionId))
           const recordedAt = yield* now
           const session = yield* db.first(db.sql<{ event_watermark: number; workspace_id: WorkspaceId }>`

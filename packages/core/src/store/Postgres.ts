@@ -3,7 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Data, Effect, Layer, Redacted, Schedule, Stream } from "effect"
 import pg from "pg"
 import { Bell } from "./Bell.js"
-import { Database } from "./Database.js"
+import { clientEngine, Database } from "./Database.js"
 import { migrate } from "./Migrations.js"
 
 /**
@@ -17,7 +17,7 @@ export const layer = (url: Redacted.Redacted) =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         yield* migrate
-        return Database.make(sql, "pg")
+        return Database.make(sql, "pg", clientEngine(sql, "pg"))
       })
     ),
     Layer.scoped(
@@ -57,7 +57,7 @@ export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, Databas
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* Effect.mapError(sql`select 1`, unreachable)
-      return Database.make(sql, "pg")
+      return Database.make(sql, "pg", clientEngine(sql, "pg"))
     })
   ).pipe(Layer.provide(connected(url)))
 

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer } from "effect"
-import { Database, type ReadDirectly } from "./Database.js"
+import { clientEngine, Database, type ReadDirectly } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
 import { type DatabaseNewer, migrate } from "./Migrations.js"
@@ -40,7 +40,7 @@ export const layer = (dataDir: string) =>
       const sql = yield* SqlClient.SqlClient
       for (const pragma of pragmas) yield* Effect.orDie(sql.unsafe(`pragma ${pragma}`))
       yield* migrate
-      return Database.make(sql, "sqlite", yield* reader(databaseFile(dataDir)))
+      return Database.make(sql, "sqlite", clientEngine(sql, "sqlite", yield* reader(databaseFile(dataDir))))
     })
   ).pipe(
     Layer.provide(Layer.orDie(clientLayer(dataDir))),
@@ -99,7 +99,7 @@ export const layerMemory = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* Effect.orDie(migrate)
-    return Database.make(sql, "sqlite")
+    return Database.make(sql, "sqlite", clientEngine(sql, "sqlite"))
   })
 ).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
 

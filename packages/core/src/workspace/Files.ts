@@ -1,6 +1,7 @@
 import { createHash, type Hash } from "node:crypto"
 import * as fs from "node:fs/promises"
 import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { fn } from "../Traced.js"
 import {
   attempt,
   type BeneathError,
@@ -113,11 +114,9 @@ export class Files extends Context.Tag("@reins/core/workspace/Files")<
     Effect.gen(function* () {
       const conditional = yield* Effect.makeSemaphore(1)
       return Files.of({
-        list: Effect.fn("Files.list")((root: string, path = "") => list(root, path)),
-        read: Effect.fn("Files.read")((root: string, path: string, maxBytes = maxFileReadBytes) =>
-          read(root, path, maxBytes)
-        ),
-        write: Effect.fn("Files.write")((root: string, path: string, bytes: Uint8Array, options: WriteOptions = {}) => {
+        list: fn("Files.list")((root: string, path = "") => list(root, path)),
+        read: fn("Files.read")((root: string, path: string, maxBytes = maxFileReadBytes) => read(root, path, maxBytes)),
+        write: fn("Files.write")((root: string, path: string, bytes: Uint8Array, options: WriteOptions = {}) => {
           const written = write(root, path, bytes, options)
           return options.expectedDigest === undefined ? written : conditional.withPermits(1)(written)
         })

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { fn } from "../Traced.js"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
@@ -95,10 +96,7 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
       const method = <Request, A>(
         name: string,
         run: (options: GitOptionsShape, request: Request) => Effect.Effect<A, GitError>
-      ) =>
-        Effect.fn(`Git.${name}`)((request: Request) =>
-          Effect.locally(run(options, request), processMarks, options.marks)
-        )
+      ) => fn(`Git.${name}`)((request: Request) => Effect.locally(run(options, request), processMarks, options.marks))
       return Git.of({
         clone: method("clone", clone),
         init: method("init", init),

@@ -1,0 +1,61 @@
+import type { Statement } from "@effect/sql"
+
+/** A statement as it is run: made at the call, or prepared. */
+export type Query<Row extends object> = Statement.Statement<Row> | PreparedQuery<Row>
+
+/** A statement whose text was made once. Engines keep what belongs to it by the identity of this object. */
+export interface PreparedText {
+  readonly text: string
+  /** Whether it changes nothing. */
+  readonly isRead: boolean
+}
+
+/** A prepared statement with the values of one call. */
+export class PreparedQuery<Row extends object> {
+  declare readonly Row: Row
+  constructor(
+    readonly prepared: PreparedText,
+    readonly parameters: ReadonlyArray<unknown>
+  ) {}
+}
+
+/** Stands where a value will when the text of a statement is made. */
+class Hole {
+  constructor(readonly key: number | string) {}
+}
+
+/**
+ * Makes the text of a statement once. Its arguments have to be values, no fragments and no lists, because they are bound at each call.
+ */
+export const prepare = <Args extends ReadonlyArray<unknown>, Row extends object>(
+  build: (...args: Args) => Statement.Statement<Row>
+): ((...args: Args) => PreparedQuery<Row>) => {
+  const holes = Array.from({ length: build.length }, (_, index) => new Hole(index))
+  // Boundary: the holes stand in for values of any type.
+  const bind = binderOf(build(...(holes as unknown as Args)))
+  return (...args) => bind((index) => args[Number(index)])
+}
+
+/** `prepare` for a statement that takes one row, such as an insert. The row has to have exactly these columns. */
+export const prepareRow = <Column extends string, Row extends object>(
+  columns: ReadonlyArray<Column>,
+  build: (row: Readonly<Record<Column, unknown>>) => Statement.Statement<Row>
+): ((row: Readonly<Record<Column, unknown>>) => PreparedQuery<Row>) => {
+  const holes = Object.fromEntries(columns.map((name) => [name, new Hole(name)]))
+  const bind = binderOf(build(holes as Record<Column, Hole>))
+  return (row) => bind((column) => row[column as Column])
+}
+
+const binderOf = <Row extends object>(statement: Statement.Statement<Row>) => {
+  const [text, parameters] = statement.compile()
+  const prepared: PreparedText = { text, isRead: isRead(text) }
+  const places: ReadonlyArray<unknown> = parameters
+  return (valueOf: (key: number | string) => unknown): PreparedQuery<Row> =>
+    new PreparedQuery(
+      prepared,
+      places.map((place) => (place instanceof Hole ? valueOf(place.key) : place))
+    )
+}
+
+/** Whether the text is that of a statement that changes nothing. */
+export const isRead = (text: string): boolean => /^\s*select\b/i.test(text)

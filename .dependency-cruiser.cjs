@@ -24,7 +24,7 @@ module.exports = {
     {
       name: "only-store-names-a-driver",
       severity: "error",
-      from: { path: "^packages/[^/]+/src/", pathNot: "^packages/core/src/store/" },
+      from: { path: "^packages/[^/]+/src/", pathNot: "^packages/(core/src/store|testing)/" },
       to: { path: ["node_modules/(@effect/sql-(pg|sqlite-node)|better-sqlite3|pg)/"] }
     },
     {
@@ -36,6 +36,13 @@ module.exports = {
         pathNot: ["^packages/server/src/(main|cli/)", "^packages/core/src/(store/|Embedded)"]
       },
       to: { path: "^packages/core/src/store/(Sqlite|Postgres)" }
+    },
+    {
+      name: "products-know-no-fixtures",
+      comment: "packages/testing is for tests alone: nothing that is published may need it",
+      severity: "error",
+      from: { path: "^packages/(core|client|server)/src/" },
+      to: { path: "^packages/testing/" }
     },
     {
       name: "core-knows-no-server",

@@ -1,6 +1,6 @@
 import type { Config } from "@reins/server/Config"
+import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
-import { postgresDatabase } from "../../core/test/store/Databases.js"
 import { service } from "./Service.js"
 
 /** The service on every database that it must work on. A suite runs once for each. */

@@ -1,9 +1,9 @@
 import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import type { Config } from "@reins/server/Config"
+import * as Outbox from "@reins/testing/process/Outbox"
+import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Layer } from "effect"
-import * as Outbox from "./process/Outbox.js"
-import { eventually } from "./process/Waiting.js"
 import { quiet, service } from "./Service.js"
 
 /** The whole service with its jobs worked, so that mails are sent: they end up in the outbox. */

@@ -1,9 +1,9 @@
+import { processesOf } from "@reins/testing/executor/Processes"
+import { newCaller } from "@reins/testing/process/Caller"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import { reins, startServer } from "@reins/testing/process/ServerProcess"
+import { assertAnswers, assertWorkerLost, beginTurn, endlessTool, wholeLog } from "@reins/testing/process/Turns"
 import { assert, it } from "vitest"
-import { processesOf } from "../../core/test/executor/Processes.js"
-import { newCaller } from "./process/Caller.js"
-import { placeForEachTest } from "./process/Place.js"
-import { reins, startServer } from "./process/ServerProcess.js"
-import { assertAnswers, assertWorkerLost, beginTurn, endlessTool, wholeLog } from "./process/Turns.js"
 
 const place = placeForEachTest()
 

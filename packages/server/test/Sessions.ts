@@ -2,8 +2,8 @@ import type { NewEvent } from "@reins/core/domain/Event"
 import { SessionId, type TurnId } from "@reins/core/domain/Ids"
 import { Journal } from "@reins/core/store/Journal"
 import { Server } from "@reins/server/Server"
+import { type Block, blockReader } from "@reins/testing/process/Blocks"
 import { Effect, Schema } from "effect"
-import { type Block, blockReader } from "./Blocks.js"
 import { Caller, change, send } from "./Service.js"
 
 const WithId = Schema.Struct({ id: Schema.String })

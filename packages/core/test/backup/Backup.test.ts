@@ -25,8 +25,8 @@ import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Git } from "@reins/core/workspace/Git"
+import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect } from "effect"
-import { ownerWithConnection } from "../sessions/Services.js"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
 
 /** A session with a workspace that has a file, and a changeset of it. */

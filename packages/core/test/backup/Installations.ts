@@ -15,8 +15,8 @@ import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger } from "effect"
-import { postgresDatabase } from "../store/Databases.js"
 
 export const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-backup-"))),

@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url"
 import { assert, layer as suite } from "@effect/vitest"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Executors } from "@reins/core/executor/Executors"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
-import { services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
 
 const spec = readFileSync(
   fileURLToPath(new URL("../../../server/test/spec/unified-business-api.md", import.meta.url)),

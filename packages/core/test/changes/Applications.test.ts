@@ -11,13 +11,22 @@ import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import {
+  codeOf,
+  eventOf,
+  installation,
+  operationEnd,
+  remote,
+  sealed,
+  system,
+  workspace
+} from "@reins/testing/changes/World"
+import { newAccount } from "@reins/testing/identity/Identity"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { put } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { newAccount } from "../identity/Identity.js"
 import { principalOf } from "../identity/Principals.js"
-import { services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
-import { put } from "../workspace/Fixture.js"
-import { codeOf, eventOf, installation, operationEnd, remote, sealed, system, workspace } from "./World.js"
 
 const read = (root: string, path: string) => readFileSync(join(root, path), "utf8")
 

@@ -8,11 +8,19 @@ import type { Changeset } from "@reins/core/domain/Changeset"
 import type { Delivery } from "@reins/core/domain/Delivery"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
+import {
+  codeOf,
+  eventOf,
+  forgeConnection,
+  installation,
+  operationEnd,
+  remote,
+  workspace
+} from "@reins/testing/changes/World"
+import { ownerWithConnection } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { plainGit } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { ownerWithConnection } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
-import { plainGit } from "../workspace/Fixture.js"
-import { codeOf, eventOf, forgeConnection, installation, operationEnd, remote, workspace } from "./World.js"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
 

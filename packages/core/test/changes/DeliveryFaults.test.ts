@@ -7,9 +7,9 @@ import type { Delivery } from "@reins/core/domain/Delivery"
 import { AttemptId, DeliveryId, JobId, newId, OperationId } from "@reins/core/domain/Ids"
 import { AttemptLost } from "@reins/core/jobs/JobKind"
 import { Journal } from "@reins/core/store/Journal"
+import { eventOf, installation, operationEnd, remote, system, workspace } from "@reins/testing/changes/World"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Exit } from "effect"
-import { databases } from "../store/Databases.js"
-import { eventOf, installation, operationEnd, remote, system, workspace } from "./World.js"
 
 /** A delivery that no worker knows of. */
 const unworked = (changeset: Changeset, url: string, target: string) =>

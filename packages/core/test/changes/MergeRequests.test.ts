@@ -8,10 +8,19 @@ import type { ForgeKind, MergeRequest } from "@reins/core/domain/MergeRequest"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
 import { Jobs } from "@reins/core/jobs/Jobs"
+import {
+  codeOf,
+  eventOf,
+  forgeConnection,
+  installation,
+  operationEnd,
+  remote,
+  token,
+  workspace
+} from "@reins/testing/changes/World"
+import { everythingStored } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
-import { everythingStored } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
-import { codeOf, eventOf, forgeConnection, installation, operationEnd, remote, token, workspace } from "./World.js"
 
 /** A branch that a session has delivered to a forge, through a connection to it. */
 const delivered = (kind: ForgeKind, secret = token) =>

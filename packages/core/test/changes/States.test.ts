@@ -11,11 +11,11 @@ import { type MergeRequestState, mergeRequestStates } from "@reins/core/domain/M
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Journal } from "@reins/core/store/Journal"
+import { forgeConnection, sealed, system } from "@reins/testing/changes/World"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Exit, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
-import { services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
-import { forgeConnection, sealed, system } from "./World.js"
 
 /** Runs a property whose runs share the services of the test. */
 const property = <A, R>(arbitrary: fc.Arbitrary<A>, body: (value: A) => Effect.Effect<void, unknown, R>) =>

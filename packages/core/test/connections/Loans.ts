@@ -3,8 +3,8 @@ import { Manifests } from "@reins/core/catalog/Manifests"
 import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
 import { Outbound } from "@reins/core/connections/Outbound"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
+import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect, Layer, Redacted } from "effect"
-import { onLoopback } from "./Loopback.js"
 
 export const key = 'sk-real"key/Zq8rT2vX5nB7'
 export const services = Layer.provide(

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { allowedBy, isAllowedHost, isPublic } from "@reins/core/connections/Address"
 import type { GuardOptions } from "@reins/core/connections/GuardedAgents"
 import { Outbound, type OutboundLimits, type OutboundRequest } from "@reins/core/connections/Outbound"
+import { localServer } from "@reins/testing/connections/LocalServer"
 import { Effect, Fiber, FastCheck as fc } from "effect"
-import { localServer } from "./LocalServer.js"
 
 const canary = "canary-Out8rT2vX5nB7mK1p"
 

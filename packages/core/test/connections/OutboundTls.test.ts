@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Outbound } from "@reins/core/connections/Outbound"
+import { temporary } from "@reins/testing/workspace/Fixture"
 import { Effect, Schema } from "effect"
-import { temporary } from "../workspace/Fixture.js"
 import { tlsServer } from "./TlsServer.js"
 
 // Which authorities a process trusts is settled when it starts, so that each of these requests is made by a process of its own.

@@ -5,10 +5,10 @@ import { Validations } from "@reins/core/connections/Validations"
 import { type ConnectionState, connectionStates } from "@reins/core/domain/Connection"
 import { type ConnectionValidationState, connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
 import * as Embedded from "@reins/core/Embedded"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
-import { services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
 import { workAll } from "./ValidationRun.js"
 
 const steps = ["enable", "disable", "replace", "validate", "work", "use", "disconnect"] as const

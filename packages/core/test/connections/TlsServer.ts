@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from "node:crypto"
 import https from "node:https"
+import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect } from "effect"
-import { onLoopback } from "./Loopback.js"
 
 const der = (tag: number, ...parts: ReadonlyArray<Buffer>): Buffer => {
   const body = Buffer.concat(parts)

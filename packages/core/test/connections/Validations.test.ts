@@ -1,9 +1,9 @@
 import { assert, layer as suite } from "@effect/vitest"
 import { Validations } from "@reins/core/connections/Validations"
+import { localServer } from "@reins/testing/connections/LocalServer"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber } from "effect"
-import { services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
-import { localServer } from "./LocalServer.js"
 import { canary, connect, gateway, validated } from "./ValidatedGateway.js"
 import { claimOf, failForGood, workAll, workOn } from "./ValidationRun.js"
 

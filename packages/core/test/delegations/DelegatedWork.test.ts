@@ -6,7 +6,7 @@ import { Waits } from "@reins/core/delegations/Waits"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect } from "effect"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, makeRemote, withAgent } from "../sessions/Agent.js"
 
 const bySum = "export const sum = (a, b) => a + b\n"

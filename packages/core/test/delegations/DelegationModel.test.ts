@@ -4,10 +4,10 @@ import { Delegations } from "@reins/core/delegations/Delegations"
 import type { DelegationState } from "@reins/core/domain/Delegation"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
-import { ownerWithConnection, services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
 
 /** What a delegation must be, from what has happened to its child. */

@@ -11,10 +11,10 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { stranger } from "../identity/Principals.js"
-import { ownerWithConnection, services } from "../sessions/Services.js"
-import { databases } from "../store/Databases.js"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
 
 const given = Effect.gen(function* () {

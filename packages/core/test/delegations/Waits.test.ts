@@ -25,9 +25,9 @@ import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Effect, Fiber, Layer, Stream, TestClock, TestContext, TestServices } from "effect"
-import { ownerWithConnection, services } from "../sessions/Services.js"
-import { databases, postgresDatabase } from "../store/Databases.js"
 import { begin, delegationEvents, end } from "./Children.js"
 
 const given = Effect.gen(function* () {

@@ -2,8 +2,8 @@ import { assert, describe, layer as layerOf } from "@effect/vitest"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import type { Frame } from "@reins/core/events/Room"
+import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Deferred, Effect, Fiber, Stream } from "effect"
-import { databases } from "../store/Databases.js"
 import { append, events, newSession } from "./Sessions.js"
 
 const numbersTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)

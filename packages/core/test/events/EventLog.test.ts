@@ -2,8 +2,8 @@ import { assert, describe, it, layer as layerOf } from "@effect/vitest"
 import { toDetails } from "@reins/core/api/Validation"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
-import { databases } from "../store/Databases.js"
 import { append, events, newSession } from "./Sessions.js"
 
 for (const { layer, name } of databases) {

@@ -5,8 +5,8 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { Database } from "@reins/core/store/Database"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Layer, Stream, TestClock } from "effect"
-import { databases } from "../store/Databases.js"
 import { append, events, newSession } from "./Sessions.js"
 
 const retention = (eventRetentionDays: number | null) =>

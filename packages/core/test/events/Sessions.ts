@@ -9,8 +9,8 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { identity, newAccount } from "@reins/testing/identity/Identity"
 import { Effect, Layer } from "effect"
-import { identity, newAccount } from "../identity/Identity.js"
 
 /** The event log and feed on a database. */
 export const events = (database: Layer.Layer<Database | Bell>) =>

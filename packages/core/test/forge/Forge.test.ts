@@ -7,9 +7,9 @@ import { forgeHost } from "@reins/core/forge/ForgeHost"
 import * as Gitea from "@reins/core/forge/Gitea"
 import * as GitHub from "@reins/core/forge/GitHub"
 import * as GitLab from "@reins/core/forge/GitLab"
+import { onLoopback } from "@reins/testing/connections/Loopback"
+import { type Canned, ForgeServer } from "@reins/testing/forge/ForgeServer"
 import { Effect, Redacted } from "effect"
-import { onLoopback } from "../connections/Loopback.js"
-import { type Canned, ForgeServer } from "./ForgeServer.js"
 
 const token = "forge-token-Zq8rT2vX5nB7"
 const makers = { github: GitHub.make, gitlab: GitLab.make, gitea: Gitea.make } as const

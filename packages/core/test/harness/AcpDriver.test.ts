@@ -3,7 +3,6 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessFailure } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { Effect, Stream } from "effect"
 import {
   connection,
   filesHolding,
@@ -14,7 +13,8 @@ import {
   scriptedManifest,
   services,
   turnInput
-} from "./fixtures/Turns.js"
+} from "@reins/testing/harness/Turns"
+import { Effect, Stream } from "effect"
 
 const script = (...steps: ReadonlyArray<object>) => JSON.stringify(steps)
 

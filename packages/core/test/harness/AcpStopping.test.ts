@@ -3,8 +3,8 @@ import { assert, layer } from "@effect/vitest"
 import { bearing } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
+import { of, place, runTurn, said, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Fiber, Stream } from "effect"
-import { of, place, runTurn, said, scriptedManifest, services, turnInput } from "./fixtures/Turns.js"
 
 const script = (...steps: ReadonlyArray<object>) => JSON.stringify(steps)
 

@@ -6,9 +6,9 @@ import { bearing } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
+import { connection, filesHolding, installed, of, place, said, services, turnInput } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Stream } from "effect"
-import { type Step, script, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { connection, filesHolding, installed, of, place, said, services, turnInput } from "./fixtures/Turns.js"
+import { type Step, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
 const apiKey = "sk-canary-beta-51c09e"
 

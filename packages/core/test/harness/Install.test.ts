@@ -7,11 +7,11 @@ import * as path from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
+import { onLoopback } from "@reins/testing/connections/Loopback"
 import { ConfigProvider, Effect, Layer, Option } from "effect"
 import { create } from "tar"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
-import { onLoopback } from "../connections/Loopback.js"
 
 interface Tarball {
   readonly name: string

@@ -3,8 +3,8 @@ import * as path from "node:path"
 import { assert, it } from "@effect/vitest"
 import * as Launch from "@reins/core/harness/Launch"
 import type { Runtime } from "@reins/core/harness/Manifest"
+import { place, scriptedManifest, turnInput } from "@reins/testing/harness/Turns"
 import { Effect } from "effect"
-import { place, scriptedManifest, turnInput } from "./fixtures/Turns.js"
 
 const withFiles = (files: Runtime["launch"]["profiles"][number]["files"]): Runtime => {
   const { runtime } = scriptedManifest()

@@ -7,10 +7,10 @@ import { bearing, signal } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
+import { processesWhere, shown } from "@reins/testing/executor/Processes"
+import { connection, filesHolding, installed, of, place, said, services, turnInput } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Fiber, Stream } from "effect"
-import { type Step, script, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { processesWhere, shown } from "../executor/Processes.js"
-import { connection, filesHolding, installed, of, place, said, services, turnInput } from "./fixtures/Turns.js"
+import { type Step, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
 const apiKey = "sk-canary-alpha-8f3a1c"
 

@@ -2,8 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
+import { of, place, runTurn, said, services, turnInput } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Stream } from "effect"
-import { of, place, runTurn, said, services, turnInput } from "./fixtures/Turns.js"
 
 const toolCall = { toolCallId: "t1", title: "Run", kind: "execute", status: "pending", rawInput: { command: "make" } }
 

@@ -5,8 +5,6 @@ import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { MailRefused } from "@reins/core/identity/Mailer"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
-import { Effect, Redacted, TestClock } from "effect"
-import { databases } from "../store/Databases.js"
 import {
   countRows,
   everythingStored,
@@ -19,7 +17,9 @@ import {
   passTimeUntil,
   publicUrl,
   tokenIn
-} from "./Identity.js"
+} from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
 for (const { name, layer } of databases) {

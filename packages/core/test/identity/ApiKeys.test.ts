@@ -8,10 +8,10 @@ import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import * as Token from "@reins/core/identity/Token"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
+import { everythingStored, identity, newAccount } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, TestClock } from "effect"
 import * as fc from "fast-check"
-import { databases } from "../store/Databases.js"
-import { everythingStored, identity, newAccount } from "./Identity.js"
 import { principalOf } from "./Principals.js"
 
 const newOwner = Effect.map(newAccount, principalOf)

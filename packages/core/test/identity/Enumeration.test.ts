@@ -6,9 +6,9 @@ import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { Database } from "@reins/core/store/Database"
+import { goodPassword, identity, newAccount, newEmail } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Redacted } from "effect"
-import { databases } from "../store/Databases.js"
-import { goodPassword, identity, newAccount, newEmail } from "./Identity.js"
 
 /** Dear enough for the hash to outweigh all else of a login, cheap enough to be made some hundred times. */
 const dear = Layer.effect(Passwords, Passwords.make({ memoryKiB: 4 * 1024, passes: 2, concurrency: 1, maxWaiting: 1 }))

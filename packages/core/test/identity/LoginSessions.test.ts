@@ -5,9 +5,17 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { Database } from "@reins/core/store/Database"
+import {
+  everythingStored,
+  goodPassword,
+  identity,
+  newAccount,
+  newEmail,
+  nextMail,
+  tokenIn
+} from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Redacted, TestClock } from "effect"
-import { databases } from "../store/Databases.js"
-import { everythingStored, goodPassword, identity, newAccount, newEmail, nextMail, tokenIn } from "./Identity.js"
 
 let clients = 0
 const newClient = () => ({ clientAddress: `198.51.100.${++clients}` })

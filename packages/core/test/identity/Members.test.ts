@@ -8,8 +8,6 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Members } from "@reins/core/identity/Members"
 import { Database } from "@reins/core/store/Database"
-import { Effect, Either, Redacted, TestClock } from "effect"
-import { databases } from "../store/Databases.js"
 import {
   countRows,
   everythingStored,
@@ -20,7 +18,9 @@ import {
   nextMail,
   publicUrl,
   tokenIn
-} from "./Identity.js"
+} from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Either, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
 /** Somebody with the own personal workspace. */

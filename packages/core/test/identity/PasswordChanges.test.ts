@@ -8,8 +8,6 @@ import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
-import { Effect, Either, Redacted, TestClock } from "effect"
-import { databases } from "../store/Databases.js"
 import {
   countRows,
   everythingStored,
@@ -19,7 +17,9 @@ import {
   newEmail,
   nextMail,
   tokenIn
-} from "./Identity.js"
+} from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Either, Redacted, TestClock } from "effect"
 
 const newPassword = "the otter sleeps on its back"
 const client = { clientAddress: "192.0.2.1" }

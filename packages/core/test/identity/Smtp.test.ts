@@ -4,10 +4,10 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { Mailer } from "@reins/core/identity/Mailer"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { Database } from "@reins/core/store/Database"
+import { goodPassword, identityWith, mailWorker, newEmail } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, Queue, Redacted } from "effect"
 import { type Options, SMTPServer } from "smtp-server"
-import { databases } from "../store/Databases.js"
-import { goodPassword, identityWith, mailWorker, newEmail } from "./Identity.js"
 
 interface Received {
   readonly from: string

@@ -4,9 +4,9 @@ import { EventRetention } from "@reins/core/events/EventRetention"
 import { Accounts } from "@reins/core/identity/Accounts"
 import * as Housekeeping from "@reins/core/jobs/Housekeeping"
 import { Database } from "@reins/core/store/Database"
+import { goodPassword, identity, newEmail, nextMail } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, TestClock } from "effect"
-import { goodPassword, identity, newEmail, nextMail } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
 
 const [sqlite] = databases
 

@@ -3,9 +3,9 @@ import type { JobId } from "@reins/core/domain/Ids"
 import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
 import { Jobs, type Outcome } from "@reins/core/jobs/Jobs"
 import { Journal } from "@reins/core/store/Journal"
+import { identity } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, TestClock, TestContext } from "effect"
-import { identity } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
 import { cancel, claimOne, enqueue, failure, finish, newKind, stateOf, worker } from "./Queue.js"
 
 for (const { name, layer } of databases) {

@@ -3,9 +3,9 @@ import { AccountId, JobId, newId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { fromNow, now } from "@reins/core/domain/Timestamp"
 import { Jobs, type Outcome } from "@reins/core/jobs/Jobs"
+import { identity } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, TestClock, TestContext } from "effect"
-import { identity } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
 import { claimOne, enqueue, failure, finish, newKind, newMember, worker } from "./Queue.js"
 
 for (const { name, layer } of databases) {

@@ -1,8 +1,8 @@
 import { assert, layer as suite } from "@effect/vitest"
 import { Jobs, leaseMs } from "@reins/core/jobs/Jobs"
+import { identity } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, TestClock, TestContext } from "effect"
-import { identity } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
 import { attemptsOf, claimOne, enqueue, failure, finish, lostOf, newKind, stateOf, worker } from "./Queue.js"
 
 for (const { name, layer } of databases) {

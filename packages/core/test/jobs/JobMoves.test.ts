@@ -3,10 +3,10 @@ import { type JobState, jobStates } from "@reins/core/domain/Job"
 import { type Claim, Jobs, type Outcome } from "@reins/core/jobs/Jobs"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { identity } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Runtime, TestClock, TestContext } from "effect"
 import * as fc from "fast-check"
-import { identity } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
 import { attemptsOf, cancel, enqueue, failure, finish, newKind, stateOf, worker } from "./Queue.js"
 
 for (const { name, layer } of databases) {

@@ -5,8 +5,8 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { type Claim, Jobs, type NewJob, type Outcome } from "@reins/core/jobs/Jobs"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { newAccount } from "@reins/testing/identity/Identity"
 import { Effect } from "effect"
-import { newAccount } from "../identity/Identity.js"
 
 let kinds = 0
 /** A kind of job that no other test uses. */

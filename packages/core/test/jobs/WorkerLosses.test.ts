@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Jobs } from "@reins/core/jobs/Jobs"
+import { identity } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { identity } from "../identity/Identity.js"
-import { databases } from "../store/Databases.js"
 import { elsewhere, errors, given, newKind, working } from "./Workers.js"
 
 const dead = { workerId: "node-a/7", bootId: "boot_dead" }

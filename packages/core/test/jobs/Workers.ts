@@ -7,8 +7,8 @@ import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
 import { Journal } from "@reins/core/store/Journal"
+import { newAccount } from "@reins/testing/identity/Identity"
 import { Effect, Layer, Logger, TestClock } from "effect"
-import { newAccount } from "../identity/Identity.js"
 
 export const succeeded = { state: "succeeded" as const, command: Effect.void }
 

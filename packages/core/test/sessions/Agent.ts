@@ -21,7 +21,7 @@ import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
-import { type Gateway, script, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
 export const temporaryDirectory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-test-"))),

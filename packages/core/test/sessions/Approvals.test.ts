@@ -10,7 +10,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Effect } from "effect"
-import { type Step, script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import { installation, isTurnEnd, say, withAgent } from "./Agent.js"
 

@@ -10,11 +10,11 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { databases } from "../store/Databases.js"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { withAgent } from "./Agent.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 /** What is wrong with a request, and where. */
 const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>

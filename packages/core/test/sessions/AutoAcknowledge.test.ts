@@ -6,9 +6,9 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
-import { databases } from "../store/Databases.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 const runner = { kind: "system", id: "runner" } as const
 

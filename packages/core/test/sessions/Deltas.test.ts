@@ -4,7 +4,7 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect, Schema } from "effect"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { withAgent } from "./Agent.js"
 
 const decode = Schema.decodeUnknownSync(Schema.parseJson(MessageDelta))

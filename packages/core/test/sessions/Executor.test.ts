@@ -20,10 +20,10 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Effect, Layer, Schedule, Stream } from "effect"
-import { databases } from "../store/Databases.js"
 import { makeRemote, temporaryDirectory } from "./Agent.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>
   Effect.map(Effect.flip(effect), (error) =>

@@ -8,10 +8,10 @@ import { SessionExecutors } from "@reins/core/sessions/SessionExecutors"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { processesOf } from "@reins/testing/executor/Processes"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { processesOf } from "../executor/Processes.js"
-import { databases } from "../store/Databases.js"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, say, withAgent } from "./Agent.js"
 
 const wordsOf = (request: { readonly messages: ReadonlyArray<{ readonly text: string }> }): string =>

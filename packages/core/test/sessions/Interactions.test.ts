@@ -13,10 +13,10 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Fiber } from "effect"
-import { databases } from "../store/Databases.js"
 import { question } from "./Questions.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 const runner = systemActor("runner")
 

@@ -17,11 +17,11 @@ import { NativeStateExport } from "@reins/core/sessions/NativeStateExport"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { list } from "tar"
 import { stranger } from "../identity/Principals.js"
-import { databases } from "../store/Databases.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 /** How a call failed: the code of the error, or the place and type of what is malformed. */
 const failureOf = <A, E>(effect: Effect.Effect<A, E>) =>

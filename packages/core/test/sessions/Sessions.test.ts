@@ -10,10 +10,10 @@ import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { stranger } from "../identity/Principals.js"
-import { databases } from "../store/Databases.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>
   Effect.map(Effect.flip(effect), (error) =>

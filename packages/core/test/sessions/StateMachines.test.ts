@@ -13,11 +13,11 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Cause, Effect, Exit, Option, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
-import { databases } from "../store/Databases.js"
 import { question } from "./Questions.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 const runner = { kind: "system", id: "runner" } as const
 const worker = { workerId: "test", bootId: "test" }

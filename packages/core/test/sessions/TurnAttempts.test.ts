@@ -15,9 +15,9 @@ import { turnJob } from "@reins/core/sessions/TurnRunner"
 import { TurnSetup } from "@reins/core/sessions/TurnSetup"
 import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Logger, Schema } from "effect"
-import { databases } from "../store/Databases.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 const runner = systemActor("runner")
 const harness = { kind: "harness", id: "alpha" } as const

@@ -6,9 +6,9 @@ import { Connections } from "@reins/core/connections/Connections"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { processesOf } from "@reins/testing/executor/Processes"
 import { Effect } from "effect"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { processesOf } from "../executor/Processes.js"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, isTurnEnd, say, withAgent } from "./Agent.js"
 
 const filesBelow = (directory: string): ReadonlyArray<string> =>

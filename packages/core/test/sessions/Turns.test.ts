@@ -7,7 +7,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { isTurnEnd, makeRemote, say, withAgent } from "./Agent.js"
 
 it.scopedLive(

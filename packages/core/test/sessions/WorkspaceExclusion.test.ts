@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { newId, SessionId } from "@reins/core/domain/Ids"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { databases } from "../store/Databases.js"
-import { services } from "./Services.js"
 
 for (const { layer, name } of databases) {
   describe(`workspaces on ${name}`, () => {

@@ -4,11 +4,11 @@ import { EventLog } from "@reins/core/events/EventLog"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { pauseReaders } from "@reins/testing/workspace/PausingRemote"
 import { Context, Effect, Fiber, Layer, Option } from "effect"
-import { databases } from "../store/Databases.js"
-import { pauseReaders } from "../workspace/PausingRemote.js"
 import { makeRemote, temporaryDirectory } from "./Agent.js"
-import { ownerWithConnection, services } from "./Services.js"
 
 for (const { layer, name } of databases) {
   describe(`workspaces on ${name}`, () => {

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
+import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Context, Deferred, Effect, Layer, Schedule } from "effect"
-import { databases, postgresDatabase } from "./Databases.js"
 
 /** Rings one bell until the other has heard it. */
 const ringUntilHeard = (from: Bell["Type"], to: Bell["Type"], topic: string) =>

@@ -5,9 +5,9 @@ import { ascendFrom, newId, SessionId } from "@reins/core/domain/Ids"
 import * as Throttle from "@reins/core/identity/Throttle"
 import { Database } from "@reins/core/store/Database"
 import * as NewestIds from "@reins/core/store/NewestIds"
+import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Schema, TestClock } from "effect"
 import { TypeID } from "typeid-js"
-import { databases } from "./Databases.js"
 
 const day = 24 * 60 * 60 * 1000
 

@@ -1,9 +1,9 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
+import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Redacted } from "effect"
 import pg from "pg"
-import { postgresDatabase } from "./Databases.js"
 
 /** A connection of its own that holds locks, and sees who waits for them. */
 const holder = (url: Redacted.Redacted) =>

@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { defectFields, failedStatementOf } from "@reins/core/store/FailedStatement"
+import { databases } from "@reins/testing/store/Databases"
 import { Cause, Effect, Exit, Option } from "effect"
-import { databases } from "./Databases.js"
 
 const secret = "canary-9f3"
 

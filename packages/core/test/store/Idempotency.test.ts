@@ -3,9 +3,9 @@ import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency, type MutationRequest, retentionMs } from "@reins/core/store/Idempotency"
 import { Journal } from "@reins/core/store/Journal"
+import { countRows, identity, newEmail } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Exit, Fiber, TestClock, TestContext } from "effect"
-import { countRows, identity, newEmail } from "../identity/Identity.js"
-import { databases } from "./Databases.js"
 
 let keys = 0
 const newKey = () => `key ${++keys}`

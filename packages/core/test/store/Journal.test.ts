@@ -7,10 +7,10 @@ import { Bell, sessionTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Journal } from "@reins/core/store/Journal"
+import { countRows, identity } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { newSession } from "../events/Sessions.js"
-import { countRows, identity } from "../identity/Identity.js"
-import { databases } from "./Databases.js"
 
 const actor: Actor = { kind: "system", id: "test" }
 

@@ -3,8 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { CommitUnknown, isConnectionLost } from "@reins/core/store/LostConnection"
 import * as Postgres from "@reins/core/store/Postgres"
+import { administer, postgresDatabase } from "@reins/testing/store/Databases"
 import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Redacted } from "effect"
-import { administer, postgresDatabase } from "./Databases.js"
 
 /** The bell says that it has lost its connection. */
 const quiet = Logger.remove(Logger.defaultLogger)

@@ -7,8 +7,8 @@ import { Database } from "@reins/core/store/Database"
 import { applied, type DatabaseNewer, known, pending } from "@reins/core/store/Migrations"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Layer, type Scope } from "effect"
-import { postgresDatabase } from "./Databases.js"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-migrations-"))),

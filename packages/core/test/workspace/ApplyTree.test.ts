@@ -1,8 +1,8 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { cloned, gitLayer, put } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { cloned, gitLayer, put } from "./Fixture.js"
 
 const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 const files = { "a.txt": lines, "b.txt": "b\n", "dir/c.txt": "c\n", ".gitignore": "*.log\n" }

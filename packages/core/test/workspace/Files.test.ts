@@ -7,8 +7,8 @@ import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
 import { Files } from "@reins/core/workspace/Files"
 import { parseWorkspacePath } from "@reins/core/workspace/WorkspacePath"
+import { devices, plantDevices, put, temporary } from "@reins/testing/workspace/Fixture"
 import { Effect, Either } from "effect"
-import { devices, plantDevices, put, temporary } from "./Fixture.js"
 
 const sha256 = (content: string | Uint8Array) => `sha256:${createHash("sha256").update(content).digest("hex")}`
 

@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
 import { Files } from "@reins/core/workspace/Files"
+import { cloned, gitLayer, plainGit, put } from "@reins/testing/workspace/Fixture"
 import { Effect, Either, Layer } from "effect"
-import { cloned, gitLayer, plainGit, put } from "./Fixture.js"
 
 const start = { "a.txt": "one\n", ".gitignore": "build\n" }
 

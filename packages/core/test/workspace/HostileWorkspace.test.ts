@@ -4,8 +4,8 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
+import { cloned, devices, gitLayer, plainGit, plainGitWith, plantDevices, put } from "@reins/testing/workspace/Fixture"
 import { DateTime, Effect } from "effect"
-import { cloned, devices, gitLayer, plainGit, plainGitWith, plantDevices, put } from "./Fixture.js"
 
 const files = { "a.txt": "one\n", "b.bin": "b\n", "dir/c.txt": "c\n" }
 

@@ -3,9 +3,9 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Git } from "@reins/core/workspace/Git"
+import { cloned, gitLayer, plainGit, put, remoteCommit } from "@reins/testing/workspace/Fixture"
+import { gitHttpServer } from "@reins/testing/workspace/GitHttpServer"
 import { DateTime, Effect, Fiber, Redacted } from "effect"
-import { cloned, gitLayer, plainGit, put, remoteCommit } from "./Fixture.js"
-import { gitHttpServer } from "./GitHttpServer.js"
 
 const commitOf = (content: string) =>
   Effect.gen(function* () {

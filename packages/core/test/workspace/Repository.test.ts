@@ -2,8 +2,8 @@ import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Git } from "@reins/core/workspace/Git"
+import { bareRemote, cloned, gitLayer, plainGit, put, remoteCommit, temporary } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { bareRemote, cloned, gitLayer, plainGit, put, remoteCommit, temporary } from "./Fixture.js"
 
 describe("Git.clone", () => {
   it.scopedLive("the work tree is an ordinary clone in which an agent can look, branch and commit", () =>

@@ -4,8 +4,8 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Git } from "@reins/core/workspace/Git"
+import { cloned, gitLayer, plainGit, put, temporary } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { cloned, gitLayer, plainGit, put, temporary } from "./Fixture.js"
 
 const start = { "a.txt": "one\ntwo\n", "dir/b.txt": "b\n", "dir/c.txt": "c\n", ".gitignore": "node_modules\n*.log\n" }
 

@@ -3,9 +3,9 @@ import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { type SubjectEntry, subjectDigest } from "@reins/core/workspace/Subject"
+import { cloned, gitLayer, put } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { cloned, gitLayer, put } from "./Fixture.js"
 
 const entry: fc.Arbitrary<SubjectEntry> = fc.record({
   path: fc.string({ minLength: 1 }),

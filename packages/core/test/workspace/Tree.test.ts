@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { limitDiff } from "@reins/core/workspace/Diff"
 import { defaultGitOptions } from "@reins/core/workspace/GitOptions"
+import { cloned, gitLayer, plainGit, put } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { cloned, gitLayer, plainGit, put } from "./Fixture.js"
 
 const changed = Effect.gen(function* () {
   const fixture = yield* cloned({

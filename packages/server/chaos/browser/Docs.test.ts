@@ -1,10 +1,10 @@
 import { Reins } from "@reins/client"
+import { newKey, password } from "@reins/testing/process/Caller"
+import { linkFor } from "@reins/testing/process/Outbox"
+import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
+import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import type { Page } from "playwright-core"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { newKey, password } from "../../test/process/Caller.js"
-import { linkFor } from "../../test/process/Outbox.js"
-import { inMemory, placeForEachTest } from "../../test/process/Place.js"
-import { type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
 import { type Browser, picture, startBrowser, watch } from "./Browser.js"
 
 const place = placeForEachTest(inMemory)

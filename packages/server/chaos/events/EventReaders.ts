@@ -1,6 +1,6 @@
 import { get, type IncomingMessage } from "node:http"
 import { Reins, ReinsConnectionError } from "@reins/client"
-import { type Block, blockReader } from "../../test/Blocks.js"
+import { type Block, blockReader } from "@reins/testing/process/Blocks"
 
 /** Where the events of a session are read, and by whom. */
 export interface Source {

@@ -1,10 +1,10 @@
 import { Reins } from "@reins/client"
+import { type Caller, newCaller } from "@reins/testing/process/Caller"
+import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
+import { steadyPort } from "@reins/testing/process/Ports"
+import { type ServerOptions, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+import { upTo } from "@reins/testing/process/Turns"
 import { assert, describe, it } from "vitest"
-import { type Caller, newCaller } from "../../test/process/Caller.js"
-import { inMemory, placeForEachTest } from "../../test/process/Place.js"
-import { steadyPort } from "../../test/process/Ports.js"
-import { type ServerOptions, type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
-import { upTo } from "../../test/process/Turns.js"
 import { byClient, byPages, bySse, type Follow, type Source } from "./EventReaders.js"
 
 const place = placeForEachTest(inMemory)

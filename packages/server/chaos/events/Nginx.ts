@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { steadyPort } from "../../test/process/Ports.js"
-import { eventually } from "../../test/process/Waiting.js"
+import { steadyPort } from "@reins/testing/process/Ports"
+import { eventually } from "@reins/testing/process/Waiting"
 
 export interface Nginx {
   readonly url: string

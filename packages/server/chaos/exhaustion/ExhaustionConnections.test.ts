@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs"
+import { eventually } from "@reins/testing/process/Waiting"
 import { assert, it } from "vitest"
-import { eventually } from "../../test/process/Waiting.js"
 import { close, type Line, openMany } from "./Lines.js"
 import { withLoneServer } from "./LoneServer.js"
 import { staysWell } from "./Vitals.js"

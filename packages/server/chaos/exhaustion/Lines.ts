@@ -1,6 +1,6 @@
 import { get } from "node:http"
 import { connect, type Socket } from "node:net"
-import type { ServerProcess } from "../../test/process/ServerProcess.js"
+import type { ServerProcess } from "@reins/testing/process/ServerProcess"
 
 /** A connection, and all that has come of it. */
 export interface Line {

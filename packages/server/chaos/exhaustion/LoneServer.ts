@@ -4,8 +4,8 @@ import { request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
-import { newCaller } from "../../test/process/Caller.js"
-import { killServers, type ServerOptions, type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
+import { newCaller } from "@reins/testing/process/Caller"
+import { killServers, type ServerOptions, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 
 /** A server that one case has for itself, with a session that can be talked to. */
 export interface LoneServer {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Worker } from "node:worker_threads"
+import type { ServerProcess } from "@reins/testing/process/ServerProcess"
 import { assert } from "vitest"
-import type { ServerProcess } from "../../test/process/ServerProcess.js"
 
 const mebibyte = 1024 * 1024
 

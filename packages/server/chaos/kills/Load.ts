@@ -1,5 +1,5 @@
 import type { Turn } from "@reins/core/domain/Turn"
-import { password } from "../../test/process/Caller.js"
+import { password } from "@reins/testing/process/Caller"
 import {
   capture,
   changeOfRepository,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import type { Step } from "../../../../examples/scripted-gateway/gateway.mjs"
+import type { Step } from "reins-example-scripted-gateway/gateway.mjs"
 import type { World } from "./World.js"
 
 /** A name that is given once. */

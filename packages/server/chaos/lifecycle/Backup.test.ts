@@ -1,12 +1,12 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { processesOf } from "@reins/testing/executor/Processes"
+import { gatewayKey, newCaller } from "@reins/testing/process/Caller"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import { reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
+import { allPages, assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/process/Turns"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { processesOf } from "../../../core/test/executor/Processes.js"
-import { gatewayKey, newCaller } from "../../test/process/Caller.js"
-import { placeForEachTest } from "../../test/process/Place.js"
-import { reins, reinsAside, startServer } from "../../test/process/ServerProcess.js"
-import { allPages, assertAnswers, beginTurn, endlessTool, wholeLog } from "../../test/process/Turns.js"
 
 const place = placeForEachTest()
 

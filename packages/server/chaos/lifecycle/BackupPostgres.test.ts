@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
+import { newKey } from "@reins/testing/process/Caller"
+import { killServers, published, reins, startServer } from "@reins/testing/process/ServerProcess"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { newKey } from "../../test/process/Caller.js"
-import { killServers, published, reins, startServer } from "../../test/process/ServerProcess.js"
 import { type PostgresCluster, startCluster } from "./PostgresCluster.js"
 
 let root: string

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { agentsIn } from "@reins/testing/executor/Processes"
+import { newCaller, password } from "@reins/testing/process/Caller"
+import { tokenFor } from "@reins/testing/process/Outbox"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import { killServers, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+import { allPages, assertAnswers, assertWorkerLost, beginTurn, wholeLog } from "@reins/testing/process/Turns"
 import SqliteDatabase from "better-sqlite3"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, it } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { agentsIn } from "../../../core/test/executor/Processes.js"
-import { newCaller, password } from "../../test/process/Caller.js"
-import { tokenFor } from "../../test/process/Outbox.js"
-import { placeForEachTest } from "../../test/process/Place.js"
-import { killServers, type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
-import { allPages, assertAnswers, assertWorkerLost, beginTurn, wholeLog } from "../../test/process/Turns.js"
 
 const library = readdirSync("/usr/lib")
   .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)

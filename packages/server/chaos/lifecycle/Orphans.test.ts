@@ -1,13 +1,13 @@
 import { createServer } from "node:net"
 import { join } from "node:path"
+import { agentsIn, processesWhere, shown } from "@reins/testing/executor/Processes"
+import { agents, newCaller } from "@reins/testing/process/Caller"
+import { inHome, placeForEachTest } from "@reins/testing/process/Place"
+import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
+import { beginTurn, endless } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { agentsIn, processesWhere, shown } from "../../../core/test/executor/Processes.js"
-import { agents, newCaller } from "../../test/process/Caller.js"
-import { inHome, placeForEachTest } from "../../test/process/Place.js"
-import { type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
-import { beginTurn, endless } from "../../test/process/Turns.js"
-import { eventually } from "../../test/process/Waiting.js"
 
 const place = placeForEachTest(inHome)
 

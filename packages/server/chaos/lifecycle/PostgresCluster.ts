@@ -2,8 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { steadyPort } from "@reins/testing/process/Ports"
 import pg from "pg"
-import { steadyPort } from "../../test/process/Ports.js"
 
 export interface PostgresCluster {
   /** The directory of its programs, `pg_dump` and `pg_restore` among them. */

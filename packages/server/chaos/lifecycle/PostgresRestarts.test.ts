@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { newCaller } from "@reins/testing/process/Caller"
+import { inHome, placeForEachTest } from "@reins/testing/process/Place"
+import { startServer } from "@reins/testing/process/ServerProcess"
+import { allPages, beginTurn, upTo, wholeLog } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { newCaller } from "../../test/process/Caller.js"
-import { inHome, placeForEachTest } from "../../test/process/Place.js"
-import { startServer } from "../../test/process/ServerProcess.js"
-import { allPages, beginTurn, upTo, wholeLog } from "../../test/process/Turns.js"
-import { eventually } from "../../test/process/Waiting.js"
 import { type PostgresCluster, startCluster } from "./PostgresCluster.js"
 
 const place = placeForEachTest(inHome)

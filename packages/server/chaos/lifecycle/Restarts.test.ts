@@ -1,14 +1,14 @@
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
+import { agentsIn } from "@reins/testing/executor/Processes"
+import { agents, newCaller } from "@reins/testing/process/Caller"
+import { inHome, placeForEachTest } from "@reins/testing/process/Place"
+import { startServer } from "@reins/testing/process/ServerProcess"
+import { assertWorkerLost, beginTurn, wholeLog } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
 import SqliteDatabase from "better-sqlite3"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { agentsIn } from "../../../core/test/executor/Processes.js"
-import { agents, newCaller } from "../../test/process/Caller.js"
-import { inHome, placeForEachTest } from "../../test/process/Place.js"
-import { startServer } from "../../test/process/ServerProcess.js"
-import { assertWorkerLost, beginTurn, wholeLog } from "../../test/process/Turns.js"
-import { eventually } from "../../test/process/Waiting.js"
 
 const place = placeForEachTest(inHome)
 

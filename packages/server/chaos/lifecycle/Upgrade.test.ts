@@ -1,10 +1,10 @@
 import { copyFileSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
+import { newCaller, newKey, password } from "@reins/testing/process/Caller"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import { reins, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
 import SqliteDatabase from "better-sqlite3"
 import { assert, it } from "vitest"
-import { newCaller, newKey, password } from "../../test/process/Caller.js"
-import { placeForEachTest } from "../../test/process/Place.js"
-import { reins, reinsAside, startServer } from "../../test/process/ServerProcess.js"
 
 const place = placeForEachTest()
 

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { newCaller } from "@reins/testing/process/Caller"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import { type Finished, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { newCaller } from "../process/Caller.js"
-import { placeForEachTest } from "../process/Place.js"
-import { type Finished, reinsAside, startServer } from "../process/ServerProcess.js"
 
 const place = placeForEachTest()
 /** All that the commands of a test have said. */

@@ -1,7 +1,7 @@
+import { tokenFor } from "@reins/testing/process/Outbox"
+import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { tokenFor } from "../process/Outbox.js"
-import { eventually } from "../process/Waiting.js"
 import { at, itemsOf, textAt, type Visitor } from "./Visitor.js"
 
 /** What is around the service: a model gateway, and a forge with a repository. */

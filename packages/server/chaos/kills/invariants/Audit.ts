@@ -1,6 +1,6 @@
+import { agentsIn } from "@reins/testing/executor/Processes"
 import { Schema } from "effect"
 import { assert } from "vitest"
-import { agentsIn } from "../../../../core/test/executor/Processes.js"
 import type { Acknowledged } from "../Ledger.js"
 import type { World } from "../World.js"
 import { History } from "./History.js"

@@ -1,5 +1,5 @@
+import { password } from "@reins/testing/process/Caller"
 import { assert } from "vitest"
-import { password } from "../../../test/process/Caller.js"
 import { delegationWithoutResult, newName } from "../Scenes.js"
 import type { World } from "../World.js"
 import type { Row } from "./Row.js"

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, rmSync, statfsSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { type Gateway, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, beforeEach } from "vitest"
-import { type Gateway, startGateway } from "../../../../examples/scripted-gateway/gateway.mjs"
-import { agentsIn } from "../../../core/test/executor/Processes.js"
-import { postgresDatabase } from "../../../core/test/store/Databases.js"
+import { agentsIn } from "../executor/Processes.js"
+import { postgresDatabase } from "../store/Databases.js"
 import { killServers } from "./ServerProcess.js"
 
 /** What a test has for itself. All of it is gone when the test has ended, and so are the servers and agents that it has started. */

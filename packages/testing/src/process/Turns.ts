@@ -1,6 +1,6 @@
 import type { Reins } from "@reins/client"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert } from "vitest"
-import { script } from "../../../../examples/scripted-gateway/gateway.mjs"
 
 /** Works until it is ended: a tool has run, and the model never goes on. */
 export const endless = (cmd = "echo begun"): string => script("Wait.", { tool: "bash", cmd }, { hang: true })

@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 
 /** The server as it is published, and the one that has failpoints. */
-export const published = join(import.meta.dirname, "../../dist/main.js")
-const breakable = join(import.meta.dirname, "../../dist-failpoints/main.js")
+export const published = join(import.meta.dirname, "../../../server/dist/main.js")
+const breakable = join(import.meta.dirname, "../../../server/dist-failpoints/main.js")
 
 export interface ServerOptions {
   readonly dataDir: string

@@ -62,6 +62,11 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
     readonly disconnect: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
     /** The active connection of that id in the workspace; fails with `not_found`, `connection_revoked` or `connection_required`. */
     readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, ReinsError>
+    /** The model that sessions with the connection take when they name none. Fails as `open` does, and opens no secret. */
+    readonly preferredModel: (
+      workspaceId: WorkspaceId,
+      connectionId: string
+    ) => Effect.Effect<string | null, ReinsError>
     /** The newest active connection of a kind in the workspace. */
     readonly findByKind: (
       workspaceId: WorkspaceId,
@@ -106,8 +111,10 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       credentials.sealed, credentials.created_at as credential_created_at`)
       const from = sql.literal("connections left join credentials on credentials.id = connections.credential_id")
 
-      const find = (id: string) =>
-        db.first(sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`)
+      const byId = db.prepare(
+        (id: string) => sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`
+      )
+      const find = (id: string) => db.first(byId(id))
       const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const owner = yield* db.first(
           sql<{ workspace_id: string }>`select workspace_id from connections where id = ${id}${db.forUpdate}`
@@ -159,6 +166,12 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           })
         }
         return row.credential_id
+      })
+      const active = Effect.fnUntraced(function* (workspaceId: WorkspaceId, connectionId: string) {
+        const row = yield* find(connectionId)
+        if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
+        yield* requireActive(row)
+        return row
       })
       const unseal = Effect.fnUntraced(function* (row: ConnectionRow): Effect.fn.Return<OpenConnection, ReinsError> {
         if (row.sealed === null || row.credential_id === null) return yield* revoked(row.id)
@@ -280,12 +293,11 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             })
           )
         ),
-        open: fn("Connections.open")(function* (workspaceId, connectionId) {
-          const row = yield* find(connectionId)
-          if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
-          yield* requireActive(row)
-          return yield* unseal(row)
-        }),
+        open: fn("Connections.open")((workspaceId, connectionId) =>
+          Effect.flatMap(active(workspaceId, connectionId), unseal)
+        ),
+        preferredModel: (workspaceId, connectionId) =>
+          Effect.map(active(workspaceId, connectionId), (row) => row.preferred_model),
         openVersion: fn("Connections.openVersion")(function* (connectionId, credentialId) {
           const row = yield* find(connectionId)
           return row?.credential_id === credentialId ? yield* unseal(row) : yield* notFound()

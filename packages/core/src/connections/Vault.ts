@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual
+} from "node:crypto"
 import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { fn } from "../Traced.js"
 import { KeyRing } from "./KeyRing.js"
@@ -42,9 +51,7 @@ export class Vault extends Context.Tag("@reins/core/connections/Vault")<
     Effect.gen(function* () {
       const ring = yield* KeyRing
       const macWith = (key: Buffer, purpose: string, text: string) =>
-        createHmac("sha256", Buffer.from(hkdfSync("sha256", key, "", `reins mac ${purpose}`, 32)))
-          .update(text)
-          .digest("base64url")
+        createHmac("sha256", macKeyOf(key, purpose)).update(text).digest("base64url")
       /** A data key under the current key of the ring. */
       const wrap = (dataKey: Buffer, context: string) => {
         const { id, key } = ring.current
@@ -97,6 +104,18 @@ export class Vault extends Context.Tag("@reins/core/connections/Vault")<
       })
     })
   )
+}
+
+/** The keys of digests, for as long as the key of the ring that they are derived from is in use. Purposes are few. */
+const macKeys = new WeakMap<Buffer, Map<string, KeyObject>>()
+
+const macKeyOf = (key: Buffer, purpose: string): KeyObject => {
+  const known = macKeys.get(key) ?? new Map<string, KeyObject>()
+  macKeys.set(key, known)
+  const derived =
+    known.get(purpose) ?? createSecretKey(Buffer.from(hkdfSync("sha256", key, "", `reins mac ${purpose}`, 32)))
+  known.set(purpose, derived)
+  return derived
 }
 
 /** The id of the key that a sealed text is sealed with; undefined for what is none. */

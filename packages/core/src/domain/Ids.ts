@@ -72,9 +72,21 @@ let newest = { ms: 0, number: 0 }
 /** Above every number of a millisecond: what has more goes on in the next one. */
 const numbers = 0x1000
 
+/** Random bytes for ids to come: to ask for 16 costs as much as to ask for all of these. */
+const random = { bytes: new Uint8Array(4096), used: 4096 }
+
+const randomBytes = (count: number): Uint8Array => {
+  if (random.used + count > random.bytes.length) {
+    crypto.getRandomValues(random.bytes)
+    random.used = 0
+  }
+  random.used += count
+  return random.bytes.slice(random.used - count, random.used)
+}
+
 /** A UUIDv7 above all that this process has made, also when the clock goes back. */
 const nextUuid = (): Uint8Array => {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  const bytes = randomBytes(16)
   const now = Date.now()
   if (now > newest.ms) newest = { ms: now, number: (((bytes[6] ?? 0) << 8) | (bytes[7] ?? 0)) & 0x7ff }
   else if (newest.number + 1 < numbers) newest = { ms: newest.ms, number: newest.number + 1 }
@@ -89,8 +101,11 @@ const nextUuid = (): Uint8Array => {
 /** A new id of the given kind. Ids made by one process ascend. */
 export const newId = <Brand>(schema: {
   readonly prefix: string
-  readonly make: (id: string) => Brand
-}): Effect.Effect<Brand> => Effect.sync(() => schema.make(TypeID.fromUUIDBytes(schema.prefix, nextUuid()).toString()))
+  readonly make: (id: string, options: { readonly disableValidation: true }) => Brand
+}): Effect.Effect<Brand> =>
+  Effect.sync(() =>
+    schema.make(TypeID.fromUUIDBytes(schema.prefix, nextUuid()).toString(), { disableValidation: true })
+  )
 
 /** Makes every id to come sort above this one, which another process may have made while its clock was ahead. */
 export const ascendFrom = (id: string): Effect.Effect<void> =>

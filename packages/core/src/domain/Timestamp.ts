@@ -7,7 +7,11 @@ export const Timestamp = Schema.String.pipe(
 ).annotations({ jsonSchema: { type: "string", format: "date-time" } })
 export type Timestamp = typeof Timestamp.Type
 
-export const fromMillis = (millis: number): Timestamp => Timestamp.make(new Date(millis).toISOString())
+export const fromMillis = (millis: number): Timestamp => {
+  const text = new Date(millis).toISOString()
+  // Only a year that has more than four digits makes it longer, and that is refused.
+  return Timestamp.make(text, { disableValidation: text.length === 24 })
+}
 
 export const toMillis = (timestamp: Timestamp): number => Date.parse(timestamp)
 

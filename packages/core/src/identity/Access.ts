@@ -25,10 +25,14 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<
     Access,
     Effect.gen(function* () {
       const db = yield* Database
+      const findMember = db.prepare(
+        (workspaceId: string, accountId: string) =>
+          db.sql<{ role: Role }>`select role from workspace_members
+          where workspace_id = ${workspaceId} and account_id = ${accountId}`
+      )
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
         if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return yield* notFound()
-        const member = yield* db.first(db.sql<{ role: Role }>`select role from workspace_members
-        where workspace_id = ${workspaceId} and account_id = ${principal.accountId}`)
+        const member = yield* db.first(findMember(workspaceId, principal.accountId))
         return member === undefined ? yield* notFound() : member.role
       })
       return Access.of({

@@ -77,6 +77,17 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         return { ...toApiKey(row), secret: text }
       })
 
+      const findHolder = db.prepare(
+        (
+          digest: string
+        ) => sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at, expires_at
+          from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
+          where hash = ${digest} and revoked_at is null
+          and (workspace_id is null or exists (select 1 from workspace_members
+            where workspace_members.workspace_id = api_keys.workspace_id
+            and workspace_members.account_id = api_keys.account_id))`
+      )
+
       const within = (principal: Principal) =>
         principal.workspaceId === null ? sql.literal("") : sql`and workspace_id = ${principal.workspaceId}`
 
@@ -126,14 +137,8 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         authenticate: fn("ApiKeys.authenticate")(function* (secret) {
           if (!ApiKeySecret.isWellFormed(secret)) return undefined
           const at = yield* now
-          const row =
-            yield* db.first(sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at
-            from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
-            where hash = ${Token.digest(secret)} and revoked_at is null and (expires_at is null or expires_at > ${at})
-            and (workspace_id is null or exists (select 1 from workspace_members
-              where workspace_members.workspace_id = api_keys.workspace_id
-              and workspace_members.account_id = api_keys.account_id))`)
-          if (row === undefined) return undefined
+          const row = yield* db.first(findHolder(Token.digest(secret)))
+          if (row === undefined || (row.expires_at !== null && row.expires_at <= at)) return undefined
           const minuteAgo = yield* fromNow(-60_000)
           if (row.last_used_at === null || row.last_used_at <= minuteAgo) yield* noteUse(row.id, at, minuteAgo)
           return {
@@ -183,6 +188,7 @@ interface KeyHolderRow {
   readonly workspace_id: WorkspaceId | null
   readonly scopes: string
   readonly last_used_at: Timestamp | null
+  readonly expires_at: Timestamp | null
 }
 
 const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]

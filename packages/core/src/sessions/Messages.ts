@@ -82,19 +82,15 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const { limits } = yield* CoreConfig
       const sql = db.sql
 
+      const countOne = db.prepare(
+        (sessionId: SessionId) => sql<{ message_count: number }>`update sessions set message_count = message_count + 1
+        where id = ${sessionId} returning message_count`
+      )
+      const insertRow = db.prepareRow((row) => sql`insert into messages ${sql.insert(row)}`)
       const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
-        const count = yield* db.first(sql<{
-          message_count: number
-        }>`update sessions set message_count = message_count + 1
-        where id = ${message.session_id} returning message_count`)
+        const count = yield* db.first(countOne(message.session_id))
         const row: Message = { ...message, ordinal: count?.message_count ?? 1, created_at: yield* now }
-        yield* db.run(
-          sql`insert into messages ${sql.insert({
-            ...row,
-            author: JSON.stringify(row.author),
-            content: JSON.stringify(row.content)
-          })}`
-        )
+        yield* db.run(insertRow({ ...row, author: JSON.stringify(row.author), content: JSON.stringify(row.content) }))
         return row
       })
 

@@ -74,6 +74,9 @@ export interface SessionRow {
   readonly held_turns: number
 }
 
+/** What a session has to say before its first turn. */
+const noTurns = { active_turn_id: null, active_turn_state: null, queued_turns: 0, held_turns: 0 }
+
 /** The columns of a session that commands change. */
 export type SessionChange = Partial<
   Pick<
@@ -111,6 +114,8 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
     readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined>
     /** `lock` for a principal that may change the session. */
     readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
+    /** Adds a session, which has no turns yet, and gives back its row. Only inside a commit. */
+    readonly insert: (columns: Omit<SessionRow, keyof typeof noTurns>) => Effect.Effect<SessionRow>
     readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
     /** Changes columns and the time of the update; `touch` also raises the version that clients see. */
     readonly change: (sessionId: SessionId, change: SessionChange, touch?: "touch") => Effect.Effect<void>
@@ -122,15 +127,17 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const db = yield* Database
       const access = yield* Access
       const sql = db.sql
-      const live = sql.literal("('preparing', 'running', 'requires_action', 'cancelling')")
-      const columns = sql`sessions.*,
-      (select id from turns where session_id = sessions.id and state in ${live}) as active_turn_id,
-      (select state from turns where session_id = sessions.id and state in ${live}) as active_turn_state,
+      // A session has one live turn at most.
+      const rows = sql.literal(`select sessions.*, live.id as active_turn_id, live.state as active_turn_state,
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'queued') as queued_turns,
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'interrupted'
-        and acknowledged_at is null) as held_turns`
+        and acknowledged_at is null) as held_turns
+      from sessions left join turns as live on live.session_id = sessions.id
+        and live.state in ('preparing', 'running', 'requires_action', 'cancelling')`)
 
-      const find = (id: string) => db.first(sql<SessionRow>`select ${columns} from sessions where id = ${id}`)
+      const byId = db.prepare((id: string) => sql<SessionRow>`${rows} where sessions.id = ${id}`)
+      const find = (id: string) => db.first(byId(id))
+      const insertRow = db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`)
       const lock = Effect.fnUntraced(function* (id: string) {
         // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
         if (db.dialect === "pg") yield* db.run(sql`select id from sessions where id = ${id}${db.forUpdate}`)
@@ -152,7 +159,8 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           yield* access.write(principal, row.workspace_id)
           return row
         }),
-        select: (where) => db.all(sql<SessionRow>`select ${columns} from sessions where ${where}`),
+        insert: (columns) => Effect.as(db.run(insertRow({ ...columns })), { ...columns, ...noTurns }),
+        select: (where) => db.all(sql<SessionRow>`${rows} where ${where}`),
         change: fn("SessionStore.change")(function* (sessionId, change, touch) {
           const at = yield* now
           const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")

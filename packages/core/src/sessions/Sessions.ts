@@ -139,8 +139,16 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         return Effect.succeed(undefined)
       }
 
+      /** Tells what became of a session, and gives back its row with the new watermark. */
+      const told = (row: SessionRow, actor: Actor, type: SessionEventType) =>
+        Effect.map(
+          journal.append(row.id, actor, [{ type, payload: sessionPayload(row) }]),
+          (event_watermark): SessionRow => ({ ...row, event_watermark })
+        )
+
       const insert = Effect.fnUntraced(function* (
         workspaceId: WorkspaceId,
+        actor: Actor,
         input: SessionInput,
         lineage: Lineage = {}
       ) {
@@ -150,58 +158,59 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         const manifest = yield* providers.requireEnabled(selection?.provider_id ?? "alpha")
         const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
         const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
-        const preferred =
-          connectionId === null ? null : (yield* connections.open(workspaceId, connectionId)).preferredModel
-        const id = yield* newId(SessionId)
+        const preferred = connectionId === null ? null : yield* connections.preferredModel(workspaceId, connectionId)
         const at = yield* now
-        yield* db.run(
-          sql`insert into sessions ${sql.insert({
-            id,
-            workspace_id: workspaceId,
-            project_id: version?.project_id ?? null,
-            project_version_id: version?.id ?? null,
-            title: input.title ?? null,
-            labels: JSON.stringify(input.labels ?? {}),
-            provider_id: manifest.provider_id,
-            model: selection?.model ?? preferred,
-            connection_id: connectionId,
-            backend: (input.executor ?? version?.spec.executor)?.backend ?? "local",
-            lease_state: "none",
-            workspace_state: "none",
-            repository: repository?.url ?? null,
-            base_ref: repository?.base_ref ?? null,
-            base_commit: lineage.base_commit ?? null,
-            parent_session_id: lineage.parent_session_id ?? null,
-            parent_delegation_id: lineage.parent_delegation_id ?? null,
-            seed: lineage.seed ?? null,
-            linked_from_session_id: lineage.linked_from_session_id ?? null,
-            link_kind: lineage.link_kind ?? null,
-            context_lost: 0,
-            auto_capture: input.auto_capture === false ? 0 : 1,
-            lifecycle: "open",
-            usage: JSON.stringify(noUsage),
-            event_watermark: 0,
-            message_count: 0,
-            turn_count: 0,
-            version: 1,
-            created_at: at,
-            updated_at: at
-          })}`
-        )
-        return id
+        const row = yield* store.insert({
+          id: yield* newId(SessionId),
+          workspace_id: workspaceId,
+          project_id: version?.project_id ?? null,
+          project_version_id: version?.id ?? null,
+          title: input.title ?? null,
+          labels: JSON.stringify(input.labels ?? {}),
+          provider_id: manifest.provider_id,
+          model: selection?.model ?? preferred,
+          connection_id: connectionId,
+          backend: (input.executor ?? version?.spec.executor)?.backend ?? "local",
+          lease_id: null,
+          lease_state: "none",
+          lease_created_at: null,
+          lease_used_at: null,
+          workspace_state: "none",
+          repository: repository?.url ?? null,
+          base_ref: repository?.base_ref ?? null,
+          base_commit: lineage.base_commit ?? null,
+          parent_session_id: lineage.parent_session_id ?? null,
+          parent_delegation_id: lineage.parent_delegation_id ?? null,
+          seed: lineage.seed ?? null,
+          linked_from_session_id: lineage.linked_from_session_id ?? null,
+          link_kind: lineage.link_kind ?? null,
+          native_session_id: null,
+          native_digest: null,
+          context_lost: 0,
+          auto_capture: input.auto_capture === false ? 0 : 1,
+          lifecycle: "open",
+          usage: JSON.stringify(noUsage),
+          event_watermark: 0,
+          message_count: 0,
+          turn_count: 0,
+          version: 1,
+          created_at: at,
+          updated_at: at,
+          archived_at: null,
+          closed_at: null
+        })
+        return yield* told(row, actor, "session.created")
       })
 
       /** Changes a session that the commit holds, and tells it. */
       const changed = Effect.fnUntraced(function* (
         actor: Actor,
         row: SessionRow,
-        type: Exclude<EventType & `session.${string}`, "session.linked">,
+        type: SessionEventType,
         change: SessionChange
       ) {
         yield* store.change(row.id, change, "touch")
-        const next = yield* reread(row.id)
-        yield* journal.append(row.id, actor, [{ type, payload: sessionPayload(next) }])
-        return toSession(yield* reread(row.id))
+        return toSession(yield* told(yield* reread(row.id), actor, type))
       })
 
       const closeHeld = Effect.fnUntraced(function* (row: SessionRow, actor: Actor) {
@@ -222,8 +231,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         const { harness, source } = child
         const isSameProvider = harness === undefined || harness.provider_id === parent.provider_id
         const model = harness?.model ?? (isSameProvider ? parent.model : null)
-        const id = yield* insert(
+        return yield* insert(
           parent.workspace_id,
+          actor,
           {
             title: child.title,
             harness: { provider_id: harness?.provider_id ?? parent.provider_id, ...(model !== null && { model }) },
@@ -241,15 +251,14 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             seed: child.seed === null ? null : JSON.stringify(child.seed)
           }
         )
-        yield* journal.append(id, actor, [{ type: "session.created", payload: sessionPayload(yield* reread(id)) }])
-        return yield* reread(id)
       })
 
       const link = Effect.fnUntraced(function* (from: SessionRow, actor: Actor, next: LinkedSession) {
         const isSameProvider = next.harness.provider_id === from.provider_id
         const connectionId = next.connectionId ?? (isSameProvider ? (from.connection_id ?? undefined) : undefined)
-        const id = yield* insert(
+        return yield* insert(
           from.workspace_id,
+          actor,
           {
             harness: next.harness,
             executor: { backend: from.backend },
@@ -268,8 +277,6 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             ...(next.seed !== null && { base_commit: next.seed.base_commit, seed: JSON.stringify(next.seed) })
           }
         )
-        yield* journal.append(id, actor, [{ type: "session.created", payload: sessionPayload(yield* reread(id)) }])
-        return yield* reread(id)
       })
 
       return Sessions.of({
@@ -293,18 +300,11 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           journal.commit(
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
-              const id = yield* insert(WorkspaceId.make(workspaceId), input)
-              const row = yield* reread(id)
-              yield* journal.append(id, actorOf(principal), [{ type: "session.created", payload: sessionPayload(row) }])
-              if (input.message === undefined) return toSession(yield* reread(id))
-              const sent = yield* messages.accept(
-                principal,
-                yield* reread(id),
-                { content: input.message },
-                { field: "message" }
-              )
+              const row = yield* insert(WorkspaceId.make(workspaceId), actorOf(principal), input)
+              if (input.message === undefined) return toSession(row)
+              const sent = yield* messages.accept(principal, row, { content: input.message }, { field: "message" })
               return {
-                ...toSession(yield* reread(id)),
+                ...toSession(yield* reread(row.id)),
                 ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
                 ...(sent.operation !== undefined && { operation: sent.operation })
               }
@@ -366,6 +366,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     })
   )
 }
+
+type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked">
 
 type Lineage = Partial<
   Pick<

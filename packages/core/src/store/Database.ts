@@ -1,5 +1,5 @@
 import { SqlClient, type Statement } from "@effect/sql"
-import { Context, Effect, type Fiber, identity, Scope } from "effect"
+import { Context, Effect, type Fiber, Scope } from "effect"
 import { isSqlError } from "./FailedStatement.js"
 import { CommitUnknown, isConnectionLost, mayHaveCommitted, onceItIsBack } from "./LostConnection.js"
 import { isRead, PreparedQuery, prepare, prepareRow, type Query } from "./Query.js"
@@ -16,9 +16,6 @@ export interface Engine {
   /** The promise of `Database.transaction`. */
   readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
-
-/** Runs a statement that changes nothing, outside of any transaction; undefined when the statement is not such a one. */
-export type ReadDirectly = (text: string, parameters: ReadonlyArray<unknown>) => ReadonlyArray<object> | undefined
 
 /**
  * The one SQL database of an installation. Every statement is written once for SQLite and PostgreSQL. A statement that fails is
@@ -61,24 +58,18 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     })
 }
 
-/** The engine of a client of @effect/sql. `readDirectly` spares a read that is in no transaction the wait for the writer. */
-export const clientEngine = (
-  sql: SqlClient.SqlClient,
-  dialect: "sqlite" | "pg",
-  readDirectly?: ReadDirectly
-): Engine => {
-  const withTransaction = makeTransaction(sql, dialect)
-  const patiently = dialect === "pg" ? unlessInside(onceItIsBack) : identity
+/** The engine of a client of @effect/sql, for PostgreSQL. */
+export const clientEngine = (sql: SqlClient.SqlClient): Engine => {
+  const withTransaction = makeTransaction(sql)
+  const patiently = unlessInside(onceItIsBack)
   const statementOf = <Row extends object>(query: Query<Row>): Statement.Statement<Row> =>
     query instanceof PreparedQuery ? sql.unsafe<Row>(query.prepared.text, query.parameters) : query
-  const whole = <Row extends object>(query: Statement.Statement<Row>) =>
-    // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
-    dialect === "pg" ? Effect.uninterruptible(Effect.orDie(query)) : Effect.orDie(query)
+  // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
+  const whole = <Row extends object>(query: Statement.Statement<Row>) => Effect.uninterruptible(Effect.orDie(query))
   const read = <Row extends object>(query: Statement.Statement<Row>) =>
     isRead(query.compile()[0]) ? patiently(whole(query)) : whole(query)
-  const all = readDirectly === undefined ? read : directly(readDirectly)
   return {
-    all: (query) => all(statementOf(query)),
+    all: (query) => read(statementOf(query)),
     run: (query) => Effect.asVoid(whole(statementOf(query))),
     transaction: (effect) => patiently(Effect.catchIf(withTransaction(effect), isSqlError, Effect.die))
   }
@@ -93,39 +84,21 @@ const unlessInside =
 const isInTransaction = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =>
   fiber.currentContext.unsafeMap.has(SqlClient.TransactionConnection.key)
 
-const directly =
-  (read: ReadDirectly) =>
-  <Row extends object>(query: Statement.Statement<Row>): Effect.Effect<ReadonlyArray<Row>> =>
-    Effect.withFiberRuntime((fiber) => {
-      if (isInTransaction(fiber)) return Effect.orDie(query)
-      const [text, parameters] = query.compile()
-      const rows = read(text, parameters)
-      // Boundary: the rows have the shape that the caller says the statement has, whoever runs it.
-      return rows === undefined ? Effect.orDie(query) : Effect.succeed(rows as ReadonlyArray<Row>)
-    })
-
 /**
  * A process that is stopped or out of reach within a transaction holds what others wait for; PostgreSQL ends it long before a claim on
  * work has run out, so that those who take over are not held up.
  */
-const begin = {
-  sqlite: "begin immediate",
-  pg: "begin; set local idle_in_transaction_session_timeout = '10s'"
-}
+const begin = "begin; set local idle_in_transaction_session_timeout = '10s'"
 
-/**
- * Unlike the client's own: it begins with the write lock on SQLite (a deferred BEGIN fails at its first write when another process
- * wrote in between), and leaves the transaction when COMMIT fails (else the one connection stays inside it, and later writes report
- * success and are lost).
- */
-const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") =>
+/** Unlike the client's own, it leaves the transaction when COMMIT fails. */
+const makeTransaction = (sql: SqlClient.SqlClient) =>
   SqlClient.makeWithTransaction({
     transactionTag: SqlClient.TransactionConnection,
     spanAttributes: [],
     acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
       Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const)
     ),
-    begin: (connection) => connection.executeUnprepared(begin[dialect], [], undefined),
+    begin: (connection) => connection.executeUnprepared(begin, [], undefined),
     savepoint: (connection, id) => connection.executeUnprepared(`savepoint reins_${id}`, [], undefined),
     commit: (connection) =>
       connection.executeUnprepared("commit", [], undefined).pipe(

@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs"
-import { SqlClient } from "@effect/sql"
-import { SqliteClient } from "@effect/sql-sqlite-node"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer, type Scope } from "effect"
 import { fn } from "../Traced.js"
-import { clientEngine, Database } from "./Database.js"
+import { Database } from "./Database.js"
 import { FileLocked, lockFile } from "./FileLock.js"
+import * as SqliteEngine from "./SqliteEngine.js"
 
 // Owns what is done to an SQLite file besides serving from it: copies, checks and locks.
 
@@ -60,24 +59,13 @@ export const problems = fn("DatabaseFile.problems")((path: string) =>
 
 /** A database file that is there, opened as it is: its schema is not brought up to date. */
 export const layer = (path: string): Layer.Layer<Database, DatabaseFileError> =>
-  Layer.effect(
+  Layer.scoped(
     Database,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* sql.unsafe(`pragma busy_timeout = ${patienceMs}`)
-      return Database.make(sql, "sqlite", clientEngine(sql, "sqlite"))
-    })
-  ).pipe(
-    Layer.provide(SqliteClient.layer({ filename: path })),
-    Layer.mapError((cause) => new DatabaseFileError({ path, cause })),
-    (opened) =>
-      Layer.unwrapEffect(
-        Effect.suspend(() =>
-          existsSync(path)
-            ? Effect.succeed(opened)
-            : Effect.fail(new DatabaseFileError({ path, cause: "it does not exist" }))
-        )
-      )
+    Effect.suspend(() =>
+      existsSync(path)
+        ? SqliteEngine.open({ file: path, synchronous: "full", busyMs: patienceMs }, Effect.void)
+        : Effect.fail(new DatabaseFileError({ path, cause: "it does not exist" }))
+    )
   )
 
 /** Another process holds the lock. */

@@ -1,7 +1,7 @@
 import { Context, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Vault } from "../connections/Vault.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { fromNow, now } from "../domain/Timestamp.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
 import { fn } from "../Traced.js"
 import { Database } from "./Database.js"
@@ -61,18 +61,23 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       const db = yield* Database
       const vault = yield* Vault
       const running = new Set<string>()
+      const findAnswer = db.prepare(
+        (scope: string, key: string) =>
+          db.sql<AnswerRow>`select fingerprint, status, body, sealed, expires_at from idempotency
+          where scope = ${scope} and key = ${key}`
+      )
+      const insertAnswer = db.prepareRow(
+        (row) => db.sql<{ key: string }>`insert into idempotency ${db.sql.insert(row)}
+        on conflict (scope, key) do update set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+          sealed = excluded.sealed, created_at = excluded.created_at, expires_at = excluded.expires_at
+        where idempotency.expires_at <= excluded.created_at
+        returning key`
+      )
 
       const find = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
         const at = yield* now
-        const row = yield* db.first(db.sql<{
-          fingerprint: string
-          status: number
-          body: string | null
-          sealed: number
-        }>`
-        select fingerprint, status, body, sealed from idempotency
-        where scope = ${request.scope} and key = ${request.key} and expires_at > ${at}`)
-        if (row === undefined) return undefined
+        const row = yield* db.first(findAnswer(request.scope, request.key))
+        if (row === undefined || row.expires_at <= at) return undefined
         if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
         const body =
           row.sealed === 1 && row.body !== null
@@ -89,21 +94,18 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
             ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
             : answer.body
         const fingerprint = vault.mac("idempotency", request.fingerprint)
-        const stored = yield* db.first(db.sql<{ key: string }>`
-        insert into idempotency ${db.sql.insert({
-          scope: request.scope,
-          key: request.key,
-          fingerprint,
-          status: answer.status,
-          body,
-          sealed: request.sealed ? 1 : 0,
-          created_at: at,
-          expires_at: expiresAt
-        })}
-        on conflict (scope, key) do update set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
-          sealed = excluded.sealed, created_at = excluded.created_at, expires_at = excluded.expires_at
-        where idempotency.expires_at <= ${at}
-        returning key`)
+        const stored = yield* db.first(
+          insertAnswer({
+            scope: request.scope,
+            key: request.key,
+            fingerprint,
+            status: answer.status,
+            body,
+            sealed: request.sealed ? 1 : 0,
+            created_at: at,
+            expires_at: expiresAt
+          })
+        )
         // Another process answered the same request first: its answer stands, and this transaction is given up.
         if (stored === undefined) return yield* Effect.die(new AnsweredElsewhere())
       })
@@ -189,6 +191,14 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       }
     })
   )
+}
+
+interface AnswerRow {
+  readonly fingerprint: string
+  readonly status: number
+  readonly body: string | null
+  readonly sealed: number
+  readonly expires_at: Timestamp
 }
 
 class AnsweredElsewhere extends Error {}

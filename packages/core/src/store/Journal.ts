@@ -43,6 +43,20 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const db = yield* Database
       const bell = yield* Bell
 
+      const mayLoseRace = db.dialect === "pg"
+      const watermarkOf = db.prepare(
+        (sessionId: SessionId, count: number) =>
+          db.sql<{ event_watermark: number; workspace_id: WorkspaceId }>`
+          update sessions set event_watermark = event_watermark + ${count} where id = ${sessionId}
+          returning event_watermark, workspace_id`
+      )
+      const insertEvent = db.prepareRow((row) => db.sql`insert into events ${db.sql.insert(row)}`)
+      const insert = (rows: Array<EventRow>) => {
+        const [row, ...more] = rows
+        if (row === undefined) return Effect.void
+        return db.run(more.length === 0 ? insertEvent(row) : db.sql`insert into events ${db.sql.insert(rows)}`)
+      }
+
       const outermost = Effect.fnUntraced(function* <A, E>(command: Effect.Effect<A, E>) {
         const answer = yield* FiberRef.get(CurrentAnswer)
         const attempt = Effect.suspend(() => {
@@ -53,7 +67,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
             topics
           }))
         })
-        const { result, topics } = yield* retryLostRace(attempt)
+        const { result, topics } = yield* mayLoseRace ? retryLostRace(attempt) : attempt
         yield* Effect.forEach(topics, bell.ring, { discard: true })
         return result
       })
@@ -71,38 +85,46 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         append: fn("Journal.append")(function* (sessionId, actor, events) {
           yield* ringAfterCommit(sessionTopic(sessionId))
           const recordedAt = yield* now
-          const session = yield* db.first(db.sql<{ event_watermark: number; workspace_id: WorkspaceId }>`
-          update sessions set event_watermark = event_watermark + ${events.length} where id = ${sessionId}
-          returning event_watermark, workspace_id`)
+          const session = yield* db.first(watermarkOf(sessionId, events.length))
           if (session === undefined) return yield* Effect.dieMessage(`events for ${sessionId}, which does not exist`)
-          if (events.length === 0) return session.event_watermark
           const first = session.event_watermark - events.length + 1
           const rows = yield* Effect.forEach(events, (event, index) =>
-            Effect.map(newId(EventId), (id) => ({
-              session_id: sessionId,
-              seq: first + index,
-              type: event.type,
-              turn_id: event.subjects?.turn_id ?? null,
-              envelope: JSON.stringify({
-                id,
+            Effect.map(
+              newId(EventId),
+              (id): EventRow => ({
+                session_id: sessionId,
                 seq: first + index,
                 type: event.type,
-                schema_version: 1,
-                session_id: sessionId,
-                workspace_id: session.workspace_id,
-                recorded_at: recordedAt,
-                actor,
-                ...event.subjects,
-                payload: event.payload
+                turn_id: event.subjects?.turn_id ?? null,
+                envelope: JSON.stringify({
+                  id,
+                  seq: first + index,
+                  type: event.type,
+                  schema_version: 1,
+                  session_id: sessionId,
+                  workspace_id: session.workspace_id,
+                  recorded_at: recordedAt,
+                  actor,
+                  ...event.subjects,
+                  payload: event.payload
+                })
               })
-            }))
+            )
           )
-          yield* db.run(db.sql`insert into events ${db.sql.insert(rows)}`)
+          yield* insert(rows)
           return session.event_watermark
         })
       })
     })
   )
+}
+
+type EventRow = {
+  readonly session_id: SessionId
+  readonly seq: number
+  readonly type: string
+  readonly turn_id: string | null
+  readonly envelope: string
 }
 
 /** PostgreSQL ends one of two transactions that wait for each other (40P01) or cannot be ordered (40001): it is run again. */

@@ -17,7 +17,7 @@ export const layer = (url: Redacted.Redacted) =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         yield* migrate
-        return Database.make(sql, "pg", clientEngine(sql, "pg"))
+        return Database.make(sql, "pg", clientEngine(sql))
       })
     ),
     Layer.scoped(
@@ -57,7 +57,7 @@ export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, Databas
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* Effect.mapError(sql`select 1`, unreachable)
-      return Database.make(sql, "pg", clientEngine(sql, "pg"))
+      return Database.make(sql, "pg", clientEngine(sql))
     })
   ).pipe(Layer.provide(connected(url)))
 

@@ -25,7 +25,8 @@ class Hole {
 }
 
 /**
- * Makes the text of a statement once. Its arguments have to be values, no fragments and no lists, because they are bound at each call.
+ * Makes the text of a statement once. Its arguments have to be values, no fragments and no lists, because they are bound at each call. The
+ * answer of a read that has at most one row may be kept until the database changes, so it should be small, and nobody can change it.
  */
 export const prepare = <Args extends ReadonlyArray<unknown>, Row extends object>(
   build: (...args: Args) => Statement.Statement<Row>
@@ -36,21 +37,30 @@ export const prepare = <Args extends ReadonlyArray<unknown>, Row extends object>
   return (...args) => bind((index) => args[Number(index)])
 }
 
-/** `prepare` for a statement that takes one row, such as an insert. The row has to have exactly these columns. */
-export const prepareRow = <Column extends string, Row extends object>(
-  columns: ReadonlyArray<Column>,
-  build: (row: Readonly<Record<Column, unknown>>) => Statement.Statement<Row>
-): ((row: Readonly<Record<Column, unknown>>) => PreparedQuery<Row>) => {
-  const holes = Object.fromEntries(columns.map((name) => [name, new Hole(name)]))
-  const bind = binderOf(build(holes as Record<Column, Hole>))
-  return (row) => bind((column) => row[column as Column])
+/**
+ * `prepare` for a statement that takes one row, such as an insert. Its text is made once for each list of columns, which are the keys of
+ * the row in their order.
+ */
+export const prepareRow = <Row extends object>(
+  build: (row: Readonly<Record<string, unknown>>) => Statement.Statement<Row>
+): ((row: Readonly<Record<string, unknown>>) => PreparedQuery<Row>) => {
+  const made = new Map<string, Bind<Row>>()
+  return (row) => {
+    const columns = Object.keys(row)
+    const key = columns.join()
+    const bind = made.get(key) ?? binderOf(build(Object.fromEntries(columns.map((name) => [name, new Hole(name)]))))
+    made.set(key, bind)
+    return bind((column) => row[column])
+  }
 }
 
-const binderOf = <Row extends object>(statement: Statement.Statement<Row>) => {
+type Bind<Row extends object> = (valueOf: (key: number | string) => unknown) => PreparedQuery<Row>
+
+const binderOf = <Row extends object>(statement: Statement.Statement<Row>): Bind<Row> => {
   const [text, parameters] = statement.compile()
   const prepared: PreparedText = { text, isRead: isRead(text) }
   const places: ReadonlyArray<unknown> = parameters
-  return (valueOf: (key: number | string) => unknown): PreparedQuery<Row> =>
+  return (valueOf) =>
     new PreparedQuery(
       prepared,
       places.map((place) => (place instanceof Hole ? valueOf(place.key) : place))

@@ -1,12 +1,12 @@
-import { accessSync, constants, existsSync, mkdirSync } from "node:fs"
-import { SqlClient } from "@effect/sql"
-import { SqliteClient } from "@effect/sql-sqlite-node"
-import SqliteDatabase from "better-sqlite3"
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Data, Effect, Layer } from "effect"
-import { clientEngine, Database, type ReadDirectly } from "./Database.js"
+import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
 import { type DatabaseNewer, migrate } from "./Migrations.js"
+import * as SqliteEngine from "./SqliteEngine.js"
 import { describeFault, storageFaultOf } from "./StorageFault.js"
 
 /** Another server already works on the data directory. */
@@ -26,8 +26,8 @@ export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusab
   }
 }
 
-/** What every connection to the file is set to. FULL makes an acknowledged commit survive a loss of power. */
-const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = off", "busy_timeout = 2000"]
+/** How long a write waits for one of another process. */
+const busyMs = 2000
 
 /**
  * The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. Fails with
@@ -36,14 +36,8 @@ const pragmas = ["synchronous = full", "foreign_keys = on", "trusted_schema = of
 export const layer = (dataDir: string) =>
   Layer.scoped(
     Database,
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      for (const pragma of pragmas) yield* Effect.orDie(sql.unsafe(`pragma ${pragma}`))
-      yield* migrate
-      return Database.make(sql, "sqlite", clientEngine(sql, "sqlite", yield* reader(databaseFile(dataDir))))
-    })
+    Effect.suspend(() => SqliteEngine.open({ file: databaseFile(dataDir), synchronous: "full", busyMs }, migrate))
   ).pipe(
-    Layer.provide(Layer.orDie(clientLayer(dataDir))),
     Layer.catchAllCause((cause): Layer.Layer<Database, DatabaseNewer | DataDirectoryUnusable> => {
       const fault = storageFaultOf(cause)
       return fault === undefined
@@ -68,40 +62,32 @@ const whyOf = (cause: unknown): string => (cause instanceof Error ? cause.messag
 /** The database of a data directory as it is: nothing is made, and its schema is not brought up to date. */
 export const layerAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
 
-/** A second connection that only reads: it sees every commit at once, and never waits for a transaction that is open. */
-const reader = (file: string) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => new SqliteDatabase(file, { readonly: true, timeout: 2000 })),
-      (connection) => Effect.sync(() => connection.close())
-    ),
-    (connection): ReadDirectly => {
-      const prepared = new Map<string, SqliteDatabase.Statement<Array<unknown>, object>>()
-      return (text, parameters) => {
-        const known = prepared.get(text)
-        if (known !== undefined) return known.readonly ? known.all(...parameters) : undefined
-        const statement = connection.prepare<Array<unknown>, object>(text)
-        if (prepared.size >= maxPrepared) prepared.clear()
-        prepared.set(text, statement)
-        return statement.readonly ? statement.all(...parameters) : undefined
-      }
-    }
-  )
-
-/** Texts are few, since values are bound; a list of values makes one text for each length. */
-const maxPrepared = 500
-
-const clientLayer = (dataDir: string) => Layer.suspend(() => SqliteClient.layer({ filename: databaseFile(dataDir) }))
-
-/** A database that lives as long as its layer, for tests. */
-export const layerMemory = Layer.effect(
+/** A database that lives as long as its layer, for tests: what a server uses, on a private file that no loss of power has to spare. */
+export const layerMemory = Layer.scoped(
   Database,
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* Effect.orDie(migrate)
-    return Database.make(sql, "sqlite", clientEngine(sql, "sqlite"))
+    const directory = yield* temporaryDirectory
+    const file = join(directory, "reins.db")
+    writeFileSync(file, yield* freshFile)
+    return yield* SqliteEngine.open({ file, synchronous: "off", busyMs }, Effect.void)
   })
-).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })), Layer.orDie)
+)
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-database-"))),
+  (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
+)
+
+/** What is in the file of an empty database. It is made once in a process, because the statements of the schema take longer than a copy. */
+const freshFile = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const file = join(yield* temporaryDirectory, "reins.db")
+      yield* Effect.scoped(SqliteEngine.open({ file, synchronous: "off", busyMs }, Effect.orDie(migrate)))
+      return readFileSync(file)
+    }).pipe(Effect.scoped)
+  )
+)
 
 /** Holds a data directory for this process while the layer lives. Refused while a restore into it is not finished. */
 export const lockLayer = (dataDir: string) =>

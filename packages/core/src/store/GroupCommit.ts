@@ -1,0 +1,182 @@
+import { SqlError } from "@effect/sql"
+import SqliteDatabase from "better-sqlite3"
+import { Deferred, Effect, Exit, FiberId } from "effect"
+import type { SqliteConnection } from "./SqliteConnection.js"
+
+/** The failure of a statement, with the error of the driver as its cause. */
+export const failedBy = (cause: unknown): SqlError.SqlError =>
+  new SqlError.SqlError({ cause, message: "Failed to execute statement" })
+
+/** How many commands share one commit at most. */
+const largestBatch = 128
+
+/** How often a lock that another process holds is tried. */
+const retryMs = 5
+
+interface Turn {
+  stage: "waiting" | "running" | "over"
+  readonly since: number
+  readonly begun: Deferred.Deferred<void>
+  readonly committed: Deferred.Deferred<void>
+}
+
+/** The commands of one transaction, each in a savepoint of its own. `failure` is why nothing of it will be kept. */
+interface Batch {
+  readonly turns: Array<Turn>
+  failure: unknown
+}
+
+/**
+ * Runs commands one at a time, in the order in which they come, on the connection that writes. Those that wait at the same time share
+ * one transaction, and with it one write to the disk. A command that does not succeed takes back what it wrote and nothing else; how it
+ * ended is told only once the commit is through, because it may have seen what others wrote. When the commit fails, or SQLite
+ * ends the transaction before (a full disk, an I/O error), every command of the batch dies, and the next batch begins anew.
+ */
+export class GroupCommit {
+  private readonly queue: Array<Turn> = []
+  private batch: Batch | undefined
+  private isScheduled = false
+  private busySince: number | undefined
+
+  /** `patienceMs` is how long a command waits for a writer of another process; `beforeCommit` is called before each commit. */
+  constructor(
+    private readonly writer: SqliteConnection,
+    private readonly patienceMs: number,
+    private readonly beforeCommit: () => void
+  ) {}
+
+  /** Runs a command when its turn has come, and gives back how it ended once that is on disk. */
+  readonly run = <A, E>(command: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const turn = this.enqueue()
+        return Effect.matchCauseEffect(restore(Deferred.await(turn.begun)), {
+          onFailure: (cause) => {
+            this.leave(turn)
+            return Effect.failCause(cause)
+          },
+          onSuccess: () =>
+            Effect.flatMap(Effect.exit(restore(command)), (exit) => {
+              this.finish(turn, Exit.isSuccess(exit))
+              return Effect.zipRight(Deferred.await(turn.committed), exit)
+            })
+        })
+      })
+    )
+
+  /** Runs a statement of the command whose turn it is. */
+  all(text: string, parameters?: ReadonlyArray<unknown>): ReadonlyArray<object> {
+    // Outside of a transaction a statement would be one of its own, and a savepoint would open one that nobody commits.
+    if (this.batch === undefined || this.batch.failure !== undefined)
+      throw this.batch?.failure ?? new Error("no transaction")
+    try {
+      return this.writer.all(text, parameters)
+    } catch (failure) {
+      if (!this.writer.isInTransaction) this.batch.failure = failure
+      throw failure
+    }
+  }
+
+  private enqueue(): Turn {
+    const turn: Turn = {
+      stage: "waiting",
+      since: performance.now(),
+      begun: Deferred.unsafeMake(FiberId.none),
+      committed: Deferred.unsafeMake(FiberId.none)
+    }
+    this.queue.push(turn)
+    this.schedule()
+    return turn
+  }
+
+  /** Gives up a turn whose command was not run: its fiber was interrupted, or its transaction could not begin. */
+  private leave(turn: Turn): void {
+    if (turn.stage === "running") this.finish(turn, false)
+    else if (turn.stage === "waiting") this.queue.splice(this.queue.indexOf(turn), 1)
+  }
+
+  /** The transaction begins after what is there to be read has been read, so that what came together is committed together. */
+  private schedule(): void {
+    if (this.isScheduled || this.batch !== undefined || this.queue.length === 0) return
+    this.isScheduled = true
+    setImmediate(this.begin)
+  }
+
+  private readonly begin = (): void => {
+    this.isScheduled = false
+    if (this.queue.length === 0) return
+    try {
+      this.writer.all("begin immediate")
+    } catch (failure) {
+      if (isBusy(failure)) this.waitForOthers(failure)
+      else this.refuse(1, failure)
+      this.schedule()
+      return
+    }
+    this.busySince = undefined
+    this.batch = { turns: [], failure: undefined }
+    this.proceed(this.batch)
+  }
+
+  /** Another process writes. It is waited for without holding up this one. */
+  private waitForOthers(failure: unknown): void {
+    const now = performance.now()
+    const since = this.busySince ?? now
+    this.busySince = since
+    const patient = this.queue.findIndex((turn) => now - Math.max(since, turn.since) < this.patienceMs)
+    this.refuse(patient < 0 ? this.queue.length : patient, failure)
+    this.isScheduled = true
+    setTimeout(this.begin, retryMs)
+  }
+
+  private refuse(count: number, failure: unknown): void {
+    for (const turn of this.queue.splice(0, count)) {
+      turn.stage = "over"
+      Deferred.unsafeDone(turn.begun, Effect.die(failedBy(failure)))
+    }
+  }
+
+  /** Gives the turn to the next command, or commits when none waits. */
+  private proceed(batch: Batch): void {
+    const isOpen = batch.failure === undefined && batch.turns.length < largestBatch
+    const turn = isOpen ? this.queue.shift() : undefined
+    if (turn === undefined) this.commit(batch)
+    else {
+      turn.stage = "running"
+      batch.turns.push(turn)
+      this.attempt("savepoint command")
+      Deferred.unsafeDone(turn.begun, Effect.void)
+    }
+  }
+
+  private finish(turn: Turn, isKept: boolean): void {
+    turn.stage = "over"
+    if (!isKept) this.attempt("rollback to command")
+    this.attempt("release command")
+    if (this.batch !== undefined) this.proceed(this.batch)
+  }
+
+  private commit(batch: Batch): void {
+    this.beforeCommit()
+    this.attempt("commit")
+    this.batch = undefined
+    if (this.writer.isInTransaction) this.writer.all("rollback")
+    const outcome = batch.failure === undefined ? Effect.void : Effect.die(failedBy(batch.failure))
+    for (const { committed } of batch.turns) Deferred.unsafeDone(committed, outcome)
+    this.schedule()
+  }
+
+  /** Runs a statement of the transaction itself: when it fails, nothing of the batch is kept. */
+  private attempt(text: string): void {
+    const { batch } = this
+    if (batch === undefined || batch.failure !== undefined) return
+    try {
+      this.writer.all(text)
+    } catch (failure) {
+      batch.failure = failure
+    }
+  }
+}
+
+const isBusy = (failure: unknown): boolean =>
+  failure instanceof SqliteDatabase.SqliteError && failure.code.startsWith("SQLITE_BUSY")

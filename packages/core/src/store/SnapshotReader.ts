@@ -1,0 +1,86 @@
+import { PreparedQuery, type PreparedText } from "./Query.js"
+import type { SqliteConnection } from "./SqliteConnection.js"
+
+/** How many answers are kept. */
+const maxKept = 1000
+
+/**
+ * Reads what is committed. All reads of one turn of the event loop see one state of the database, which spares each its locks; `end` makes
+ * the next read see what was committed since. Answers of prepared statements with at most one row are kept for as long as nobody,
+ * in whichever process, has committed anything.
+ */
+export class SnapshotReader {
+  private turn: NodeJS.Immediate | undefined
+  private version: unknown
+  private kept = new Map<PreparedText, Map<string, ReadonlyArray<object>>>()
+  private keptCount = 0
+
+  constructor(private readonly connection: SqliteConnection) {}
+
+  all(query: PreparedQuery<object>): ReadonlyArray<object>
+  all(text: string, parameters: ReadonlyArray<unknown>): ReadonlyArray<object>
+  all(query: PreparedQuery<object> | string, parameters: ReadonlyArray<unknown> = []): ReadonlyArray<object> {
+    this.begin()
+    return query instanceof PreparedQuery ? this.answer(query) : this.connection.all(query, parameters)
+  }
+
+  /** Ends the snapshot, if there is one. */
+  readonly end = (): void => {
+    clearImmediate(this.turn)
+    this.turn = undefined
+    if (this.connection.isInTransaction) this.connection.all("commit")
+  }
+
+  private begin(): void {
+    if (this.turn !== undefined) return
+    this.turn = setImmediate(this.end)
+    try {
+      this.connection.all("begin")
+      this.lookForCommits()
+    } catch (failure) {
+      this.end()
+      throw failure
+    }
+  }
+
+  /** Takes the snapshot, as the first statement of a transaction does. The number is another one after each commit of anybody else. */
+  private lookForCommits(): void {
+    const [row] = this.connection.all("pragma data_version")
+    const version = row !== undefined && "data_version" in row ? row.data_version : undefined
+    if (version !== this.version) this.forget()
+    this.version = version
+  }
+
+  private answer({ parameters, prepared }: PreparedQuery<object>): ReadonlyArray<object> {
+    const key = keyOf(parameters)
+    const known = this.kept.get(prepared)?.get(key)
+    if (known !== undefined) return known
+    const rows = this.connection.all(prepared.text, parameters)
+    if (rows.length <= 1) this.keep(prepared, key, rows)
+    return rows
+  }
+
+  private keep(prepared: PreparedText, key: string, rows: ReadonlyArray<object>): void {
+    if (this.keptCount >= maxKept) this.forget()
+    const answers = this.kept.get(prepared) ?? new Map<string, ReadonlyArray<object>>()
+    // Whoever changed a row would change the answer of others.
+    rows.forEach(Object.freeze)
+    this.kept.set(prepared, answers.set(key, Object.freeze(rows)))
+    this.keptCount++
+  }
+
+  private forget(): void {
+    this.kept.clear()
+    this.keptCount = 0
+  }
+}
+
+/** Another text for each list of values. Each comes with its length, because a value may hold whatever would separate it from the next. */
+const keyOf = (parameters: ReadonlyArray<unknown>): string => {
+  let key = ""
+  for (const parameter of parameters) {
+    const text = parameter instanceof Uint8Array ? Buffer.from(parameter).toString("hex") : String(parameter)
+    key += `${typeof parameter} ${text.length} ${text}`
+  }
+  return key
+}

@@ -1,0 +1,95 @@
+import SqliteDatabase from "better-sqlite3"
+import { Effect, type Scope } from "effect"
+
+/** How a connection is opened. */
+export interface SqliteOpening {
+  readonly readonly: boolean
+  /** `full` keeps what is committed through a loss of power; `off` is for data that nobody needs afterwards. */
+  readonly synchronous: "full" | "off"
+  /** How long a statement that meets the lock of another process waits for it, and blocks this one. */
+  readonly busyMs: number
+}
+
+/** Temporary files stay in memory: a savepoint would make one. */
+const settings = ["foreign_keys = on", "trusted_schema = off", "temp_store = memory"]
+
+/** Texts are few, since values are bound; a list of values makes one text for each length. */
+const maxPrepared = 500
+
+/** A connection to an SQLite file with the statements that it has prepared. What fails, throws the error of the driver. */
+export class SqliteConnection {
+  private readonly prepared = new Map<string, Prepared>()
+
+  private constructor(private readonly database: SqliteDatabase.Database) {}
+
+  /** Opens a file that is there. The connection is closed with the scope, and an open transaction is undone by that. */
+  static readonly open = (
+    file: string,
+    { busyMs, readonly, synchronous }: SqliteOpening
+  ): Effect.Effect<SqliteConnection, never, Scope.Scope> =>
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => new SqliteDatabase(file, { readonly, fileMustExist: true })),
+        (database) => Effect.sync(() => database.close())
+      ),
+      (database) => {
+        for (const setting of [...settings, `synchronous = ${synchronous}`, `busy_timeout = ${busyMs}`])
+          database.pragma(setting)
+        return new SqliteConnection(database)
+      }
+    )
+
+  get isInTransaction(): boolean {
+    return this.database.inTransaction
+  }
+
+  /** Whether the statement gives rows and changes nothing. */
+  isRead(text: string): boolean {
+    return this.statement(text).isRead
+  }
+
+  all(text: string, parameters: ReadonlyArray<unknown> = []): ReadonlyArray<object> {
+    return this.statement(text).all(parameters)
+  }
+
+  private statement(text: string): Prepared {
+    const known = this.prepared.get(text)
+    if (known !== undefined) return known
+    const statement = new Prepared(this.database.prepare(text))
+    if (this.prepared.size >= maxPrepared) this.prepared.clear()
+    this.prepared.set(text, statement)
+    return statement
+  }
+}
+
+type Values = ReadonlyArray<unknown>
+
+/** Takes rows as lists of values, because the driver makes an object of a wide row at three times the cost. */
+class Prepared {
+  readonly isRead: boolean
+  private readonly toRow: ((values: Values) => object) | undefined
+
+  constructor(private readonly statement: SqliteDatabase.Statement<Array<unknown>, Values>) {
+    this.isRead = statement.reader && statement.readonly
+    if (!statement.reader) return
+    this.toRow = rowMaker(
+      statement
+        .raw(true)
+        .columns()
+        .map(({ name }) => name)
+    )
+  }
+
+  all(parameters: ReadonlyArray<unknown>): ReadonlyArray<object> {
+    if (this.toRow !== undefined) return this.statement.all(...parameters).map(this.toRow)
+    this.statement.run(...parameters)
+    return []
+  }
+}
+
+/** Makes rows from one object literal: an object that is put together name by name becomes a table, which is slow to read. */
+const rowMaker = (columns: ReadonlyArray<string>): ((values: Values) => object) => {
+  const members = columns.map((name, index) => `${JSON.stringify(name)}: values[${index}]`)
+  // Boundary: the text holds nothing but names of columns, quoted.
+  return new Function("values", `return { ${members.join(", ")} }`) as (values: Values) => object
+}

@@ -1,0 +1,135 @@
+import * as Reactivity from "@effect/experimental/Reactivity"
+import { SqlClient } from "@effect/sql"
+import { SqliteClient } from "@effect/sql-sqlite-node"
+import { Effect, FiberRef, type Scope } from "effect"
+import { Database, type Engine } from "./Database.js"
+import { failedBy, GroupCommit } from "./GroupCommit.js"
+import { PreparedQuery, type Query } from "./Query.js"
+import { SnapshotReader } from "./SnapshotReader.js"
+import { SqliteConnection, type SqliteOpening } from "./SqliteConnection.js"
+
+/** The transaction that a fiber is in. It is closed when it ends: a fiber that was forked in it and outlives it is outside again. */
+interface Transaction {
+  isOpen: boolean
+  depth: number
+}
+
+type FileOpening = Omit<SqliteOpening, "readonly"> & { readonly file: string }
+
+/**
+ * The database in a file, which is made if it is not there. `prepare` is run before anything else uses it. A transaction that has waited
+ * `busyMs` for a writer of another process dies with `SQLITE_BUSY`.
+ */
+export const open = <E>(
+  opening: FileOpening,
+  prepare: Effect.Effect<unknown, E, SqlClient.SqlClient>
+): Effect.Effect<Database["Type"], E, Scope.Scope> =>
+  Effect.gen(function* () {
+    const sql = yield* Effect.provide(SqliteClient.make({ filename: opening.file }), Reactivity.layer)
+    yield* Effect.orDie(sql.unsafe(`pragma synchronous = ${opening.synchronous}`))
+    yield* Effect.provideService(prepare, SqlClient.SqlClient, sql)
+    return Database.make(sql, "sqlite", yield* SqliteEngine.open(opening))
+  })
+
+/**
+ * Works on an SQLite file with two connections. One reads what is committed, and waits for nobody. The other one writes: transactions
+ * take turns in the order in which they come, and share commits. A statement that writes outside of a transaction is one of its own.
+ */
+export class SqliteEngine implements Engine {
+  private readonly current = FiberRef.unsafeMake<Transaction | undefined>(undefined)
+
+  private constructor(
+    private readonly reader: SqliteConnection,
+    private readonly snapshot: SnapshotReader,
+    private readonly commits: GroupCommit
+  ) {}
+
+  static readonly open = ({
+    busyMs,
+    file,
+    synchronous
+  }: FileOpening): Effect.Effect<SqliteEngine, never, Scope.Scope> =>
+    Effect.gen(function* () {
+      const writer = yield* SqliteConnection.open(file, { readonly: false, synchronous, busyMs: 0 })
+      const reader = yield* SqliteConnection.open(file, { readonly: true, synchronous, busyMs })
+      const snapshot = new SnapshotReader(reader)
+      yield* Effect.addFinalizer(() => Effect.sync(snapshot.end))
+      // A snapshot that is older than a commit ends with it, so that who has written reads that.
+      return new SqliteEngine(reader, snapshot, new GroupCommit(writer, busyMs, snapshot.end))
+    })
+
+  readonly all = <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
+    Effect.withFiberRuntime((fiber) => {
+      const isInside = fiber.getFiberRef(this.current)?.isOpen === true
+      try {
+        // Boundary: the rows have the shape that the caller says the statement has.
+        if (isInside) return Effect.succeed(this.write(query) as ReadonlyArray<Row>)
+        const rows = this.read(query) as ReadonlyArray<Row> | undefined
+        return rows === undefined ? this.transaction(Effect.suspend(() => this.all(query))) : Effect.succeed(rows)
+      } catch (failure) {
+        return Effect.die(failedBy(failure))
+      }
+    })
+
+  readonly run = (query: Query<object>): Effect.Effect<void> => Effect.asVoid(this.all(query))
+
+  readonly transaction = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.withFiberRuntime((fiber) => {
+      const transaction = fiber.getFiberRef(this.current)
+      return transaction?.isOpen === true ? this.nested(transaction, effect) : this.outermost(effect)
+    })
+
+  private outermost<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return this.commits.run(
+      Effect.acquireUseRelease(
+        Effect.sync((): Transaction => ({ isOpen: true, depth: 0 })),
+        (transaction) => Effect.locally(effect, this.current, transaction),
+        (transaction) =>
+          Effect.sync(() => {
+            transaction.isOpen = false
+          })
+      )
+    )
+  }
+
+  private nested<A, E>(transaction: Transaction, effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.acquireUseRelease(
+      this.inTurn(() => {
+        const name = `nested_${++transaction.depth}`
+        this.commits.all(`savepoint ${name}`)
+        return name
+      }),
+      () => effect,
+      (name, exit) =>
+        this.inTurn(() => {
+          transaction.depth--
+          if (exit._tag === "Failure") this.commits.all(`rollback to ${name}`)
+          this.commits.all(`release ${name}`)
+        })
+    )
+  }
+
+  private inTurn<A>(act: () => A): Effect.Effect<A> {
+    return Effect.suspend(() => {
+      try {
+        return Effect.succeed(act())
+      } catch (failure) {
+        return Effect.die(failedBy(failure))
+      }
+    })
+  }
+
+  private write(query: Query<object>): ReadonlyArray<object> {
+    if (query instanceof PreparedQuery) return this.commits.all(query.prepared.text, query.parameters)
+    const [text, parameters] = query.compile()
+    return this.commits.all(text, parameters)
+  }
+
+  /** The answer from the snapshot, or undefined when the statement writes. */
+  private read(query: Query<object>): ReadonlyArray<object> | undefined {
+    if (query instanceof PreparedQuery)
+      return this.reader.isRead(query.prepared.text) ? this.snapshot.all(query) : undefined
+    const [text, parameters] = query.compile()
+    return this.reader.isRead(text) ? this.snapshot.all(text, parameters) : undefined
+  }
+}

@@ -153,7 +153,9 @@ export class GroupCommit {
     turn.stage = "over"
     if (!isKept) this.attempt("rollback to command")
     this.attempt("release command")
-    if (this.batch !== undefined) this.proceed(this.batch)
+    const { batch } = this
+    // Its fiber waits for the commit before that takes place, so that all of them go on in their order.
+    if (batch !== undefined) queueMicrotask(() => this.proceed(batch))
   }
 
   private commit(batch: Batch): void {

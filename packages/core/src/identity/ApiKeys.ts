@@ -77,6 +77,18 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         return { ...toApiKey(row), secret: text }
       })
 
+      const holder = db.prepare(
+        (
+          hash: string,
+          at: string
+        ) => sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at
+        from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
+        where hash = ${hash} and revoked_at is null and (expires_at is null or expires_at > ${at})
+        and (workspace_id is null or exists (select 1 from workspace_members
+          where workspace_members.workspace_id = api_keys.workspace_id
+          and workspace_members.account_id = api_keys.account_id))`
+      )
+
       const within = (principal: Principal) =>
         principal.workspaceId === null ? sql.literal("") : sql`and workspace_id = ${principal.workspaceId}`
 
@@ -126,13 +138,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
         authenticate: fn("ApiKeys.authenticate")(function* (secret) {
           if (!ApiKeySecret.isWellFormed(secret)) return undefined
           const at = yield* now
-          const row =
-            yield* db.first(sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at
-            from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
-            where hash = ${Token.digest(secret)} and revoked_at is null and (expires_at is null or expires_at > ${at})
-            and (workspace_id is null or exists (select 1 from workspace_members
-              where workspace_members.workspace_id = api_keys.workspace_id
-              and workspace_members.account_id = api_keys.account_id))`)
+          const row = yield* db.first(holder(Token.digest(secret), at))
           if (row === undefined) return undefined
           const minuteAgo = yield* fromNow(-60_000)
           if (row.last_used_at === null || row.last_used_at <= minuteAgo) yield* noteUse(row.id, at, minuteAgo)

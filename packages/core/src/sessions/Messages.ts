@@ -82,19 +82,18 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const { limits } = yield* CoreConfig
       const sql = db.sql
 
-      const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
-        const count = yield* db.first(sql<{
+      const countMessage = db.prepare(
+        (sessionId: string) => sql<{
           message_count: number
         }>`update sessions set message_count = message_count + 1
-        where id = ${message.session_id} returning message_count`)
+        where id = ${sessionId} returning message_count`
+      )
+      const insertRow = db.prepareRow(columns, (row) => sql`insert into messages ${sql.insert(row)}`)
+
+      const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
+        const count = yield* db.first(countMessage(message.session_id))
         const row: Message = { ...message, ordinal: count?.message_count ?? 1, created_at: yield* now }
-        yield* db.run(
-          sql`insert into messages ${sql.insert({
-            ...row,
-            author: JSON.stringify(row.author),
-            content: JSON.stringify(row.content)
-          })}`
-        )
+        yield* db.run(insertRow({ ...row, author: JSON.stringify(row.author), content: JSON.stringify(row.content) }))
         return row
       })
 
@@ -225,6 +224,20 @@ const checkLength = (content: Posting["content"], limit: number): Effect.Effect<
         })
       )
 }
+
+const columns = [
+  "id",
+  "session_id",
+  "role",
+  "kind",
+  "author",
+  "routing",
+  "content",
+  "turn_id",
+  "state",
+  "ordinal",
+  "created_at"
+] as const
 
 interface MessageRow extends Omit<Message, "author" | "content"> {
   readonly author: string

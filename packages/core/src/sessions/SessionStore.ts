@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
+import type { Role } from "../domain/Account.js"
 import type {
   ConnectionId,
   DelegationId,
@@ -23,8 +24,10 @@ import type {
 } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
-import { Access } from "../identity/Access.js"
+import { mayRead, mayWrite } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import type { Query } from "../store/Query.js"
 import { fn } from "../Traced.js"
 
 /** A session as it is stored, with what its turns say of it. */
@@ -120,7 +123,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
     SessionStore,
     Effect.gen(function* () {
       const db = yield* Database
-      const access = yield* Access
+      const journal = yield* Journal
       const sql = db.sql
       const live = sql.literal("('preparing', 'running', 'requires_action', 'cancelling')")
       const columns = sql`sessions.*,
@@ -130,26 +133,37 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'interrupted'
         and acknowledged_at is null) as held_turns`
 
-      const find = (id: string) => db.first(sql<SessionRow>`select ${columns} from sessions where id = ${id}`)
-      const lock = Effect.fnUntraced(function* (id: string) {
+      const byId = db.prepare((id: string) => sql<SessionRow>`select ${columns} from sessions where id = ${id}`)
+      const byIdFor = db.prepare(
+        (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
+        (select role from workspace_members
+          where workspace_id = sessions.workspace_id and account_id = ${accountId}) as role
+        from sessions where id = ${id}`
+      )
+      const holdRow = db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
+
+      const find = (id: string) => db.first(byId(id))
+      const held = Effect.fnUntraced(function* <Row extends SessionRow>(id: string, query: Query<Row>) {
         // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
-        if (db.dialect === "pg") yield* db.run(sql`select id from sessions where id = ${id}${db.forUpdate}`)
-        return yield* find(id)
+        if (db.dialect === "pg") yield* db.run(holdRow(id))
+        const row = yield* db.first(query)
+        if (row !== undefined) yield* journal.hold(row)
+        return row
       })
 
       return SessionStore.of({
         find,
-        lock,
+        lock: (sessionId) => held(sessionId, byId(sessionId)),
         readable: fn("SessionStore.readable")(function* (principal, sessionId) {
-          const row = yield* find(sessionId)
+          const row = yield* db.first(byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
-          yield* access.read(principal, row.workspace_id)
+          yield* mayRead(principal, row.workspace_id, row.role)
           return row
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
-          const row = yield* lock(sessionId)
+          const row = yield* held(sessionId, byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
-          yield* access.write(principal, row.workspace_id)
+          yield* mayWrite(principal, row.workspace_id, row.role)
           return row
         }),
         select: (where) => db.all(sql<SessionRow>`select ${columns} from sessions where ${where}`),

@@ -188,6 +188,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             updated_at: at
           })}`
         )
+        yield* journal.hold({ id, workspace_id: workspaceId, event_watermark: 0 })
         return id
       })
 
@@ -295,8 +296,10 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               yield* access.write(principal, workspaceId)
               const id = yield* insert(WorkspaceId.make(workspaceId), input)
               const row = yield* reread(id)
-              yield* journal.append(id, actorOf(principal), [{ type: "session.created", payload: sessionPayload(row) }])
-              if (input.message === undefined) return toSession(yield* reread(id))
+              const watermark = yield* journal.append(id, actorOf(principal), [
+                { type: "session.created", payload: sessionPayload(row) }
+              ])
+              if (input.message === undefined) return toSession({ ...row, event_watermark: watermark })
               const sent = yield* messages.accept(
                 principal,
                 yield* reread(id),

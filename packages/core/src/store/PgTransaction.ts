@@ -5,7 +5,10 @@ import { CommitUnknown, isConnectionLost, mayHaveCommitted } from "./LostConnect
 import type { PgStatements } from "./PgStatements.js"
 import type { Query } from "./Query.js"
 
-/** A transaction on a connection of its own, whose statements are answered in the order in which they are sent. */
+/**
+ * A transaction on a connection of its own, whose statements are answered in the order in which they are sent. Those that nobody waits
+ * for leave in one piece with the next one that somebody does.
+ */
 export class PgTransaction {
   /** False as soon as its commit or its rollback is on the way. */
   isOpen = true
@@ -18,6 +21,7 @@ export class PgTransaction {
     private readonly statements: PgStatements,
     begin: string
   ) {
+    client.connection.stream.cork()
     this.submit({ text: begin })
   }
 
@@ -26,7 +30,7 @@ export class PgTransaction {
     return this.unlessFailed(() => this.answerTo<Row>(this.statements.configOf(query)))
   }
 
-  /** Sends a statement whose failure is told by what comes after it. */
+  /** A statement whose failure is told by what comes after it. */
   send(query: Query<object>): Effect.Effect<void> {
     return this.unlessFailed(() => Effect.sync(() => this.submit(this.statements.configOf(query))))
   }
@@ -53,6 +57,7 @@ export class PgTransaction {
         this.client.release(Boolean(error) || isConnectionLost(this.failure))
         resume(isKept ? this.committed(exit) : this.rolledBack(exit))
       })
+      this.client.connection.stream.uncork()
     })
 
   /** Every statement was on the way when COMMIT was sent, so the first failure tells how far the server has come. */
@@ -75,15 +80,24 @@ export class PgTransaction {
         if (!error) this.failure = undefined
         resume(Effect.void)
       })
+      this.leave()
     })
   }
 
   private answerTo<Row extends object>(config: pg.QueryConfig<Array<unknown>>): Effect.Effect<ReadonlyArray<Row>> {
-    return Effect.async((resume) =>
+    return Effect.async((resume) => {
       this.submit<Row>(config, (rows) =>
         resume(this.failure === undefined ? Effect.succeed(rows) : Effect.die(this.failure))
       )
-    )
+      this.leave()
+    })
+  }
+
+  /** Lets go what has been held back, and holds back what comes next. */
+  private leave(): void {
+    const { stream } = this.client.connection
+    stream.uncork()
+    stream.cork()
   }
 
   private unlessFailed<A, E>(next: () => Effect.Effect<A, E>): Effect.Effect<A, E> {

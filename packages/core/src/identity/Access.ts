@@ -25,28 +25,19 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<
     Access,
     Effect.gen(function* () {
       const db = yield* Database
-      const findMember = db.prepare(
-        (workspaceId: string, accountId: string) =>
-          db.sql<{ role: Role }>`select role from workspace_members
-          where workspace_id = ${workspaceId} and account_id = ${accountId}`
+      const roleIn = db.prepare(
+        (workspaceId: string, accountId: string) => db.sql<{ role: Role }>`select role from workspace_members
+        where workspace_id = ${workspaceId} and account_id = ${accountId}`
       )
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
-        if (principal.workspaceId !== null && principal.workspaceId !== workspaceId) return yield* notFound()
-        const member = yield* db.first(findMember(workspaceId, principal.accountId))
-        return member === undefined ? yield* notFound() : member.role
+        const member = yield* db.first(roleIn(workspaceId, principal.accountId))
+        return yield* mayRead(principal, workspaceId, member?.role ?? null)
       })
       return Access.of({
         read,
         write: fn("Access.write")(function* (principal, workspaceId) {
-          const role = yield* read(principal, workspaceId)
-          if (role === "viewer") {
-            return yield* new ReinsError({
-              code: "forbidden",
-              message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
-              details: { role, workspace_id: workspaceId }
-            })
-          }
-          return role
+          const member = yield* db.first(roleIn(workspaceId, principal.accountId))
+          return yield* mayWrite(principal, workspaceId, member?.role ?? null)
         }),
         own: fn("Access.own")(function* (principal, workspaceId) {
           const role = yield* read(principal, workspaceId)
@@ -71,6 +62,32 @@ export class Access extends Context.Tag("@reins/core/identity/Access")<
     })
   )
 }
+
+/** `Access.read` where the role of the account in the workspace has been read already; null without one. */
+export const mayRead = (
+  principal: Principal,
+  workspaceId: string,
+  role: Role | null
+): Effect.Effect<Role, ReinsError> => {
+  const isElsewhere = principal.workspaceId !== null && principal.workspaceId !== workspaceId
+  return role === null || isElsewhere ? Effect.fail(notFound()) : Effect.succeed(role)
+}
+
+/** `Access.write` where the role of the account in the workspace has been read already; null without one. */
+export const mayWrite = (
+  principal: Principal,
+  workspaceId: string,
+  role: Role | null
+): Effect.Effect<Role, ReinsError> =>
+  Effect.flatMap(mayRead(principal, workspaceId, role), (allowed) =>
+    allowed === "viewer"
+      ? new ReinsError({
+          code: "forbidden",
+          message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
+          details: { role: allowed, workspace_id: workspaceId }
+        })
+      : Effect.succeed(allowed)
+  )
 
 const includes: Record<Scope, ReadonlyArray<Scope>> = {
   read: ["read"],

@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
+import type { Role } from "../domain/Account.js"
 import type {
   ConnectionId,
   DelegationId,
@@ -23,8 +24,10 @@ import type {
 } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
-import { Access } from "../identity/Access.js"
+import { mayRead, mayWrite } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import type { Query } from "../store/Query.js"
 import { fn } from "../Traced.js"
 
 /** A session as it is stored, with what its turns say of it. */
@@ -125,42 +128,55 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
     SessionStore,
     Effect.gen(function* () {
       const db = yield* Database
-      const access = yield* Access
+      const journal = yield* Journal
       const sql = db.sql
-      // A session has one live turn at most.
-      const rows = sql.literal(`select sessions.*, live.id as active_turn_id, live.state as active_turn_state,
+      const columns = sql.literal(`sessions.*, live.id as active_turn_id, live.state as active_turn_state,
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'queued') as queued_turns,
       (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'interrupted'
-        and acknowledged_at is null) as held_turns
-      from sessions left join turns as live on live.session_id = sessions.id
+        and acknowledged_at is null) as held_turns`)
+      // A session has one live turn at most.
+      const joined = sql.literal(`sessions left join turns as live on live.session_id = sessions.id
         and live.state in ('preparing', 'running', 'requires_action', 'cancelling')`)
 
-      const byId = db.prepare((id: string) => sql<SessionRow>`${rows} where sessions.id = ${id}`)
-      const find = (id: string) => db.first(byId(id))
+      const byId = db.prepare(
+        (id: string) => sql<SessionRow>`select ${columns} from ${joined} where sessions.id = ${id}`
+      )
+      const byIdFor = db.prepare(
+        (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
+        (select role from workspace_members
+          where workspace_id = sessions.workspace_id and account_id = ${accountId}) as role
+        from ${joined} where sessions.id = ${id}`
+      )
       const insertRow = db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`)
-      const lock = Effect.fnUntraced(function* (id: string) {
+      const holdRow = db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
+
+      const find = (id: string) => db.first(byId(id))
+      const held = Effect.fnUntraced(function* <Row extends SessionRow>(id: string, query: Query<Row>) {
         // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
-        if (db.dialect === "pg") yield* db.run(sql`select id from sessions where id = ${id}${db.forUpdate}`)
-        return yield* find(id)
+        if (db.dialect === "pg") yield* db.run(holdRow(id))
+        const row = yield* db.first(query)
+        if (row !== undefined) yield* journal.hold(row)
+        return row
       })
 
       return SessionStore.of({
         find,
-        lock,
+        lock: (sessionId) => held(sessionId, byId(sessionId)),
         readable: fn("SessionStore.readable")(function* (principal, sessionId) {
-          const row = yield* find(sessionId)
+          const row = yield* db.first(byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
-          yield* access.read(principal, row.workspace_id)
+          yield* mayRead(principal, row.workspace_id, row.role)
           return row
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
-          const row = yield* lock(sessionId)
+          const row = yield* held(sessionId, byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
-          yield* access.write(principal, row.workspace_id)
+          yield* mayWrite(principal, row.workspace_id, row.role)
           return row
         }),
-        insert: (columns) => Effect.as(db.run(insertRow({ ...columns })), { ...columns, ...noTurns }),
-        select: (where) => db.all(sql<SessionRow>`${rows} where ${where}`),
+        insert: (row) =>
+          db.run(insertRow({ ...row })).pipe(Effect.zipRight(journal.hold(row)), Effect.as({ ...row, ...noTurns })),
+        select: (where) => db.all(sql<SessionRow>`select ${columns} from ${joined} where ${where}`),
         change: fn("SessionStore.change")(function* (sessionId, change, touch) {
           const at = yield* now
           const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")

@@ -8,7 +8,10 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<
   Bell,
   {
     readonly ring: (topic: string) => Effect.Effect<void>
-    /** Calls the listener at each ring of the topic until the returned function is called. The listener must not throw. */
+    /**
+     * Calls the listener at each ring of the topic until the returned function is called, and maybe once without a ring when rings of
+     * other processes begin to come through. The listener must not throw.
+     */
     readonly listen: (topic: string, listener: () => void) => () => void
   }
 >() {
@@ -36,7 +39,7 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<
 
 export const jobsTopic = "jobs"
 
-export const jobTopic = (jobId: string): string => `job:${jobId}`
+export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 

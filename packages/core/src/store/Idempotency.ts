@@ -5,6 +5,7 @@ import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
 import { fn } from "../Traced.js"
 import { Database } from "./Database.js"
+import { failedStatementOf } from "./FailedStatement.js"
 import { CurrentAnswer } from "./Journal.js"
 
 /** An answer as it goes over the wire. `body` is null when the answer has none. */
@@ -66,18 +67,18 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           db.sql<AnswerRow>`select fingerprint, status, body, sealed, expires_at from idempotency
           where scope = ${scope} and key = ${key}`
       )
-      const insertAnswer = db.prepareRow(
-        (row) => db.sql<{ key: string }>`insert into idempotency ${db.sql.insert(row)}
-        on conflict (scope, key) do update set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
-          sealed = excluded.sealed, created_at = excluded.created_at, expires_at = excluded.expires_at
-        where idempotency.expires_at <= excluded.created_at
-        returning key`
-      )
+      const insertAnswer = db.prepareRow((row) => db.sql`insert into idempotency ${db.sql.insert(row)}`)
 
       const find = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
         const at = yield* now
         const row = yield* db.first(findAnswer(request.scope, request.key))
-        if (row === undefined || row.expires_at <= at) return undefined
+        if (row === undefined) return undefined
+        if (row.expires_at <= at) {
+          // It makes room for the answer that comes.
+          yield* db.run(db.sql`delete from idempotency
+            where scope = ${request.scope} and key = ${request.key} and expires_at <= ${at}`)
+          return undefined
+        }
         if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
         const body =
           row.sealed === 1 && row.body !== null
@@ -86,28 +87,24 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
         return { answer: { status: row.status, body }, replayed: true, result: undefined }
       })
 
+      /** Another process may have answered the same request first: then its answer stands, and this transaction fails. */
       const store = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>, answer: Answer) {
-        const at = yield* now
-        const expiresAt = yield* fromNow(retentionMs)
         const body =
           request.sealed && answer.body !== null
             ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
             : answer.body
-        const fingerprint = vault.mac("idempotency", request.fingerprint)
-        const stored = yield* db.first(
+        yield* db.run(
           insertAnswer({
             scope: request.scope,
             key: request.key,
-            fingerprint,
+            fingerprint: vault.mac("idempotency", request.fingerprint),
             status: answer.status,
             body,
             sealed: request.sealed ? 1 : 0,
-            created_at: at,
-            expires_at: expiresAt
+            created_at: yield* now,
+            expires_at: yield* fromNow(retentionMs)
           })
         )
-        // Another process answered the same request first: its answer stands, and this transaction is given up.
-        if (stored === undefined) return yield* Effect.die(new AnsweredElsewhere())
       })
 
       const execute = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
@@ -148,7 +145,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
                 Effect.zipRight(execute(request)),
                 Effect.zipLeft(failpoint("request.committed")),
                 Effect.catchSomeDefect((defect) =>
-                  defect instanceof AnsweredElsewhere ? Option.some(replay(request)) : Option.none()
+                  isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
                 )
               ),
             () => Effect.sync(() => running.delete(place))
@@ -186,8 +183,11 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
         })
       })
 
-      function replay<A, E>(request: MutationRequest<A, E>) {
-        return Effect.flatMap(find(request), (stored) => (stored === undefined ? inProgress : Effect.succeed(stored)))
+      /** The answer that another process has stored meanwhile; without one the defect is another. */
+      function replayOr<A, E>(request: MutationRequest<A, E>, defect: unknown) {
+        return Effect.flatMap(find(request), (stored) =>
+          stored === undefined ? Effect.die(defect) : Effect.succeed(stored)
+        )
       }
     })
   )
@@ -201,7 +201,9 @@ interface AnswerRow {
   readonly expires_at: Timestamp
 }
 
-class AnsweredElsewhere extends Error {}
+/** A row was there already that may be there once. */
+const isDuplicate = (defect: unknown): boolean =>
+  ["23505", "SQLITE_CONSTRAINT_PRIMARYKEY"].includes(failedStatementOf(defect)?.code ?? "")
 
 const sealContext = (request: { readonly scope: string; readonly key: string }) =>
   `idempotency|${request.scope}|${request.key}`

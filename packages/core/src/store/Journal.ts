@@ -15,9 +15,21 @@ export const CurrentAnswer = GlobalValue.globalValue("@reins/core/store/CurrentA
   FiberRef.unsafeMake<RecordAnswer | undefined>(undefined)
 )
 
-/** The topics to ring once the open commit is through; undefined outside a commit. */
+/** A session that the open commit keeps other writers from, as it stands now. */
+interface HeldSession {
+  readonly event_watermark: number
+  readonly workspace_id: WorkspaceId
+}
+
+interface Commit {
+  /** Rung once it is through. */
+  readonly topics: Set<string>
+  readonly held: Map<SessionId, HeldSession>
+}
+
+/** Undefined outside a commit. */
 const OpenCommit = GlobalValue.globalValue("@reins/core/store/OpenCommit", () =>
-  FiberRef.unsafeMake<Set<string> | undefined>(undefined)
+  FiberRef.unsafeMake<Commit | undefined>(undefined)
 )
 
 /** The only way that state changes: what a command writes, its events, its jobs and its answer commit together or not at all. */
@@ -33,6 +45,8 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     readonly commitAside: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
     /** Appends events to a session in the given order and gives back its watermark. Only inside a commit. */
     readonly append: (sessionId: SessionId, actor: Actor, events: ReadonlyArray<NewEvent>) => Effect.Effect<number>
+    /** The commit holds the row of this session, which was read after it was locked: appending to it need not read it. Only inside a commit. */
+    readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void>
     /** Rings a topic when the open commit is through. Only inside a commit. */
     readonly ringAfterCommit: (topic: string) => Effect.Effect<void>
   }
@@ -44,12 +58,6 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const bell = yield* Bell
 
       const mayLoseRace = db.dialect === "pg"
-      const watermarkOf = db.prepare(
-        (sessionId: SessionId, count: number) =>
-          db.sql<{ event_watermark: number; workspace_id: WorkspaceId }>`
-          update sessions set event_watermark = event_watermark + ${count} where id = ${sessionId}
-          returning event_watermark, workspace_id`
-      )
       const insertEvent = db.prepareRow((row) => db.sql`insert into events ${db.sql.insert(row)}`)
       const insert = (rows: Array<EventRow>) => {
         const [row, ...more] = rows
@@ -60,11 +68,11 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const outermost = Effect.fnUntraced(function* <A, E>(command: Effect.Effect<A, E>) {
         const answer = yield* FiberRef.get(CurrentAnswer)
         const attempt = Effect.suspend(() => {
-          const topics = new Set<string>()
+          const commit: Commit = { topics: new Set(), held: new Map() }
           const answered = answer === undefined ? command : Effect.tap(command, answer)
-          return Effect.map(db.transaction(Effect.locally(answered, OpenCommit, topics)), (result) => ({
+          return Effect.map(db.transaction(Effect.locally(answered, OpenCommit, commit)), (result) => ({
             result,
-            topics
+            topics: commit.topics
           }))
         })
         const { result, topics } = yield* mayLoseRace ? retryLostRace(attempt) : attempt
@@ -73,20 +81,43 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       })
       const commit = <A, E>(command: Effect.Effect<A, E>) =>
         Effect.flatMap(FiberRef.get(OpenCommit), (open) => (open === undefined ? outermost(command) : command))
-      const ringAfterCommit = (topic: string) =>
-        Effect.flatMap(FiberRef.get(OpenCommit), (topics) =>
-          topics === undefined ? Effect.dieMessage("outside a commit") : Effect.sync(() => void topics.add(topic))
+      const inCommit = <A>(use: (open: Commit) => A) =>
+        Effect.flatMap(FiberRef.get(OpenCommit), (open) =>
+          open === undefined ? Effect.dieMessage("outside a commit") : Effect.sync(() => use(open))
         )
+      const ringAfterCommit = (topic: string) => inCommit(({ topics }) => void topics.add(topic))
+
+      const raiseWatermark = db.prepare(
+        (by: number, id: string) => db.sql<HeldSession>`update sessions set event_watermark = event_watermark + ${by}
+        where id = ${id} returning event_watermark, workspace_id`
+      )
+      /** The session after so many more events. Its row is read the first time and held from then on. */
+      const raised = Effect.fnUntraced(function* (id: SessionId, by: number) {
+        const held = yield* inCommit((open) => open.held)
+        const before = held.get(id)
+        if (before === undefined) {
+          const session = yield* db.first(raiseWatermark(by, id))
+          if (session === undefined) return yield* Effect.dieMessage(`events for ${id}, which does not exist`)
+          held.set(id, session)
+          return session
+        }
+        const session = { ...before, event_watermark: before.event_watermark + by }
+        held.set(id, session)
+        if (by > 0) yield* db.run(raiseWatermark(by, id))
+        return session
+      })
 
       return Journal.of({
         commit,
         commitAside: (command) => Effect.locally(commit(command), CurrentAnswer, undefined),
         ringAfterCommit,
+        hold: ({ event_watermark, id, workspace_id }) =>
+          inCommit(({ held }) => void held.set(id, { event_watermark, workspace_id })),
         append: fn("Journal.append")(function* (sessionId, actor, events) {
           yield* ringAfterCommit(sessionTopic(sessionId))
           const recordedAt = yield* now
-          const session = yield* db.first(watermarkOf(sessionId, events.length))
-          if (session === undefined) return yield* Effect.dieMessage(`events for ${sessionId}, which does not exist`)
+          const session = yield* raised(sessionId, events.length)
+          if (events.length === 0) return session.event_watermark
           const first = session.event_watermark - events.length + 1
           const rows = yield* Effect.forEach(events, (event, index) =>
             Effect.map(

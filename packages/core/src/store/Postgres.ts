@@ -1,70 +1,31 @@
-import { randomUUID } from "node:crypto"
+import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
-import { Data, Effect, Layer, Redacted, Schedule, Stream } from "effect"
+import { Data, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { Bell } from "./Bell.js"
-import { clientEngine, Database } from "./Database.js"
+import { Database } from "./Database.js"
+import { failedStatementOf } from "./FailedStatement.js"
 import { migrate } from "./Migrations.js"
+import * as PgBell from "./PgBell.js"
+import * as PgEngine from "./PgEngine.js"
+
+export type PostgresOptions = Partial<PgEngine.PgEngineOptions>
+
+const defaults: PgEngine.PgEngineOptions = { idleInTransactionMs: 10_000 }
 
 /**
- * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with `DatabaseNewer`
- * for the data of a newer release, and with `DatabaseUnreachable`.
+ * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with
+ * `DatabaseNewer` for the data of a newer release, and with `DatabaseUnreachable`.
+ *
+ * The server may be behind a pooler in transaction mode. Statements are prepared where the pooler follows them, and sent whole where it
+ * does not. Rings of other processes do not pass such a pooler, so that these are only looked for now and then.
  */
-export const layer = (url: Redacted.Redacted) =>
-  Layer.merge(
-    Layer.effect(
-      Database,
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        yield* migrate
-        return Database.make(sql, "pg", clientEngine(sql))
-      })
-    ),
-    Layer.scoped(
-      Bell,
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const bell = yield* Bell.makeLocal
-        const origin = randomUUID()
-        yield* notifications(url).pipe(
-          Stream.runForEach((payload) => {
-            const [from = "", topic = ""] = payload.split(" ")
-            return from === origin ? Effect.void : bell.ring(topic)
-          }),
-          Effect.tapError(({ code }) => Effect.logWarning("the bell lost its connection and opens another", { code })),
-          Effect.retry(Schedule.spaced("1 second")),
-          Effect.forkScoped
-        )
-        // What was committed stands when the ring does not get through; the others look for it now and then.
-        const tellOthers = (topic: string) =>
-          sql`select pg_notify(${channel}, ${`${origin} ${topic}`})`.pipe(
-            Effect.catchAllCause((cause) =>
-              Effect.logWarning("a ring did not reach the other processes", cause, { topic })
-            )
-          )
-        return Bell.of({
-          ...bell,
-          ring: (topic) => Effect.zipRight(bell.ring(topic), Effect.asVoid(tellOthers(topic)))
-        })
-      })
-    )
-  ).pipe(Layer.provide(connected(url)))
+export const layer = (url: Redacted.Redacted, options: PostgresOptions = {}) =>
+  Layer.merge(database(url, options, migrate), Layer.scoped(Bell, PgBell.make(url)))
 
 /** The database as it is: its schema is not brought up to date. Fails with `DatabaseUnreachable`. */
 export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, DatabaseUnreachable> =>
-  Layer.effect(
-    Database,
-    Effect.gen(function* () {
-      const sql = yield* PgClient.PgClient
-      yield* Effect.mapError(sql`select 1`, unreachable)
-      return Database.make(sql, "pg", clientEngine(sql))
-    })
-  ).pipe(Layer.provide(connected(url)))
-
-const connected = (url: Redacted.Redacted) => Layer.mapError(PgClient.layer({ url }), unreachable)
-
-const unreachable = (error: object): DatabaseUnreachable =>
-  new DatabaseUnreachable({ code: codeOf("cause" in error ? error.cause : error) })
+  database(url, {}, Effect.void)
 
 /** The PostgreSQL server did not let us in. What is said of it does not show the URL. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly code: string }> {
@@ -73,37 +34,48 @@ export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")
   }
 }
 
-const channel = "reins_bell"
-
-class ListenFailed extends Data.TaggedError("ListenFailed")<{ readonly code: string }> {}
-
-/**
- * What is notified on the channel, over a connection of its own. Fails when the connection ends, which the stream of the SQL client
- * does not.
- */
-const notifications = (url: Redacted.Redacted): Stream.Stream<string, ListenFailed> =>
-  Stream.asyncPush<string, ListenFailed>((emit) =>
-    Effect.acquireRelease(
-      Effect.tryPromise({
-        try: async () => {
-          const client = new pg.Client({ connectionString: Redacted.value(url), keepAlive: true })
-          client.on("notification", ({ payload }) => emit.single(payload ?? ""))
-          client.on("error", (error) => emit.fail(listenFailed(error)))
-          client.on("end", () => emit.fail(new ListenFailed({ code: "ended" })))
-          await client.connect()
-          await client.query(`listen ${channel}`)
-          return client
-        },
-        catch: listenFailed
-      }),
-      (client) => Effect.promise(() => client.end())
+const database = <E>(
+  url: Redacted.Redacted,
+  options: PostgresOptions,
+  prepare: Effect.Effect<unknown, E, SqlClient.SqlClient>
+) =>
+  Layer.unwrapScoped(
+    Effect.map(connect(url), (pool) =>
+      Layer.effect(
+        Database,
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* prepare
+          return Database.make(sql, "pg", PgEngine.make(pool, { ...defaults, ...options }))
+        })
+      ).pipe(Layer.provide(Layer.mapError(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }), unreachable)))
     )
   )
 
-/** By its code alone: the message of a connection error can hold the URL. */
-const listenFailed = (cause: unknown): ListenFailed => new ListenFailed({ code: codeOf(cause) })
+const connect = (url: Redacted.Redacted) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const pool = new pg.Pool({
+        connectionString: Redacted.value(url),
+        application_name: "reins",
+        pipeline: true
+      })
+      // A connection that breaks tells its listeners besides those who wait for an answer; without one the process would end.
+      pool.on("error", () => {})
+      pool.on("connect", (client) => client.on("error", () => {}))
+      return pool
+    }),
+    (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second"))
+  ).pipe(
+    Effect.tap((pool) =>
+      Effect.tryPromise({ try: () => pool.query("select 1"), catch: unreachable }).pipe(
+        Effect.timeoutFail({
+          duration: "5 seconds",
+          onTimeout: () => new DatabaseUnreachable({ code: "ETIMEDOUT" })
+        })
+      )
+    )
+  )
 
-const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string"
-    ? cause.code
-    : "unknown"
+const unreachable = (error: unknown): DatabaseUnreachable =>
+  new DatabaseUnreachable({ code: failedStatementOf(error)?.code ?? "unknown" })

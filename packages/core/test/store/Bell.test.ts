@@ -3,7 +3,8 @@ import { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
-import { Context, Deferred, Effect, Layer, Schedule } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Redacted, Schedule, Scope } from "effect"
+import pg from "pg"
 
 /** Rings one bell until the other has heard it. */
 const ringUntilHeard = (from: Bell["Type"], to: Bell["Type"], topic: string) =>
@@ -13,6 +14,32 @@ const ringUntilHeard = (from: Bell["Type"], to: Bell["Type"], topic: string) =>
     yield* Effect.raceFirst(Deferred.await(heard), Effect.repeat(from.ring(topic), Schedule.spaced("20 millis")))
     stop()
   })
+
+/** Begins to listen, and waits until a ring of another process would come through. */
+const listening = (bell: Bell["Type"], topic: string) =>
+  Effect.gen(function* () {
+    const begun = yield* Effect.makeLatch(false)
+    const stop = bell.listen(topic, () => begun.unsafeOpen())
+    yield* begun.await
+    return stop
+  })
+
+/** Every topic that the database notifies anybody of, in their order. */
+const notifications = (url: Redacted.Redacted) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const client = new pg.Client({ connectionString: Redacted.value(url) })
+        const topics: Array<string> = []
+        client.on("notification", ({ payload = "" }) => topics.push(payload.split(" ")[1] ?? ""))
+        await client.connect()
+        await client.query(Array.from({ length: 256 }, (_, lane) => `listen reins_bell_${lane}`).join(";"))
+        return { client, topics }
+      }),
+      ({ client }) => Effect.promise(() => client.end())
+    ),
+    ({ topics }) => topics
+  )
 
 for (const { name, layer } of databases) {
   describe(`Bell on ${name}`, () => {
@@ -48,10 +75,57 @@ describe("Bell of several processes on PostgreSQL", () => {
       yield* ringUntilHeard(there, here, "session:2")
       const db = Context.get(one, Database)
       const broken = yield* db.all(db.sql`select pg_terminate_backend(pid) from pg_stat_activity
-        where query ilike 'listen%' and datname = current_database()`)
+        where application_name = 'reins-bell' and datname = current_database()`)
       assert.strictEqual(broken.length, 2)
       yield* ringUntilHeard(here, there, "session:3")
       yield* ringUntilHeard(there, here, "session:4")
+    })
+  )
+
+  it.scopedLive("who begins to listen is rung once it hears the others, so that it misses nothing in between", () =>
+    Effect.gen(function* () {
+      const bell = Context.get(yield* Layer.build(Postgres.layer(yield* postgresDatabase)), Bell)
+      yield* listening(bell, "session:1")
+    })
+  )
+
+  it.scopedLive("nobody is notified of what no other process listens to", () =>
+    Effect.gen(function* () {
+      const url = yield* postgresDatabase
+      const notified = yield* notifications(url)
+      const process = yield* Layer.build(Postgres.layer(url))
+      const [db, here] = [Context.get(process, Database), Context.get(process, Bell)]
+      const others = yield* Scope.make()
+      const there = Context.get(yield* Scope.extend(Layer.build(Postgres.layer(url)), others), Bell)
+      const whenNotified = (topic: string) =>
+        Effect.repeat(Effect.yieldNow(), { until: () => notified.includes(topic) })
+
+      // This process hears its own rings without the database.
+      yield* listening(here, "session:1")
+      yield* here.ring("session:1")
+      yield* here.ring("session:2")
+      const stop = yield* listening(there, "session:3")
+      yield* here.ring("session:3")
+      yield* whenNotified("session:3")
+      assert.deepStrictEqual(notified, ["session:3"])
+
+      stop()
+      yield* listening(there, "session:4")
+      yield* here.ring("session:3")
+      yield* here.ring("session:4")
+      yield* whenNotified("session:4")
+      assert.deepStrictEqual(notified, ["session:3", "session:4"])
+
+      yield* Scope.close(others, Exit.void)
+      const lines = db.all(db.sql`select 1 from pg_stat_activity
+        where application_name = 'reins-bell' and datname = current_database()`)
+      yield* Effect.repeat(lines, { until: ({ length }) => length === 1 })
+      const last = Context.get(yield* Layer.build(Postgres.layer(url)), Bell)
+      yield* listening(last, "session:5")
+      yield* here.ring("session:4")
+      yield* here.ring("session:5")
+      yield* whenNotified("session:5")
+      assert.deepStrictEqual(notified, ["session:3", "session:4", "session:5"])
     })
   )
 })

@@ -9,8 +9,10 @@ import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, R
 /** The bell says that it has lost its connection. */
 const quiet = Logger.remove(Logger.defaultLogger)
 
-const connect = (url: Redacted.Redacted) =>
-  Effect.map(Layer.build(Layer.provide(Postgres.layer(url), quiet)), (context) => Context.get(context, Database))
+const connect = (url: Redacted.Redacted, options?: Postgres.PostgresOptions) =>
+  Effect.map(Layer.build(Layer.provide(Postgres.layer(url, options), quiet)), (context) =>
+    Context.get(context, Database)
+  )
 
 /** The same database behind a way there that breaks once a COMMIT of a test has passed. */
 const cuttingAtCommit = (url: Redacted.Redacted) =>
@@ -122,10 +124,11 @@ it.scopedLive(
   "a transaction that does not go on is ended for those who wait for it, and is run again when it does",
   () =>
     Effect.gen(function* () {
-      const { db, url, write, written } = yield* given
-      const other = yield* connect(url)
+      const { db: other, url, write, written } = yield* given
+      const db = yield* connect(url, { idleInTransactionMs: 500 })
       yield* write(1)
-      const increase = (base: Database["Type"]) => base.run(base.sql`update numbers set n = n + 1`)
+      // Its rows are read, so that it has taken place before the next step.
+      const increase = (base: Database["Type"]) => base.all(base.sql`update numbers set n = n + 1 returning n`)
       const [begun, otherIsDone] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       let runs = 0
       const stalled = yield* Effect.fork(

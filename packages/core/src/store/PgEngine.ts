@@ -1,0 +1,86 @@
+import { Cause, Effect, FiberRef, Option } from "effect"
+import type pg from "pg"
+import type { Engine } from "./Database.js"
+import { isConnectionLost, onceItIsBack } from "./LostConnection.js"
+import { isForgotten, PgStatements } from "./PgStatements.js"
+import { PgTransaction } from "./PgTransaction.js"
+import { isRead, PreparedQuery, type Query } from "./Query.js"
+
+export interface PgEngineOptions {
+  /**
+   * After so long without a statement PostgreSQL ends a transaction, whose process may be stopped or out of reach and holds what others
+   * wait for. It has to be shorter than a claim on work, so that those who take over are not held up.
+   */
+  readonly idleInTransactionMs: number
+}
+
+/**
+ * Runs statements on the connections of a pool, which have to be in pipeline mode. Within a transaction a statement whose rows nobody
+ * reads is sent without waiting for its answer; when it fails, the transaction fails with its error at the next statement that is
+ * waited for, or at its end.
+ */
+export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): Engine => {
+  // Set for one transaction: poolers refuse it as a parameter of a connection, and would give what a session sets to their next client.
+  const begin = `begin; set local idle_in_transaction_session_timeout = ${idleInTransactionMs}`
+  const current = FiberRef.unsafeMake<PgTransaction | undefined>(undefined)
+  const statements = new PgStatements()
+
+  const connection = Effect.async<pg.PoolClient>((resume) => {
+    pool.connect((error, client) =>
+      resume(client === undefined ? Effect.die(statements.failureOf(error)) : Effect.succeed(client))
+    )
+  })
+
+  const alone = <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
+    Effect.flatMap(connection, (client) =>
+      Effect.async((resume) => {
+        client.query<Row>(statements.configOf(query), (error, result) => {
+          const failure = error ? statements.failureOf(error) : undefined
+          client.release(isConnectionLost(failure))
+          resume(failure === undefined ? Effect.succeed(result.rows) : Effect.die(failure))
+        })
+      })
+    )
+
+  const outside = <Row extends object>(query: Query<Row>) =>
+    changesNothing(query) ? patiently(alone(query)) : unlessForgotten(alone(query))
+
+  const outermost = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(connection, (client) => {
+        const transaction = new PgTransaction(client, statements, begin)
+        return Effect.flatMap(Effect.exit(restore(Effect.locally(effect, current, transaction))), transaction.end)
+      })
+    )
+
+  /** The open transaction of the fiber. One that was forked in a transaction and outlives it is in none. */
+  const whereItStands = <A, E>(
+    next: (transaction: PgTransaction | undefined) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E> =>
+    Effect.withFiberRuntime((fiber) => {
+      const transaction = fiber.getFiberRef(current)
+      return next(transaction?.isOpen === true ? transaction : undefined)
+    })
+
+  return {
+    // An interrupted fiber waits for the answer to its statement: what it does next must not come before it.
+    all: (query) => Effect.uninterruptible(whereItStands((open) => (open ? open.ask(query) : outside(query)))),
+    run: (query) =>
+      Effect.uninterruptible(whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query))))),
+    transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect))))
+  }
+}
+
+const changesNothing = (query: Query<object>): boolean =>
+  query instanceof PreparedQuery ? query.prepared.isRead : isRead(query.compile()[0])
+
+/** For what leaves nothing behind when it fails. */
+const patiently = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.catchAllCause(effect, (cause) =>
+    isConnectionLost(defectOf(cause)) || isForgotten(defectOf(cause)) ? onceItIsBack(effect) : Effect.failCause(cause)
+  )
+
+const unlessForgotten = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.catchAllCause(effect, (cause) => (isForgotten(defectOf(cause)) ? effect : Effect.failCause(cause)))
+
+const defectOf = (cause: Cause.Cause<unknown>): unknown => Option.getOrUndefined(Cause.dieOption(cause))

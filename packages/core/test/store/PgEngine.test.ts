@@ -1,0 +1,120 @@
+import { assert, it } from "@effect/vitest"
+import { Database } from "@reins/core/store/Database"
+import { failedStatementOf } from "@reins/core/store/FailedStatement"
+import * as Postgres from "@reins/core/store/Postgres"
+import { Cause, Context, Effect, type Exit, Fiber, Layer, Option } from "effect"
+import { postgresDatabase } from "@reins/testing/store/Databases"
+
+/** A database of its own with an empty table of numbers, none of which may be there twice. */
+const given = Effect.gen(function* () {
+  const db = Context.get(yield* Layer.build(Postgres.layer(yield* postgresDatabase)), Database)
+  yield* db.run(db.sql`create table numbers (n integer constraint once primary key)`)
+  const write = db.prepare((n: number) => db.sql`insert into numbers (n) values (${n})`)
+  const read = db.prepare(
+    (least: number) => db.sql<{ n: number }>`select n from numbers where n >= ${least} order by n`
+  )
+  return {
+    db,
+    write: (n: number) => db.run(write(n)),
+    written: Effect.map(
+      Effect.suspend(() => db.all(read(0))),
+      (rows) => rows.map(({ n }) => n)
+    )
+  }
+})
+
+const isTwice = (exit: Exit.Exit<unknown, unknown>) => {
+  const failed =
+    exit._tag === "Failure" ? failedStatementOf(Option.getOrUndefined(Cause.dieOption(exit.cause))) : undefined
+  return failed?.code === "23505" && failed.constraint === "once"
+}
+
+it.scopedLive("a statement that nobody waited for fails its transaction with its own error", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    yield* write(1)
+    const fails = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.exit(db.transaction(effect)), isTwice)
+    const twice = Effect.zipRight(write(2), write(1))
+    assert.isTrue(yield* fails(twice), "at the commit")
+    assert.isTrue(yield* fails(Effect.zipRight(twice, written)), "at the next read")
+    assert.isTrue(yield* fails(Effect.zipRight(twice, Effect.exit(written))), "at the commit after a read that failed")
+    assert.isTrue(yield* fails(Effect.zipRight(twice, Effect.forEach([3, 4, 5], write))), "with others behind it")
+    assert.isTrue(yield* fails(Effect.zipRight(twice, Effect.fail("no"))), "before what came after it")
+    assert.deepStrictEqual(yield* written, [1])
+  })
+)
+
+it.scopedLive("what fails in a transaction inside another leaves the outer one whole", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    const inner = yield* db.transaction(
+      Effect.gen(function* () {
+        yield* write(1)
+        const twice = yield* Effect.exit(db.transaction(Effect.zipRight(write(2), write(1))))
+        const refused = yield* Effect.exit(db.transaction(Effect.zipRight(write(3), Effect.fail("no"))))
+        yield* db.transaction(write(4))
+        return { twice, refused, seen: yield* written }
+      })
+    )
+    assert.isTrue(isTwice(inner.twice))
+    assert.strictEqual(inner.refused._tag, "Failure")
+    assert.deepStrictEqual(inner.seen, [1, 4])
+    assert.deepStrictEqual(yield* written, [1, 4])
+
+    const outer = yield* Effect.exit(
+      db.transaction(write(1).pipe(Effect.zipRight(Effect.exit(db.transaction(write(5)))), Effect.zipRight(write(6))))
+    )
+    assert.isTrue(isTwice(outer))
+    assert.deepStrictEqual(yield* written, [1, 4])
+  })
+)
+
+it.scopedLive("a fiber that was forked in a transaction and outlives it is outside", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    const over = yield* Effect.makeLatch(false)
+    const late = yield* db.transaction(Effect.forkDaemon(Effect.zipRight(over.await, write(1))))
+    yield* Effect.exit(db.transaction(Effect.zipRight(write(2), Effect.zipRight(over.open, Effect.fail("no")))))
+    yield* Fiber.join(late)
+    assert.deepStrictEqual(yield* written, [1])
+  })
+)
+
+for (const first of ["read", "write", "transaction"] as const) {
+  it.scopedLive(`a ${first} whose statement the server has forgotten is run once more, and only once`, () =>
+    Effect.gen(function* () {
+      const { db, write, written } = yield* given
+      yield* write(1)
+      yield* written
+      yield* db.run(db.sql`deallocate all`)
+      if (first === "read") assert.deepStrictEqual(yield* written, [1])
+      if (first === "write") yield* write(2)
+      if (first === "transaction") yield* db.transaction(Effect.zipRight(write(2), written))
+      assert.deepStrictEqual(yield* written, first === "read" ? [1] : [1, 2])
+    })
+  )
+}
+
+it.scopedLive("a statement whose rows have changed their shape goes on", () =>
+  Effect.gen(function* () {
+    const { db, write } = yield* given
+    const read = db.prepare((n: number) => db.sql`select * from numbers where n = ${n}`)
+    yield* write(1)
+    assert.deepStrictEqual(yield* db.all(read(1)), [{ n: 1 }])
+    yield* db.run(db.sql`alter table numbers add column name text`)
+    assert.deepStrictEqual(yield* db.all(read(1)), [{ n: 1, name: null }])
+  })
+)
+
+it.scopedLive("a statement that is refused on its connection leaves it fit for the next one", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    yield* write(1)
+    for (let count = 0; count < 30; count++) assert.isTrue(isTwice(yield* Effect.exit(write(1))))
+    for (let count = 0; count < 30; count++) assert.isTrue(isTwice(yield* Effect.exit(db.transaction(write(1)))))
+    assert.deepStrictEqual(yield* written, [1])
+    const used = yield* db.first(db.sql<{ count: number }>`select cast(count(*) as integer) as count
+      from pg_stat_activity where application_name = 'reins' and datname = current_database()`)
+    assert.strictEqual(used?.count, 1)
+  })
+)

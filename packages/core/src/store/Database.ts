@@ -1,8 +1,6 @@
-import { SqlClient, type Statement } from "@effect/sql"
-import { Context, Effect, type Fiber, Scope } from "effect"
-import { isSqlError } from "./FailedStatement.js"
-import { CommitUnknown, isConnectionLost, mayHaveCommitted, onceItIsBack } from "./LostConnection.js"
-import { isRead, PreparedQuery, prepare, prepareRow, type Query } from "./Query.js"
+import type { SqlClient, Statement } from "@effect/sql"
+import { Context, Effect } from "effect"
+import { prepare, prepareRow, type Query } from "./Query.js"
 
 /**
  * Runs the statements of one kind of database; `Database` adds what is the same for all. A statement that fails is a defect: an
@@ -57,57 +55,3 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
       skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : "")
     })
 }
-
-/** The engine of a client of @effect/sql, for PostgreSQL. */
-export const clientEngine = (sql: SqlClient.SqlClient): Engine => {
-  const withTransaction = makeTransaction(sql)
-  const patiently = unlessInside(onceItIsBack)
-  const statementOf = <Row extends object>(query: Query<Row>): Statement.Statement<Row> =>
-    query instanceof PreparedQuery ? sql.unsafe<Row>(query.prepared.text, query.parameters) : query
-  // PostgreSQL is told to cancel an interrupted statement, and may do so to the next one of that connection, whose ever it is.
-  const whole = <Row extends object>(query: Statement.Statement<Row>) => Effect.uninterruptible(Effect.orDie(query))
-  const read = <Row extends object>(query: Statement.Statement<Row>) =>
-    isRead(query.compile()[0]) ? patiently(whole(query)) : whole(query)
-  return {
-    all: (query) => read(statementOf(query)),
-    run: (query) => Effect.asVoid(whole(statementOf(query))),
-    transaction: (effect) => patiently(Effect.catchIf(withTransaction(effect), isSqlError, Effect.die))
-  }
-}
-
-/** A transaction that has lost its connection is run again whole, not from one of its statements on. */
-const unlessInside =
-  (wrap: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
-  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.withFiberRuntime((fiber) => (isInTransaction(fiber) ? effect : wrap(effect)))
-
-const isInTransaction = (fiber: Fiber.RuntimeFiber<unknown, unknown>): boolean =>
-  fiber.currentContext.unsafeMap.has(SqlClient.TransactionConnection.key)
-
-/**
- * A process that is stopped or out of reach within a transaction holds what others wait for; PostgreSQL ends it long before a claim on
- * work has run out, so that those who take over are not held up.
- */
-const begin = "begin; set local idle_in_transaction_session_timeout = '10s'"
-
-/** Unlike the client's own, it leaves the transaction when COMMIT fails. */
-const makeTransaction = (sql: SqlClient.SqlClient) =>
-  SqlClient.makeWithTransaction({
-    transactionTag: SqlClient.TransactionConnection,
-    spanAttributes: [],
-    acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
-      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const)
-    ),
-    begin: (connection) => connection.executeUnprepared(begin, [], undefined),
-    savepoint: (connection, id) => connection.executeUnprepared(`savepoint reins_${id}`, [], undefined),
-    commit: (connection) =>
-      connection.executeUnprepared("commit", [], undefined).pipe(
-        Effect.tapError(() => Effect.ignore(connection.executeUnprepared("rollback", [], undefined))),
-        Effect.catchIf(mayHaveCommitted, (cause) => Effect.die(new CommitUnknown({ cause })))
-      ),
-    // A transaction that has lost its connection is rolled back, and fails with what it failed with.
-    rollback: (connection) =>
-      Effect.catchIf(connection.executeUnprepared("rollback", [], undefined), isConnectionLost, () => Effect.void),
-    rollbackSavepoint: (connection, id) =>
-      connection.executeUnprepared(`rollback to savepoint reins_${id}`, [], undefined)
-  })

@@ -1,6 +1,4 @@
-import { HttpServerResponse } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
-import type { EventPage, EventQuery } from "@reins/core/api/SessionsApi"
+import type { EventQuery } from "@reins/core/api/SessionsApi"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -8,9 +6,10 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { fn } from "@reins/core/Traced"
-import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
-import type { ExchangeState } from "./http/Exchange.js"
+import { Context, Deferred, Duration, Effect, Layer } from "effect"
+import type { Exchange } from "./http/Exchange.js"
 import { Authentication } from "./http/middleware/Authentication.js"
+import { Reply } from "./http/Reply.js"
 import { Shutdown } from "./Shutdown.js"
 import { type EndReason, StreamWriter } from "./StreamWriter.js"
 
@@ -30,15 +29,15 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
   EventStreams,
   {
     readonly answer: (
-      exchange: ExchangeState,
+      exchange: Exchange,
       principal: Principal,
       sessionId: string,
       query: typeof EventQuery.Type
-    ) => Effect.Effect<EventPage | HttpServerResponse.HttpServerResponse, ReinsError | RequestInvalid>
+    ) => Effect.Effect<Reply, ReinsError | RequestInvalid>
   }
 >() {
   static readonly layer = (options: StreamOptions) =>
-    Layer.effect(
+    Layer.scoped(
       EventStreams,
       Effect.gen(function* () {
         const authentication = yield* Authentication
@@ -64,8 +63,40 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
               })
           )
 
+        /** The streams that are open. */
+        const open = new Set<OpenStream>()
+        let opened = 0
+
+        /** Visits every open stream once in a heartbeat, some at a time, so that hundreds do not come at once. */
+        const rounds = Effect.fnUntraced(function* (visit: (stream: OpenStream) => Effect.Effect<void>) {
+          const pause = Duration.times(options.heartbeat, 1 / turnsOfRound)
+          for (let turn = 0; ; turn = (turn + 1) % turnsOfRound) {
+            yield* Effect.sleep(pause)
+            for (const stream of open) if (stream.turn === turn) yield* visit(stream)
+          }
+        })
+
+        // What the credentials may do can change while they are used: a stream must not outlive it.
+        const lookAgain = ({ cursor, end, exchange, sessionId }: OpenStream) =>
+          Effect.gen(function* () {
+            const caller = yield* authentication.identify(exchange)
+            if (caller === undefined || (yield* Effect.isFailure(log.open(caller, sessionId, cursor())))) end("refused")
+          }).pipe(
+            // Not to be able to look now says nothing of it.
+            Effect.catchAllDefect(() => Effect.void)
+          )
+
+        yield* Effect.forkScoped(rounds(({ writer }) => Effect.sync(() => writer.heartbeat())))
+        // Apart from the beats, which must not wait for a database that does not answer.
+        yield* Effect.forkScoped(rounds(lookAgain))
+        yield* Effect.forkScoped(
+          Effect.map(shutdown.begun, () => {
+            for (const { end } of open) end("shutdown")
+          })
+        )
+
         const stream = Effect.fnUntraced(function* (
-          exchange: ExchangeState,
+          exchange: Exchange,
           principal: Principal,
           sessionId: string,
           query: typeof EventQuery.Type
@@ -75,10 +106,10 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
           yield* takeSeat(
             `${sessionId} ${principal.accountId} ${principal.via.kind === "api_key" ? principal.via.keyId : ""}`
           )
-          const slow = yield* Deferred.make<EndReason>()
-          const response = NodeHttpServerRequest.toServerResponse(exchange.request)
-          const whenStalled = () => Deferred.unsafeDone(slow, Effect.succeed("slow_consumer"))
-          const writer = new StreamWriter(response, whenStalled, Duration.toMillis(options.patience))
+          const ended = yield* Deferred.make<EndReason>()
+          const end = (reason: EndReason) => Deferred.unsafeDone(ended, Effect.succeed(reason))
+          const patienceMs = Duration.toMillis(options.patience)
+          const writer = new StreamWriter(exchange.response, () => end("slow_consumer"), patienceMs)
           const subscription = yield* Effect.acquireRelease(
             feed.subscribe(
               principal,
@@ -94,67 +125,74 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             ),
             ({ close }) => Effect.sync(close)
           )
-          yield* Effect.addFinalizer(() => Effect.sync(writer.close))
-          writer.open(exchange, subscription)
+          const { cursor } = subscription
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              const stream: OpenStream = { exchange, sessionId, writer, cursor, end, turn: opened++ % turnsOfRound }
+              open.add(stream)
+              writer.open(exchange, subscription)
+              return stream
+            }),
+            (stream) =>
+              Effect.sync(() => {
+                open.delete(stream)
+                writer.close()
+              })
+          )
+          if (yield* shutdown.hasBegun) end("shutdown")
+          const lastsSeconds = Duration.seconds(clamp(query.max_seconds))
           yield* Effect.forkScoped(
-            Effect.schedule(
-              Effect.sync(() => writer.heartbeat()),
-              Schedule.spaced(options.heartbeat)
+            Effect.delay(
+              Effect.sync(() => end("max_seconds")),
+              lastsSeconds
             )
           )
-          // What the credentials may do can change while they are used: a stream must not outlive it.
-          const refused = Effect.gen(function* () {
-            const caller = yield* authentication.identify(exchange)
-            if (caller === undefined) return true
-            return yield* Effect.isFailure(log.open(caller, sessionId, subscription.cursor()))
-          }).pipe(
-            // Not to be able to look now says nothing of it.
-            Effect.catchAllDefect(() => Effect.succeed(false)),
-            Effect.delay(options.heartbeat),
-            Effect.repeat({ until: (isRefused) => isRefused })
-          )
-          const reason = yield* Effect.raceAll<Effect.Effect<EndReason>>([
-            Effect.as(refused, "refused"),
-            Effect.as(Effect.sleep(Duration.seconds(clamp(query.max_seconds))), "max_seconds"),
-            Effect.as(shutdown.begun, "shutdown"),
-            Deferred.await(slow)
-          ])
-          writer.end(reason, subscription.cursor())
+          writer.end(yield* Deferred.await(ended), cursor())
           // Already written: its status is for the metrics.
-          return HttpServerResponse.empty({ status: 200 })
+          return new Reply(200)
         }, Effect.scoped)
 
         return EventStreams.of({
           answer: fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
-            exchange.headers.set("vary", "Accept")
+            exchange.headers["vary"] = "Accept"
             if (acceptsStream(exchange)) return yield* stream(exchange, principal, sessionId, query)
             const types = yield* parseEventTypes(query.types)
-            return yield* log.page(principal, sessionId, {
-              after: query.after,
-              limit: query.limit,
-              types,
-              turnId: query.turn_id
-            })
+            const { after, limit, turn_id: turnId } = query
+            const { envelopes, ...rest } = yield* log.storedPage(principal, sessionId, { after, limit, types, turnId })
+            return Reply.jsonText(200, `{"items":[${envelopes.join(",")}],${JSON.stringify(rest).slice(1)}`)
           })
         })
       })
     )
 }
 
+/** A stream while it is open. */
+interface OpenStream {
+  readonly exchange: Exchange
+  readonly sessionId: string
+  readonly writer: StreamWriter
+  /** The `seq` of the last event that was delivered or left out. */
+  readonly cursor: () => number
+  /** The first reason that is given counts. */
+  readonly end: (reason: EndReason) => void
+  /** The turn of each round in which it is visited. */
+  readonly turn: number
+}
+
+/** How many parts the streams are visited in. */
+const turnsOfRound = 10
+
 const minSeconds = 0.5
 const maxSeconds = 600
 
 const clamp = (value: number): number => Math.min(maxSeconds, Math.max(minSeconds, value))
 
-const acceptsStream = ({ request }: ExchangeState): boolean =>
-  request.method === "GET" && /(?:^|[\s,])text\/event-stream\s*(?:[;,]|$)/i.test(request.headers["accept"] ?? "")
+const acceptsStream = (exchange: Exchange): boolean =>
+  exchange.method === "GET" && /(?:^|[\s,])text\/event-stream\s*(?:[;,]|$)/i.test(exchange.header("accept") ?? "")
 
 /** A browser that reconnects repeats the URL and sends the last id that it saw, which may only be further on. */
-const cursorOf = (
-  exchange: ExchangeState,
-  after: number | undefined
-): Effect.Effect<number | undefined, ReinsError> => {
-  const lastId = exchange.request.headers["last-event-id"]
+const cursorOf = (exchange: Exchange, after: number | undefined): Effect.Effect<number | undefined, ReinsError> => {
+  const lastId = exchange.header("last-event-id")
   if (lastId === undefined || lastId === "") return Effect.succeed(after)
   return /^\d{1,15}$/.test(lastId) && Number(lastId) >= (after ?? 0)
     ? Effect.succeed(Number(lastId))

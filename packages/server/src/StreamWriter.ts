@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http"
 import type { Sink } from "@reins/core/events/Room"
-import type { ExchangeState } from "./http/Exchange.js"
+import type { Exchange } from "./http/Exchange.js"
 
 /** Why a stream ends; `refused` when its caller would no longer be given it, as the answer to the next request says. */
 export type EndReason = "max_seconds" | "shutdown" | "slow_consumer" | "refused"
@@ -38,10 +38,10 @@ export class StreamWriter {
   }
 
   /** The first bytes go out at once, so that a client knows that it is connected. */
-  open(exchange: ExchangeState, subscription: { readonly watermark: number; readonly resume: () => void }): void {
+  open(exchange: Exchange, subscription: { readonly watermark: number; readonly resume: () => void }): void {
     this.resume = subscription.resume
     this.response.writeHead(200, {
-      ...Object.fromEntries(exchange.headers),
+      ...exchange.headers,
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
       // A client that comes back needs a server that is there: over this connection it would find one that is being stopped. And one that

@@ -32,6 +32,9 @@ export interface StoredEvent {
   readonly envelope: string
 }
 
+/** A page whose events are the JSON texts that readers get. */
+export type StoredPage = Omit<EventPage, "items"> & { readonly envelopes: ReadonlyArray<string> }
+
 /** Some of the events after a cursor. `isWhole` says that these were all that there were. */
 export interface EventSlice {
   readonly events: ReadonlyArray<StoredEvent>
@@ -52,6 +55,12 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
       sessionId: string,
       request: EventPageRequest
     ) => Effect.Effect<EventPage, ReinsError>
+    /** `page` with the events as they are stored: JSON that is sent on as it is. */
+    readonly storedPage: (
+      principal: Principal,
+      sessionId: string,
+      request: EventPageRequest
+    ) => Effect.Effect<StoredPage, ReinsError>
     /** The `seq` of the newest event of a session that the principal may read, and a check of its cursor. */
     readonly open: (principal: Principal, sessionId: string, after: number) => Effect.Effect<number, ReinsError>
     /**
@@ -91,29 +100,42 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
         return session.event_watermark
       })
 
+      const storedPage = fn("EventLog.page")(function* (
+        principal: Principal,
+        sessionId: string,
+        { after = 0, limit, turnId, types }: EventPageRequest
+      ) {
+        const watermark = yield* open(principal, sessionId, after)
+        const wanted = sql.and([
+          sql`session_id = ${sessionId}`,
+          sql`seq > ${after}`,
+          ...(types === undefined ? [] : [sql.in("type", [...types])]),
+          ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
+        ])
+        const { events, isWhole } = yield* slice(wanted, limit, maxPageBytes)
+        // All of the history goes at once: that it went since it was looked for must not pass for nothing new.
+        if (events.length === 0 && after < watermark) yield* open(principal, sessionId, after)
+        const last = events.at(-1)?.seq ?? after
+        return {
+          envelopes: events.map((row) => row.envelope),
+          next_after: isWhole ? Math.max(last, watermark) : last,
+          has_more: !isWhole,
+          event_watermark: Math.max(last, watermark)
+        }
+      })
+
       return EventLog.of({
         open,
         read: (sessionId, after, limit) =>
           slice(sql`session_id = ${sessionId} and seq > ${after}`, limit, maxSliceBytes),
-        page: fn("EventLog.page")(function* (principal, sessionId, { after = 0, limit, turnId, types }) {
-          const watermark = yield* open(principal, sessionId, after)
-          const wanted = sql.and([
-            sql`session_id = ${sessionId}`,
-            sql`seq > ${after}`,
-            ...(types === undefined ? [] : [sql.in("type", [...types])]),
-            ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
-          ])
-          const { events, isWhole } = yield* slice(wanted, limit, maxPageBytes)
-          // All of the history goes at once: that it went since it was looked for must not pass for nothing new.
-          if (events.length === 0 && after < watermark) yield* open(principal, sessionId, after)
-          const last = events.at(-1)?.seq ?? after
-          return {
-            items: yield* Effect.forEach(events, (row) => Effect.orDie(parseEvent(row.envelope))),
-            next_after: isWhole ? Math.max(last, watermark) : last,
-            has_more: !isWhole,
-            event_watermark: Math.max(last, watermark)
-          }
-        })
+        storedPage,
+        page: (principal, sessionId, request) =>
+          Effect.flatMap(storedPage(principal, sessionId, request), ({ envelopes, ...rest }) =>
+            Effect.map(Effect.orDie(Effect.forEach(envelopes, (envelope) => parseEvent(envelope))), (items) => ({
+              items,
+              ...rest
+            }))
+          )
       })
     })
   )

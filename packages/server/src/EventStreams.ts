@@ -6,7 +6,7 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { fn } from "@reins/core/Traced"
-import { Context, Deferred, Duration, Effect, Layer } from "effect"
+import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import type { Exchange } from "./http/Exchange.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { Reply } from "./http/Reply.js"
@@ -63,37 +63,30 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
               })
           )
 
-        /** The streams that are open. */
-        const open = new Set<OpenStream>()
+        /** How the streams that are open are told of the end of the service. */
+        const open = new Set<(reason: EndReason) => void>()
+        yield* Effect.forkScoped(
+          Effect.map(shutdown.begun, () => {
+            for (const end of open) end("shutdown")
+          })
+        )
+
         let opened = 0
+        /** Does something once in each heartbeat. Streams that opened in one moment have their turns one after another. */
+        const inEachHeartbeat = (effect: Effect.Effect<void>) => {
+          const intervalMs = Duration.toMillis(options.heartbeat)
+          const firstMs = (intervalMs * ((opened % turns) + 1)) / turns
+          return Effect.forkScoped(Effect.delay(Effect.repeat(effect, Schedule.spaced(intervalMs)), firstMs))
+        }
 
-        /** Visits every open stream once in a heartbeat, some at a time, so that hundreds do not come at once. */
-        const rounds = Effect.fnUntraced(function* (visit: (stream: OpenStream) => Effect.Effect<void>) {
-          const pause = Duration.times(options.heartbeat, 1 / turnsOfRound)
-          for (let turn = 0; ; turn = (turn + 1) % turnsOfRound) {
-            yield* Effect.sleep(pause)
-            for (const stream of open) if (stream.turn === turn) yield* visit(stream)
-          }
-        })
-
-        // What the credentials may do can change while they are used: a stream must not outlive it.
-        const lookAgain = ({ cursor, end, exchange, sessionId }: OpenStream) =>
+        const lookAgain = (exchange: Exchange, sessionId: string, cursor: () => number, refuse: () => void) =>
           Effect.gen(function* () {
             const caller = yield* authentication.identify(exchange)
-            if (caller === undefined || (yield* Effect.isFailure(log.open(caller, sessionId, cursor())))) end("refused")
+            if (caller === undefined || (yield* Effect.isFailure(log.open(caller, sessionId, cursor())))) refuse()
           }).pipe(
             // Not to be able to look now says nothing of it.
             Effect.catchAllDefect(() => Effect.void)
           )
-
-        yield* Effect.forkScoped(rounds(({ writer }) => Effect.sync(() => writer.heartbeat())))
-        // Apart from the beats, which must not wait for a database that does not answer.
-        yield* Effect.forkScoped(rounds(lookAgain))
-        yield* Effect.forkScoped(
-          Effect.map(shutdown.begun, () => {
-            for (const { end } of open) end("shutdown")
-          })
-        )
 
         const stream = Effect.fnUntraced(function* (
           exchange: Exchange,
@@ -107,6 +100,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             `${sessionId} ${principal.accountId} ${principal.via.kind === "api_key" ? principal.via.keyId : ""}`
           )
           const ended = yield* Deferred.make<EndReason>()
+          /** The first reason counts. */
           const end = (reason: EndReason) => Deferred.unsafeDone(ended, Effect.succeed(reason))
           const patienceMs = Duration.toMillis(options.patience)
           const writer = new StreamWriter(exchange.response, () => end("slow_consumer"), patienceMs)
@@ -125,29 +119,25 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             ),
             ({ close }) => Effect.sync(close)
           )
-          const { cursor } = subscription
-          yield* Effect.acquireRelease(
+          yield* Effect.addFinalizer(() =>
             Effect.sync(() => {
-              const stream: OpenStream = { exchange, sessionId, writer, cursor, end, turn: opened++ % turnsOfRound }
-              open.add(stream)
-              writer.open(exchange, subscription)
-              return stream
-            }),
-            (stream) =>
-              Effect.sync(() => {
-                open.delete(stream)
-                writer.close()
-              })
+              open.delete(end)
+              writer.close()
+            })
           )
+          writer.open(exchange, subscription)
+          open.add(end)
           if (yield* shutdown.hasBegun) end("shutdown")
-          const lastsSeconds = Duration.seconds(clamp(query.max_seconds))
-          yield* Effect.forkScoped(
-            Effect.delay(
-              Effect.sync(() => end("max_seconds")),
-              lastsSeconds
-            )
-          )
-          writer.end(yield* Deferred.await(ended), cursor())
+          opened++
+          yield* inEachHeartbeat(Effect.sync(() => writer.heartbeat()))
+          // What the credentials may do can change while they are used: a stream must not outlive it. The beats do not wait for this look.
+          yield* inEachHeartbeat(lookAgain(exchange, sessionId, subscription.cursor, () => end("refused")))
+          const reason = yield* Effect.timeoutTo(Deferred.await(ended), {
+            duration: Duration.seconds(clamp(query.max_seconds)),
+            onSuccess: (given): EndReason => given,
+            onTimeout: (): EndReason => "max_seconds"
+          })
+          writer.end(reason, subscription.cursor())
           // Already written: its status is for the metrics.
           return new Reply(200)
         }, Effect.scoped)
@@ -166,21 +156,8 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
     )
 }
 
-/** A stream while it is open. */
-interface OpenStream {
-  readonly exchange: Exchange
-  readonly sessionId: string
-  readonly writer: StreamWriter
-  /** The `seq` of the last event that was delivered or left out. */
-  readonly cursor: () => number
-  /** The first reason that is given counts. */
-  readonly end: (reason: EndReason) => void
-  /** The turn of each round in which it is visited. */
-  readonly turn: number
-}
-
-/** How many parts the streams are visited in. */
-const turnsOfRound = 10
+/** How many turns the streams of one moment are divided among. */
+const turns = 10
 
 const minSeconds = 0.5
 const maxSeconds = 600

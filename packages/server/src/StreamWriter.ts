@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http"
-import type { Sink } from "@reins/core/events/Room"
+import { bytesOf, type Sink } from "@reins/core/events/Room"
 import type { Exchange } from "./http/Exchange.js"
 
 /** Why a stream ends; `refused` when its caller would no longer be given it, as the answer to the next request says. */
@@ -19,11 +19,10 @@ export class StreamWriter {
   readonly sink: Sink = (frames, cursor) => {
     // To write after the end is an error that nobody would catch.
     if (this.response.writableEnded) return false
-    const chunks = frames.map((frame) => frame.bytes)
+    const bytes = bytesOf(frames)
     // Moves the reader on beyond what it did not ask for, so that it does not come back to it.
-    if (frames.at(-1)?.event.seq !== cursor) chunks.push(Buffer.from(`id: ${cursor}\n\n`))
-    const [only] = chunks
-    if (this.response.write(only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks))) return true
+    const isMovedOn = frames.at(-1)?.event.seq !== cursor
+    if (this.response.write(isMovedOn ? Buffer.concat([bytes, Buffer.from(`id: ${cursor}\n\n`)]) : bytes)) return true
     this.stalled = setTimeout(this.whenStalled, this.patienceMs)
     this.response.once("drain", () => {
       clearTimeout(this.stalled)

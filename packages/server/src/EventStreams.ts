@@ -1,6 +1,4 @@
-import { HttpServerResponse } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
-import type { EventPage, EventQuery } from "@reins/core/api/SessionsApi"
+import type { EventQuery } from "@reins/core/api/SessionsApi"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -9,8 +7,9 @@ import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { fn } from "@reins/core/Traced"
 import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
-import type { ExchangeState } from "./http/Exchange.js"
+import type { Exchange } from "./http/Exchange.js"
 import { Authentication } from "./http/middleware/Authentication.js"
+import { Reply } from "./http/Reply.js"
 import { Shutdown } from "./Shutdown.js"
 import { type EndReason, StreamWriter } from "./StreamWriter.js"
 
@@ -30,15 +29,15 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
   EventStreams,
   {
     readonly answer: (
-      exchange: ExchangeState,
+      exchange: Exchange,
       principal: Principal,
       sessionId: string,
       query: typeof EventQuery.Type
-    ) => Effect.Effect<EventPage | HttpServerResponse.HttpServerResponse, ReinsError | RequestInvalid>
+    ) => Effect.Effect<Reply, ReinsError | RequestInvalid>
   }
 >() {
   static readonly layer = (options: StreamOptions) =>
-    Layer.effect(
+    Layer.scoped(
       EventStreams,
       Effect.gen(function* () {
         const authentication = yield* Authentication
@@ -64,8 +63,33 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
               })
           )
 
+        /** How the streams that are open are told of the end of the service. */
+        const open = new Set<(reason: EndReason) => void>()
+        yield* Effect.forkScoped(
+          Effect.map(shutdown.begun, () => {
+            for (const end of open) end("shutdown")
+          })
+        )
+
+        let opened = 0
+        /** Does something once in each heartbeat. Streams that opened in one moment have their turns one after another. */
+        const inEachHeartbeat = (effect: Effect.Effect<void>) => {
+          const intervalMs = Duration.toMillis(options.heartbeat)
+          const firstMs = (intervalMs * ((opened % turns) + 1)) / turns
+          return Effect.forkScoped(Effect.delay(Effect.repeat(effect, Schedule.spaced(intervalMs)), firstMs))
+        }
+
+        const lookAgain = (exchange: Exchange, sessionId: string, cursor: () => number, refuse: () => void) =>
+          Effect.gen(function* () {
+            const caller = yield* authentication.identify(exchange)
+            if (caller === undefined || (yield* Effect.isFailure(log.open(caller, sessionId, cursor())))) refuse()
+          }).pipe(
+            // Not to be able to look now says nothing of it.
+            Effect.catchAllDefect(() => Effect.void)
+          )
+
         const stream = Effect.fnUntraced(function* (
-          exchange: ExchangeState,
+          exchange: Exchange,
           principal: Principal,
           sessionId: string,
           query: typeof EventQuery.Type
@@ -75,10 +99,11 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
           yield* takeSeat(
             `${sessionId} ${principal.accountId} ${principal.via.kind === "api_key" ? principal.via.keyId : ""}`
           )
-          const slow = yield* Deferred.make<EndReason>()
-          const response = NodeHttpServerRequest.toServerResponse(exchange.request)
-          const whenStalled = () => Deferred.unsafeDone(slow, Effect.succeed("slow_consumer"))
-          const writer = new StreamWriter(response, whenStalled, Duration.toMillis(options.patience))
+          const ended = yield* Deferred.make<EndReason>()
+          /** The first reason counts. */
+          const end = (reason: EndReason) => Deferred.unsafeDone(ended, Effect.succeed(reason))
+          const patienceMs = Duration.toMillis(options.patience)
+          const writer = new StreamWriter(exchange.response, () => end("slow_consumer"), patienceMs)
           const subscription = yield* Effect.acquireRelease(
             feed.subscribe(
               principal,
@@ -94,67 +119,57 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             ),
             ({ close }) => Effect.sync(close)
           )
-          yield* Effect.addFinalizer(() => Effect.sync(writer.close))
+          yield* Effect.addFinalizer(() =>
+            Effect.sync(() => {
+              open.delete(end)
+              writer.close()
+            })
+          )
           writer.open(exchange, subscription)
-          yield* Effect.forkScoped(
-            Effect.schedule(
-              Effect.sync(() => writer.heartbeat()),
-              Schedule.spaced(options.heartbeat)
-            )
-          )
-          // What the credentials may do can change while they are used: a stream must not outlive it.
-          const refused = Effect.gen(function* () {
-            const caller = yield* authentication.identify(exchange)
-            if (caller === undefined) return true
-            return yield* Effect.isFailure(log.open(caller, sessionId, subscription.cursor()))
-          }).pipe(
-            // Not to be able to look now says nothing of it.
-            Effect.catchAllDefect(() => Effect.succeed(false)),
-            Effect.delay(options.heartbeat),
-            Effect.repeat({ until: (isRefused) => isRefused })
-          )
-          const reason = yield* Effect.raceAll<Effect.Effect<EndReason>>([
-            Effect.as(refused, "refused"),
-            Effect.as(Effect.sleep(Duration.seconds(clamp(query.max_seconds))), "max_seconds"),
-            Effect.as(shutdown.begun, "shutdown"),
-            Deferred.await(slow)
-          ])
+          open.add(end)
+          if (yield* shutdown.hasBegun) end("shutdown")
+          opened++
+          yield* inEachHeartbeat(Effect.sync(() => writer.heartbeat()))
+          // What the credentials may do can change while they are used: a stream must not outlive it. The beats do not wait for this look.
+          yield* inEachHeartbeat(lookAgain(exchange, sessionId, subscription.cursor, () => end("refused")))
+          const reason = yield* Effect.timeoutTo(Deferred.await(ended), {
+            duration: Duration.seconds(clamp(query.max_seconds)),
+            onSuccess: (given): EndReason => given,
+            onTimeout: (): EndReason => "max_seconds"
+          })
           writer.end(reason, subscription.cursor())
           // Already written: its status is for the metrics.
-          return HttpServerResponse.empty({ status: 200 })
+          return new Reply(200)
         }, Effect.scoped)
 
         return EventStreams.of({
           answer: fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
-            exchange.headers.set("vary", "Accept")
+            exchange.headers["vary"] = "Accept"
             if (acceptsStream(exchange)) return yield* stream(exchange, principal, sessionId, query)
             const types = yield* parseEventTypes(query.types)
-            return yield* log.page(principal, sessionId, {
-              after: query.after,
-              limit: query.limit,
-              types,
-              turnId: query.turn_id
-            })
+            const { after, limit, turn_id: turnId } = query
+            const { envelopes, ...rest } = yield* log.storedPage(principal, sessionId, { after, limit, types, turnId })
+            return Reply.jsonText(200, `{"items":[${envelopes.join(",")}],${JSON.stringify(rest).slice(1)}`)
           })
         })
       })
     )
 }
 
+/** How many turns the streams of one moment are divided among. */
+const turns = 10
+
 const minSeconds = 0.5
 const maxSeconds = 600
 
 const clamp = (value: number): number => Math.min(maxSeconds, Math.max(minSeconds, value))
 
-const acceptsStream = ({ request }: ExchangeState): boolean =>
-  request.method === "GET" && /(?:^|[\s,])text\/event-stream\s*(?:[;,]|$)/i.test(request.headers["accept"] ?? "")
+const acceptsStream = (exchange: Exchange): boolean =>
+  exchange.method === "GET" && /(?:^|[\s,])text\/event-stream\s*(?:[;,]|$)/i.test(exchange.header("accept") ?? "")
 
 /** A browser that reconnects repeats the URL and sends the last id that it saw, which may only be further on. */
-const cursorOf = (
-  exchange: ExchangeState,
-  after: number | undefined
-): Effect.Effect<number | undefined, ReinsError> => {
-  const lastId = exchange.request.headers["last-event-id"]
+const cursorOf = (exchange: Exchange, after: number | undefined): Effect.Effect<number | undefined, ReinsError> => {
+  const lastId = exchange.header("last-event-id")
   if (lastId === undefined || lastId === "") return Effect.succeed(after)
   return /^\d{1,15}$/.test(lastId) && Number(lastId) >= (after ?? 0)
     ? Effect.succeed(Number(lastId))

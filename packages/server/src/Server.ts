@@ -1,14 +1,9 @@
-import { createServer } from "node:http"
-import { NodeHttpServer } from "@effect/platform-node"
+import { createServer, type Server as NodeServer } from "node:http"
 import { CoreConfig } from "@reins/core/CoreConfig"
-import { Clock, Context, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, Data, type Duration, Effect, Layer } from "effect"
 import { Connections } from "./Connections.js"
-import { accessLog } from "./http/middleware/AccessLog.js"
-import { bodyLimit } from "./http/middleware/BodyLimit.js"
-import { errorEnvelope } from "./http/middleware/ErrorEnvelope.js"
-import { requestId } from "./http/middleware/RequestId.js"
-import { securityHeaders } from "./http/middleware/SecurityHeaders.js"
-import { type Route, toApp } from "./http/Router.js"
+import { listener } from "./http/Listener.js"
+import type { Route } from "./http/Route.js"
 import { Shutdown } from "./Shutdown.js"
 
 export interface ListenOptions {
@@ -21,7 +16,12 @@ export interface ListenOptions {
   readonly trustedProxies: ReadonlyArray<string>
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
+  /** How long connections that are kept without a request are told of the stop, should a request come, before they are closed. */
+  readonly notice?: Duration.DurationInput
 }
+
+/** The service cannot have its port. */
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
 /**
  * How long a client may take for what it sends, in milliseconds. Proxies keep their connections for a minute: ours are kept longer. Those
@@ -49,38 +49,46 @@ export class Server extends Context.Tag("@reins/server/Server")<
       Effect.gen(function* () {
         const shutdown = yield* Shutdown
         const { limits } = yield* CoreConfig
-        const app = (yield* toApp(yield* routes)).pipe(
-          bodyLimit(limits),
-          shutdown.guard,
-          errorEnvelope,
-          accessLog,
-          securityHeaders(options.publicUrl),
-          requestId(options.trustedProxies)
-        )
+        const { grace, notice = defaultNotice } = options
+        // An upgrade that is offered is passed over for want of a listener, and its request served like any other, with its body.
         const node = createServer(patience)
         const connections = new Connections(node)
-        const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
-        yield* http.serve(app)
-        // Without a listener an upgrade that is offered is passed over, and its request served like any other, with its body.
-        node.removeAllListeners("upgrade")
-        // Runs before the finalizers of the two lines above, which wait for connections that idle clients would keep open.
+        node.on("request", yield* listener(yield* routes, shutdown, { ...options, limits }))
         // Clients are on the clock of the machine, whatever clock the services keep.
-        yield* Effect.addFinalizer(() => Effect.withClock(stop(connections, shutdown, options.grace), Clock.make()))
-        const { address } = http
+        const port = yield* Effect.acquireRelease(listen(node, options), () =>
+          Effect.withClock(stop(connections, shutdown, { grace, notice }), Clock.make())
+        )
         const host = options.host.includes(":") ? `[${options.host}]` : options.host
-        return Server.of({ url: address._tag === "TcpAddress" ? `http://${host}:${address.port}` : address.path })
+        return Server.of({ url: `http://${host}:${port}` })
       })
     )
 }
 
 /** How long at least, and at most, a request that was on its way when the stop came is still served. */
 const arrival = { least: "100 millis", most: "2 seconds" } as const
-/** How long connections that are kept without a request are told of the stop, should a request come, before they are closed. */
-const notice = "1 second"
+/** How long what waits to be accepted when the listener ends may take to be. */
+const lastArrival = "1 second"
+const defaultNotice = "1 second"
 /** How long a client has to take the end of its connection. */
 const farewell = "500 millis"
 
-const stop = (connections: Connections, shutdown: Shutdown["Type"], grace: Duration.DurationInput) =>
+/** Takes connections from now on. Gives the port. */
+const listen = (node: NodeServer, { host, port }: ListenOptions): Effect.Effect<number, ListenError> =>
+  Effect.async((resume) => {
+    const onError = ({ message }: Error) => resume(new ListenError({ message }))
+    node.once("error", onError)
+    node.listen({ host, port }, () => {
+      node.off("error", onError)
+      const address = node.address()
+      resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port))
+    })
+  })
+
+const stop = (
+  connections: Connections,
+  shutdown: Shutdown["Type"],
+  { grace, notice }: Readonly<Record<"grace" | "notice", Duration.DurationInput>>
+) =>
   Effect.gen(function* () {
     yield* shutdown.begin
     yield* Effect.zipRight(Effect.sleep(arrival.least), within(connections.arrived, arrival.most))
@@ -88,7 +96,7 @@ const stop = (connections: Connections, shutdown: Shutdown["Type"], grace: Durat
     yield* Effect.all([within(connections.answered, grace), within(connections.closed, notice)], { concurrency: 2 })
     yield* shutdown.giveUp
     // What waits to be accepted would be reset with the end of the listener.
-    yield* within(connections.arrived, notice)
+    yield* within(connections.arrived, lastArrival)
     yield* connections.end
     yield* within(connections.closed, farewell)
     yield* connections.destroy

@@ -1,9 +1,8 @@
-import type { HttpApp } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Deferred, Effect, Layer } from "effect"
-import { Exchange, type ExchangeState } from "./http/Exchange.js"
-import { envelopeOf, headersOf } from "./http/middleware/ErrorEnvelope.js"
+import type { Exchange } from "./http/Exchange.js"
+import { errorReply } from "./http/middleware/ErrorEnvelope.js"
+import { send } from "./http/Reply.js"
 
 /** Ends the service in order: what has begun is finished, what comes anew is refused. */
 export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
@@ -18,39 +17,43 @@ export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
     readonly refuse: Effect.Effect<void>
     /** Answers what is still being worked on with `shutting_down`. A mutation is finished all the same, for whoever repeats it. */
     readonly giveUp: Effect.Effect<void>
-    /** Does all of this to the requests of an app. */
-    readonly guard: <E, R>(app: HttpApp.Default<E, R>) => HttpApp.Default<E | ReinsError, R | Exchange>
+    /** A request is worked on from now on. Gives the error that it is refused with, if it is. */
+    readonly enter: (exchange: Exchange) => ReinsError | undefined
+    /** The work on a request is done, and its answer goes out next. */
+    readonly leave: (exchange: Exchange) => void
   }
 >() {
   static readonly layer = Layer.effect(
     Shutdown,
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
-      const running = new Set<ExchangeState>()
+      const running = new Set<Exchange>()
+      let isOver = false
       let refuses = false
       return Shutdown.of({
-        begin: Effect.asVoid(Deferred.succeed(begun, undefined)),
+        begin: Effect.suspend(() => {
+          isOver = true
+          return Deferred.succeed(begun, undefined)
+        }),
         begun: Deferred.await(begun),
-        hasBegun: Deferred.isDone(begun),
+        hasBegun: Effect.sync(() => isOver),
         refuse: Effect.sync(() => {
           refuses = true
         }),
         giveUp: Effect.sync(() => {
-          for (const exchange of running) answerUnfinished(exchange)
+          for (const exchange of running) {
+            exchange.headers["connection"] = "close"
+            send(exchange, errorReply(shuttingDown, exchange.requestId))
+          }
         }),
-        guard: <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
-          Effect.flatMap(Exchange, (exchange) =>
-            Effect.acquireUseRelease(
-              Effect.sync(() => running.add(exchange)),
-              (): HttpApp.Default<E | ReinsError, R> =>
-                refuses && !isProbe(exchange.path) ? Effect.fail(shuttingDown) : app,
-              () =>
-                Effect.map(Deferred.isDone(begun), (isOver) => {
-                  running.delete(exchange)
-                  if (isOver) exchange.headers.set("connection", "close")
-                })
-            )
-          )
+        enter: (exchange) => {
+          running.add(exchange)
+          return refuses && !isProbe(exchange.path) ? shuttingDown : undefined
+        },
+        leave: (exchange) => {
+          running.delete(exchange)
+          if (isOver) exchange.headers["connection"] = "close"
+        }
       })
     })
   )
@@ -59,20 +62,8 @@ export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
 /** A probe is still told the truth. */
 const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
 
-const shuttingDown = new ReinsError({
+export const shuttingDown = new ReinsError({
   code: "shutting_down",
   message: "The service is being stopped. Try again in a moment.",
   retryAfterSeconds: 5
 })
-
-const answerUnfinished = (exchange: ExchangeState): void => {
-  const response = NodeHttpServerRequest.toServerResponse(exchange.request)
-  if (response.headersSent) return
-  response.writeHead(shuttingDown.status, {
-    ...Object.fromEntries(exchange.headers),
-    ...headersOf(shuttingDown),
-    "content-type": "application/json",
-    connection: "close"
-  })
-  response.end(JSON.stringify(envelopeOf(shuttingDown, exchange.requestId)))
-}

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http"
-import type { Sink } from "@reins/core/events/Room"
-import type { ExchangeState } from "./http/Exchange.js"
+import { bytesOf, type Sink } from "@reins/core/events/Room"
+import type { Exchange } from "./http/Exchange.js"
 
 /** Why a stream ends; `refused` when its caller would no longer be given it, as the answer to the next request says. */
 export type EndReason = "max_seconds" | "shutdown" | "slow_consumer" | "refused"
@@ -19,11 +19,10 @@ export class StreamWriter {
   readonly sink: Sink = (frames, cursor) => {
     // To write after the end is an error that nobody would catch.
     if (this.response.writableEnded) return false
-    const chunks = frames.map((frame) => frame.bytes)
+    const bytes = bytesOf(frames)
     // Moves the reader on beyond what it did not ask for, so that it does not come back to it.
-    if (frames.at(-1)?.event.seq !== cursor) chunks.push(Buffer.from(`id: ${cursor}\n\n`))
-    const [only] = chunks
-    if (this.response.write(only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks))) return true
+    const isMovedOn = frames.at(-1)?.event.seq !== cursor
+    if (this.response.write(isMovedOn ? Buffer.concat([bytes, Buffer.from(`id: ${cursor}\n\n`)]) : bytes)) return true
     this.stalled = setTimeout(this.whenStalled, this.patienceMs)
     this.response.once("drain", () => {
       clearTimeout(this.stalled)
@@ -38,10 +37,10 @@ export class StreamWriter {
   }
 
   /** The first bytes go out at once, so that a client knows that it is connected. */
-  open(exchange: ExchangeState, subscription: { readonly watermark: number; readonly resume: () => void }): void {
+  open(exchange: Exchange, subscription: { readonly watermark: number; readonly resume: () => void }): void {
     this.resume = subscription.resume
     this.response.writeHead(200, {
-      ...Object.fromEntries(exchange.headers),
+      ...exchange.headers,
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
       // A client that comes back needs a server that is there: over this connection it would find one that is being stopped. And one that

@@ -11,6 +11,7 @@ import { keyring } from "./cli/KeyRing.js"
 import { migrate } from "./cli/Migrate.js"
 import { serve, serveWithDefaults } from "./cli/Serve.js"
 import { config } from "./cli/ShowConfig.js"
+import { flushLog, jsonLines } from "./LogLines.js"
 
 const reins = Command.make("reins", {}, () => serveWithDefaults).pipe(
   Command.withDescription("One API for every coding agent"),
@@ -22,7 +23,7 @@ const cli = Command.run(reins, { name: "reins", version: packageJson.version })
 /** Logs go to the standard error, so that the standard output is for programs: lines of JSON, or colours for a person. */
 const logger = Logger.replace(
   Logger.defaultLogger,
-  process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : Logger.withConsoleError(Logger.jsonLogger)
+  process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : jsonLines
 )
 
 /** What a person can mend is said in a sentence; the rest is a defect, with where it happened. */
@@ -30,6 +31,7 @@ const report = (cause: Cause.Cause<unknown>) =>
   Effect.sync(() => {
     const failure = Cause.squash(cause)
     if (ValidationError.isValidationError(failure)) return
+    flushLog()
     const isExpected = !Cause.isDie(cause) && failure instanceof Error
     process.stderr.write(`reins: ${isExpected ? failure.message : Cause.pretty(cause)}\n`)
   })

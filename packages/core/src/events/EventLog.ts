@@ -32,6 +32,9 @@ export interface StoredEvent {
   readonly envelope: string
 }
 
+/** A page whose events are the JSON texts that readers get. */
+export type StoredPage = Omit<EventPage, "items"> & { readonly envelopes: ReadonlyArray<string> }
+
 /** Some of the events after a cursor. `isWhole` says that these were all that there were. */
 export interface EventSlice {
   readonly events: ReadonlyArray<StoredEvent>
@@ -52,6 +55,12 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
       sessionId: string,
       request: EventPageRequest
     ) => Effect.Effect<EventPage, ReinsError>
+    /** `page` with the events as they are stored: JSON that is sent on as it is. */
+    readonly storedPage: (
+      principal: Principal,
+      sessionId: string,
+      request: EventPageRequest
+    ) => Effect.Effect<StoredPage, ReinsError>
     /** The `seq` of the newest event of a session that the principal may read, and a check of its cursor. */
     readonly open: (principal: Principal, sessionId: string, after: number) => Effect.Effect<number, ReinsError>
     /**
@@ -68,16 +77,26 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
       const { sql } = db
       const access = yield* Access
 
-      /** The wanted events in their order: at most `limit`, and no more once those before take `bytes`. */
-      const slice = (wanted: Statement.Fragment, limit: number, bytes: number): Effect.Effect<EventSlice> =>
-        Effect.map(
-          db.all(sql<StoredEvent & { readonly found: number }>`select seq, type, turn_id, envelope, found from (
-            select seq, type, turn_id, envelope, cast(count(*) over () as integer) as found,
-              sum(octet_length(envelope)) over (order by seq rows unbounded preceding) - octet_length(envelope) as preceding
-            from (select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit + 1}) as first
-          ) as measured where preceding < ${bytes} order by seq limit ${limit}`),
-          (events) => ({ events, isWhole: events.length === (events[0]?.found ?? 0) })
+      // Readers seldom want only some events, so that the text for all of them is made once.
+      const sliceOfAll = db.prepare((sessionId: string, after: number, limit: number, bytes: number) =>
+        sliceOf(sql, wantedOf(sql, sessionId, after, {}), limit, bytes)
+      )
+
+      const slice = Effect.fnUntraced(function* (
+        sessionId: string,
+        after: number,
+        filter: EventFilter,
+        limit: number,
+        bytes: number
+      ): Effect.fn.Return<EventSlice> {
+        const isOfAll = filter.turnId === undefined && filter.types === undefined
+        const wanted = () => wantedOf(sql, sessionId, after, filter)
+        const small = yield* db.all(
+          isOfAll ? sliceOfAll(sessionId, after, limit, bytes) : sliceOf(sql, wanted(), limit, bytes)
         )
+        const events = small.length > 0 ? small : yield* db.all(largeSliceOf(sql, wanted(), limit, bytes))
+        return { events, isWhole: events.length === (events[0]?.found ?? 0) }
+      })
 
       const open = fn("EventLog.open")(function* (principal: Principal, sessionId: string, after: number) {
         const session = yield* db.first(sql<{ workspace_id: string; event_watermark: number; first_event_seq: number }>`
@@ -91,33 +110,74 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
         return session.event_watermark
       })
 
+      const storedPage = fn("EventLog.page")(function* (
+        principal: Principal,
+        sessionId: string,
+        { after = 0, limit, turnId, types }: EventPageRequest
+      ) {
+        const watermark = yield* open(principal, sessionId, after)
+        const { events, isWhole } = yield* slice(sessionId, after, { turnId, types }, limit, maxPageBytes)
+        // All of the history goes at once: that it went since it was looked for must not pass for nothing new.
+        if (events.length === 0 && after < watermark) yield* open(principal, sessionId, after)
+        const last = events.at(-1)?.seq ?? after
+        return {
+          envelopes: events.map((row) => row.envelope),
+          next_after: isWhole ? Math.max(last, watermark) : last,
+          has_more: !isWhole,
+          event_watermark: Math.max(last, watermark)
+        }
+      })
+
       return EventLog.of({
         open,
-        read: (sessionId, after, limit) =>
-          slice(sql`session_id = ${sessionId} and seq > ${after}`, limit, maxSliceBytes),
-        page: fn("EventLog.page")(function* (principal, sessionId, { after = 0, limit, turnId, types }) {
-          const watermark = yield* open(principal, sessionId, after)
-          const wanted = sql.and([
-            sql`session_id = ${sessionId}`,
-            sql`seq > ${after}`,
-            ...(types === undefined ? [] : [sql.in("type", [...types])]),
-            ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
-          ])
-          const { events, isWhole } = yield* slice(wanted, limit, maxPageBytes)
-          // All of the history goes at once: that it went since it was looked for must not pass for nothing new.
-          if (events.length === 0 && after < watermark) yield* open(principal, sessionId, after)
-          const last = events.at(-1)?.seq ?? after
-          return {
-            items: yield* Effect.forEach(events, (row) => Effect.orDie(parseEvent(row.envelope))),
-            next_after: isWhole ? Math.max(last, watermark) : last,
-            has_more: !isWhole,
-            event_watermark: Math.max(last, watermark)
-          }
-        })
+        read: (sessionId, after, limit) => slice(sessionId, after, {}, limit, maxSliceBytes),
+        storedPage,
+        page: (principal, sessionId, request) =>
+          Effect.flatMap(storedPage(principal, sessionId, request), ({ envelopes, ...rest }) =>
+            Effect.map(Effect.orDie(Effect.forEach(envelopes, (envelope) => parseEvent(envelope))), (items) => ({
+              items,
+              ...rest
+            }))
+          )
       })
     })
   )
 }
+
+type Sql = Database["Type"]["sql"]
+type SlicedEvent = StoredEvent & { readonly found: number }
+
+/** Picks the events of a session after a cursor that a reader wants. */
+export const wantedOf = (
+  sql: Sql,
+  sessionId: string,
+  after: number,
+  { turnId, types }: EventFilter
+): Statement.Fragment =>
+  sql.and([
+    sql`session_id = ${sessionId}`,
+    sql`seq > ${after}`,
+    ...(types === undefined ? [] : [sql.in("type", [...types])]),
+    ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
+  ])
+
+/**
+ * The first wanted events in their order, unless they take more than `bytes`: then nothing. `found` tells how many there are, up to one
+ * more than the limit.
+ */
+export const sliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
+  sql<SlicedEvent>`with first as (
+      select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit} + 1
+    ) select seq, type, turn_id, envelope, (select cast(count(*) as integer) from first) as found from first
+    where (select sum(octet_length(envelope)) from first) <= ${bytes} order by seq limit ${limit}`
+
+/** `sliceOf` for events that take more: no more of them once those before take `bytes`. It costs three times as much. */
+const largeSliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
+  sql<SlicedEvent>`select seq, type, turn_id, envelope, found from (
+    select seq, type, turn_id, envelope, cast(count(*) over () as integer) as found,
+      sum(octet_length(envelope)) over (order by seq rows unbounded preceding) - octet_length(envelope) as preceding
+    from (select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit} + 1) as first
+  ) as measured where preceding < ${bytes} order by seq limit ${limit}`
 
 /** What a reader that catches up is given at once. */
 const maxSliceBytes = 512 * 1024

@@ -15,6 +15,19 @@ export class Frame {
   }
 }
 
+const together = new WeakMap<ReadonlyArray<Frame>, Buffer>()
+
+/** The bytes of frames. They are put together once for all readers that are given the same list. */
+export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
+  const [only] = frames
+  if (only !== undefined && frames.length === 1) return only.bytes
+  const known = together.get(frames)
+  if (known !== undefined) return known
+  const bytes = Buffer.concat(frames.map((frame) => frame.bytes))
+  together.set(frames, bytes)
+  return bytes
+}
+
 /**
  * Takes what a reader asked for, in ascending `seq`. `cursor` says how far the log is read, which is beyond the last frame when
  * the filter left events out. Answers false to be given no more until the reader is resumed.
@@ -100,16 +113,16 @@ export class Room {
     }
   }
 
-  /** Whether the reader wants more. */
+  /** Whether the reader wants more. Readers who are given all of the frames are given the same list. */
   private deliver(reader: Reader, frames: ReadonlyArray<Frame>): boolean {
-    const fresh = frames.filter((frame) => frame.event.seq > reader.cursor)
-    const last = fresh.at(-1)
-    if (last === undefined) return true
+    const { cursor, filter, sink } = reader
+    const [first] = frames
+    const last = frames.at(-1)
+    if (first === undefined || last === undefined || last.event.seq <= cursor) return true
     reader.cursor = last.event.seq
-    const wantsMore = reader.sink(
-      fresh.filter(({ event }) => matches(event, reader.filter)),
-      reader.cursor
-    )
+    const fresh = first.event.seq > cursor ? frames : frames.filter(({ event }) => event.seq > cursor)
+    const wanted = wantsAll(filter) ? fresh : fresh.filter(({ event }) => matches(event, filter))
+    const wantsMore = sink(wanted, reader.cursor)
     if (!wantsMore) reader.state = "paused"
     return wantsMore
   }
@@ -125,6 +138,8 @@ const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
 
 const wantsDelta = (delta: MessageDelta, { turnId, types }: EventFilter): boolean =>
   (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
+
+const wantsAll = ({ turnId, types }: EventFilter): boolean => turnId === undefined && types === undefined
 
 const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
   (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
+import { statSync } from "node:fs"
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
 import { type HarnessNotFound, Manifests } from "../catalog/Manifests.js"
@@ -76,17 +77,38 @@ const makePlan = (cacheDir: string, manifest: Manifest): Effect.Effect<Plan, Har
   return Effect.succeed({ manifest, runtime, platform, packages, installed })
 }
 
-const isComplete = (plan: Plan): Effect.Effect<boolean> =>
-  Effect.promise(async () => {
-    const text = await readFile(path.join(plan.installed.directory, markerFile), "utf8").catch(() => "")
-    const marker = decodeMarker(text)
-    const program = await stat(plan.installed.executable).catch(() => undefined)
-    return (
-      program?.isFile() === true &&
-      Option.isSome(marker) &&
-      JSON.stringify(marker.value.packages) === JSON.stringify(identity(plan.packages))
-    )
+/** Tells a file apart from what it was before a change; empty for one that is not there or cannot be reached. */
+const markOf = (file: string): string => {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false })
+    return found?.isFile() === true ? `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : ""
+  } catch {
+    return ""
+  }
+}
+
+const holdsPackages = (text: string, packages: ReadonlyArray<PinnedPackage>): boolean => {
+  const marker = decodeMarker(text)
+  return Option.isSome(marker) && JSON.stringify(marker.value.packages) === JSON.stringify(identity(packages))
+}
+
+/** The markers that were read and found to be good, by their path, as they were then. */
+type Verified = Map<string, string>
+
+/** Looks at the disk each time, since other programs install and remove too, but reads a marker again only when it has changed. */
+const isComplete = (plan: Plan, verified: Verified): Effect.Effect<boolean> => {
+  const file = path.join(plan.installed.directory, markerFile)
+  return Effect.suspend(() => {
+    const mark = markOf(file)
+    if (mark === "" || markOf(plan.installed.executable) === "") return Effect.succeed(false)
+    if (verified.get(file) === mark) return Effect.succeed(true)
+    return Effect.promise(async () => {
+      const isGood = holdsPackages(await readFile(file, "utf8").catch(() => ""), plan.packages)
+      if (isGood) verified.set(file, mark)
+      return isGood
+    })
   })
+}
 
 const onDisk = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: diskError })
 
@@ -146,10 +168,17 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
           Config.withDefault(defaultRegistry)
         )
 
+        const verified: Verified = new Map()
+        const plans = new Map<Manifest, Effect.Effect<Plan, HarnessInstallError>>()
+        const planOf = (manifest: Manifest) => {
+          const plan = plans.get(manifest) ?? makePlan(cacheDir, manifest)
+          plans.set(manifest, plan)
+          return plan
+        }
+
         const find = fn("HarnessInstall.find")(function* (providerId: string) {
-          const manifest = yield* manifests.get(providerId)
-          const plan = yield* Effect.option(makePlan(cacheDir, manifest))
-          return Option.isSome(plan) && (yield* isComplete(plan.value))
+          const plan = yield* Effect.option(planOf(yield* manifests.get(providerId)))
+          return Option.isSome(plan) && (yield* isComplete(plan.value, verified))
             ? Option.some(plan.value.installed)
             : Option.none()
         })
@@ -158,9 +187,9 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
           providerId: string,
           onProgress: (progress: InstallProgress) => void = () => undefined
         ) {
-          const plan = yield* makePlan(cacheDir, yield* manifests.get(providerId))
-          if (yield* isComplete(plan)) return plan.installed
-          yield* Effect.unlessEffect(build(plan, registry, onProgress), isComplete(plan)).pipe(
+          const plan = yield* planOf(yield* manifests.get(providerId))
+          if (yield* isComplete(plan, verified)) return plan.installed
+          yield* Effect.unlessEffect(build(plan, registry, onProgress), isComplete(plan, verified)).pipe(
             withLock(`${plan.installed.directory}.lock`, diskError)
           )
           return plan.installed

@@ -1,8 +1,9 @@
 import { assert, describe, it, layer as layerOf } from "@effect/vitest"
 import { toDetails } from "@reins/core/api/Validation"
-import { EventLog } from "@reins/core/events/EventLog"
+import { EventLog, sliceOf, wantedOf } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { databases } from "@reins/testing/store/Databases"
+import { Database } from "@reins/core/store/Database"
 import { Effect } from "effect"
 import { append, events, newSession } from "./Sessions.js"
 
@@ -76,6 +77,46 @@ for (const { layer, name } of databases) {
             ["1", "2"]
           )
           assert.isTrue(own.has_more)
+        })
+      )
+
+      it.effect("a page is found by the key of the log, so that its cost does not depend on how long the log is", () =>
+        Effect.gen(function* () {
+          const { all, dialect, run, sql, transaction } = yield* Database
+          const { sessionId } = yield* newSession
+          const statement = sliceOf(sql, wantedOf(sql, sessionId, 3, {}), 100, 1000)
+          const plan =
+            dialect === "sqlite"
+              ? yield* all(sql`explain query plan ${statement}`)
+              : yield* transaction(
+                  // An empty table is read whole where nothing forbids it.
+                  Effect.zipRight(run(sql`set local enable_seqscan = off`), all(sql`explain ${statement}`))
+                )
+          const text = JSON.stringify(plan)
+          if (dialect === "sqlite") {
+            assert.match(text, /SEARCH events USING INDEX \w+ \(session_id=\? AND seq>\?\)/)
+            assert.notMatch(text, /SCAN events/)
+          } else {
+            assert.match(text, /Index Scan using events_pkey on events/)
+            assert.match(text, /Index Cond: \(\(session_id = [^)]*\) AND \(seq > 3\)\)/)
+            assert.notMatch(text, /Seq Scan/)
+          }
+        })
+      )
+
+      it.effect("a page as it is stored holds what a page holds", () =>
+        Effect.gen(function* () {
+          const log = yield* EventLog
+          const { principal, sessionId } = yield* newSession
+          yield* append(sessionId, [1, 2, 3, 4])
+          const request = { after: 1, limit: 2 }
+          const { envelopes, ...stored } = yield* log.storedPage(principal, sessionId, request)
+          const { items, ...page } = yield* log.page(principal, sessionId, request)
+          assert.deepStrictEqual(stored, page)
+          assert.deepStrictEqual(
+            envelopes,
+            items.map((event) => JSON.stringify(event))
+          )
         })
       )
 

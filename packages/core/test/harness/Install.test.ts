@@ -100,6 +100,31 @@ it.scopedLive("install brings the pinned packages, and find knows where they are
   })
 )
 
+it.scopedLive("what another process installs, breaks or removes shows at the next look", () =>
+  Effect.gen(function* () {
+    const { cacheDir, packages, url } = yield* registry
+    const [here, elsewhere] = yield* Effect.all([1, 2].map(() => installer(cacheDir, url, manifestOf(packages))))
+    assert.isDefined(here)
+    assert.isDefined(elsewhere)
+    const isFound = Effect.map(here.find("alpha"), Option.isSome)
+    assert.isFalse(yield* isFound)
+    const { directory } = yield* elsewhere.install("alpha")
+    assert.isTrue(yield* isFound)
+
+    const marker = path.join(directory, "reins-install.json")
+    const text = yield* Effect.promise(() => readFile(marker, "utf8"))
+    yield* Effect.promise(() => writeFile(marker, text.replace("1.0.0", "1.0.1")))
+    assert.isFalse(yield* isFound)
+    yield* Effect.promise(() => writeFile(marker, text))
+    assert.isTrue(yield* isFound)
+
+    yield* Effect.promise(() => rm(directory, { recursive: true }))
+    assert.isFalse(yield* isFound)
+    yield* elsewhere.install("alpha")
+    assert.isTrue(yield* isFound)
+  })
+)
+
 it.scopedLive("a package that is not what was pinned is thrown away", () =>
   Effect.gen(function* () {
     const { altered, cacheDir, packages, url } = yield* registry

@@ -22,7 +22,8 @@ export const clientAddressBehind = (proxies: ReadonlyArray<string>) => {
   }
   const isProxy = (address: string) => isIP(address) !== 0 && trusted.check(address, familyOf(address))
   return (peer: string, forwardedFor: string | undefined): string => {
-    const hops = [...(forwardedFor ?? "").split(",").map((hop) => hop.trim()), peer]
+    if (forwardedFor === undefined || proxies.length === 0) return peer
+    const hops = [...forwardedFor.split(",").map((hop) => hop.trim()), peer]
     let client = peer
     while (hops.length > 0 && isProxy(client)) {
       const hop = hops.pop() ?? ""

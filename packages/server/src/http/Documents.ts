@@ -1,38 +1,48 @@
-import { HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Api } from "@reins/core/api/Api"
 import { documentOf } from "@reins/core/api/OpenApiDocument"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
 import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
+import { Reply } from "./Reply.js"
+import type { Route } from "./Route.js"
 
 /** What the service says of itself, to anybody: its contract for programs and for people, and how it is. */
 export const documentRoutes = Effect.gen(function* () {
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
   const document = yield* Effect.cached(Effect.sync(() => documentOf(Api)))
-  const json = yield* Effect.cached(Effect.map(document, (value) => HttpServerResponse.unsafeJson(value)))
+  const json = yield* Effect.cached(Effect.map(document, (value) => Reply.json(200, value)))
   // The page is large and seldom asked for, so it is not loaded before that.
   const page = yield* Effect.cached(
     Effect.gen(function* () {
       const { pageOf } = yield* Effect.promise(() => import("./SwaggerPage.js"))
-      const response = yield* Effect.orDie(Effect.flatten(pageOf(yield* document)))
-      return HttpServerResponse.setHeader(response, "content-security-policy", pagePolicy)
+      return new Reply(200, yield* pageOf(yield* document), {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": pagePolicy
+      })
     })
   )
   const ready = Effect.gen(function* () {
     if (yield* shutdown.hasBegun) return unready("shutting_down", {})
     const checks = yield* readiness.check
     const reason = reasonOf(checks)
-    return reason === undefined ? HttpServerResponse.unsafeJson({ status: "ready", checks }) : unready(reason, checks)
+    return reason === undefined ? Reply.json(200, { status: "ready", checks }) : unready(reason, checks)
   })
   return [
-    HttpRouter.makeRoute("GET", "/openapi.json", json),
-    HttpRouter.makeRoute("GET", "/docs", page),
+    routeOf("/openapi.json", json),
+    routeOf("/docs", page),
     // Browsers ask for it with every page, and take an error for a fault of that page.
-    HttpRouter.makeRoute("GET", "/favicon.ico", Effect.succeed(HttpServerResponse.empty({ status: 204 }))),
-    HttpRouter.makeRoute("GET", "/healthz", Effect.succeed(HttpServerResponse.unsafeJson({ status: "ok" }))),
-    HttpRouter.makeRoute("GET", "/readyz", ready)
+    routeOf("/favicon.ico", Effect.succeed(new Reply(204))),
+    routeOf("/healthz", Effect.succeed(Reply.json(200, { status: "ok" }))),
+    routeOf("/readyz", ready)
   ]
+})
+
+const routeOf = (path: `/${string}`, reply: Effect.Effect<Reply>): Route => ({
+  method: "GET",
+  path,
+  mutates: false,
+  answer: () => reply
 })
 
 /** What an operator has to mend first; undefined when there is nothing. */
@@ -43,7 +53,7 @@ const reasonOf = ({ database, disk, migrations }: ReadinessReport): string | und
 }
 
 const unready = (reason: string, checks: Partial<ReadinessReport>) =>
-  HttpServerResponse.unsafeJson({ status: "unavailable", reason, checks }, { status: 503 })
+  Reply.json(503, { status: "unavailable", reason, checks })
 
 /** The page runs the script that it holds, and calls nobody but this service. */
 const pagePolicy =

@@ -1,38 +1,55 @@
-import { Cookies, type HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import * as Cookies from "@effect/platform/Cookies"
 import type { Principal } from "@reins/core/domain/Principal"
-import { Context } from "effect"
 
-/** One request while it is answered: what the parts of the chain know of it, and what they add to its answer, whatever that is. */
-export class Exchange extends Context.Tag("@reins/server/http/Exchange")<
-  Exchange,
-  {
-    readonly request: HttpServerRequest.HttpServerRequest
-    /** The path without the query. */
-    readonly path: string
-    /** The query as it was sent, without the question mark. */
-    readonly query: string
-    readonly requestId: string
-    /** The address that the request comes from, as the connection or a trusted proxy tells it. */
-    readonly clientAddress: string
-    readonly headers: Map<string, string>
-    readonly cookies: Array<Cookies.Cookie>
-    /** Who calls, once that is known. */
-    principal: Principal | undefined
+/** One request while it is answered: what the service knows of it, and what it adds to the answer, whatever that is. */
+export class Exchange {
+  readonly method: string
+  /** The path without the query. */
+  readonly path: string
+  /** The query as it was sent, without the question mark. */
+  readonly query: string
+  /** The caller's `X-Request-Id` if that is well formed, else a new one. */
+  readonly requestId: string
+  /** The address that the request comes from, as the connection or a trusted proxy tells it. */
+  readonly clientAddress: string
+  /** Headers of the answer, by their names in lower case. Those of the reply itself win. */
+  readonly headers: Record<string, string>
+  /** Cookies that the answer sets. */
+  readonly cookies: Array<Cookies.Cookie> = []
+  /** Who calls, once that is known. */
+  principal: Principal | undefined = undefined
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    addressOf: (peer: string, forwardedFor: string | undefined) => string,
+    commonHeaders: Readonly<Record<string, string>>
+  ) {
+    const { method = "", url = "" } = request
+    const queryAt = url.indexOf("?")
+    this.method = method
+    this.path = queryAt === -1 ? url : url.slice(0, queryAt)
+    this.query = queryAt === -1 ? "" : url.slice(queryAt + 1)
+    const given = this.header("x-request-id")
+    this.requestId = given !== undefined && wellFormed.test(given) ? given : randomUUID()
+    this.clientAddress = addressOf(request.socket.remoteAddress ?? "unknown", this.header("x-forwarded-for"))
+    this.headers = { ...commonHeaders, "x-request-id": this.requestId }
   }
->() {}
 
-export type ExchangeState = Exchange["Type"]
+  /** A header of the request, by its name in lower case. */
+  header(name: string): string | undefined {
+    const value = this.request.headers[name]
+    // Only of `Set-Cookie`, which is no header of requests, Node makes a list.
+    return typeof value === "string" ? value : undefined
+  }
 
-/** The answer with all that was added to it on the way. */
-export const complete = (
-  response: HttpServerResponse.HttpServerResponse,
-  exchange: ExchangeState
-): HttpServerResponse.HttpServerResponse => {
-  const withHeaders = HttpServerResponse.setHeaders(response, {
-    ...Object.fromEntries(exchange.headers),
-    ...response.headers
-  })
-  return exchange.cookies.length === 0
-    ? withHeaders
-    : HttpServerResponse.mergeCookies(withHeaders, Cookies.fromIterable(exchange.cookies))
+  /** A cookie of the request. */
+  cookie(name: string): string | undefined {
+    const header = this.header("cookie")
+    return header === undefined ? undefined : Cookies.parseHeader(header)[name]
+  }
 }
+
+const wellFormed = /^[\w.-]{1,128}$/

@@ -1,10 +1,11 @@
-import type { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpServerResponse } from "@effect/platform"
+import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { Api } from "@reins/core/api/Api"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Effect } from "effect"
-import type { ExchangeState } from "./Exchange.js"
+import type { Exchange } from "./Exchange.js"
+import type { Reply } from "./Reply.js"
 
 /** The endpoints that anybody may call. They are annotated so in the API too, and the router checks that the two agree. */
 export const publicEndpoints = ["register", "login", "verifyEmail", "resetPassword"] as const
@@ -15,15 +16,15 @@ type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { re
 
 /** What a handler is called with: who calls, and the decoded path, query and body as far as the endpoint has them. */
 export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
-  readonly exchange: ExchangeState
+  readonly exchange: Exchange
 } & (IsPublic<E> extends true ? unknown : { readonly principal: Principal }) &
   Part<"path", HttpApiEndpoint.HttpApiEndpoint.PathParsed<E>> &
   Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
   Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
 
-/** A read may answer with a response of its own kind, as a stream does. */
+/** A read may answer with a reply of its own, as a stream does. */
 type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonly method: "GET" }
-  ? HttpApiEndpoint.HttpApiEndpoint.Success<E> | HttpServerResponse.HttpServerResponse
+  ? HttpApiEndpoint.HttpApiEndpoint.Success<E> | Reply
   : HttpApiEndpoint.HttpApiEndpoint.Success<E>
 
 /** One function for each endpoint of a group. It only moves values: from the request to a service, and its result back. */

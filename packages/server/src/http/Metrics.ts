@@ -1,10 +1,7 @@
-import { HttpRouter, HttpServerRespondable, HttpServerResponse } from "@effect/platform"
-import { ReinsError } from "@reins/core/domain/ReinsError"
-import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Database } from "@reins/core/store/Database"
-import { Cause, Effect, Exit } from "effect"
-import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
-import type { Route } from "./Router.js"
+import { Effect } from "effect"
+import { Reply } from "./Reply.js"
+import type { Meter, Route } from "./Route.js"
 
 /** The upper bounds of the durations that are counted apart, in seconds. */
 const buckets = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
@@ -26,35 +23,33 @@ export const metered = Effect.fnUntraced(function* (routes: ReadonlyArray<Route>
   const seen = new Map<string, Seen>()
   const running = new Map<string, number>()
 
-  const observe = (labels: string, seconds: number) => {
-    const entry = seen.get(labels) ?? { within: buckets.map(() => 0), count: 0, seconds: 0 }
-    entry.count++
-    entry.seconds += seconds
-    buckets.forEach((bound, index) => {
-      if (seconds <= bound) entry.within[index] = (entry.within[index] ?? 0) + 1
-    })
-    seen.set(labels, entry)
-  }
-
-  const measured = ({ handler, method, path, uninterruptible }: Route): Route => {
+  const meterOf = ({ method, path }: Route): Meter => {
     const labels = `method="${method}",route="${path.replace(/:(\w+)/g, "{$1}")}"`
-    running.set(labels, 0)
-    const change = (by: number) => Effect.sync(() => running.set(labels, (running.get(labels) ?? 0) + by))
-    const measuredHandler = Effect.suspend(() => {
-      const startedAt = performance.now()
-      return handler.pipe(
-        Effect.flatMap(HttpServerRespondable.toResponse),
-        Effect.onExit((exit) =>
-          Effect.sync(() => observe(`${labels},status="${statusOf(exit)}"`, (performance.now() - startedAt) / 1000))
-        )
-      )
-    })
-    const answer = Effect.acquireUseRelease(
-      change(1),
-      () => measuredHandler,
-      () => change(-1)
-    )
-    return HttpRouter.makeRoute(method, path, answer, { uninterruptible })
+    const byStatus = new Map<number, Seen>()
+    const seenWith = (status: number): Seen => {
+      const known = byStatus.get(status)
+      if (known !== undefined) return known
+      const entry: Seen = { within: buckets.map(() => 0), count: 0, seconds: 0 }
+      byStatus.set(status, entry)
+      seen.set(`${labels},status="${status}"`, entry)
+      return entry
+    }
+    let open = 0
+    running.set(labels, open)
+    return {
+      began: () => {
+        running.set(labels, ++open)
+      },
+      ended: (status, seconds) => {
+        running.set(labels, --open)
+        const entry = seenWith(status)
+        entry.count++
+        entry.seconds += seconds
+        buckets.forEach((bound, index) => {
+          if (seconds <= bound) entry.within[index] = (entry.within[index] ?? 0) + 1
+        })
+      }
+    }
   }
 
   const page = Effect.gen(function* () {
@@ -87,10 +82,11 @@ export const metered = Effect.fnUntraced(function* (routes: ReadonlyArray<Route>
       ]),
       ...family("process_uptime_seconds", "gauge", "Since the process began.", [` ${Math.round(process.uptime())}`])
     ]
-    return HttpServerResponse.text(`${lines.join("\n")}\n`, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+    return new Reply(200, `${lines.join("\n")}\n`, { "content-type": "text/plain; version=0.0.4; charset=utf-8" })
   })
 
-  return [...routes.map(measured), HttpRouter.makeRoute("GET", "/metrics", page)]
+  const metrics: Route = { method: "GET", path: "/metrics", mutates: false, answer: () => page }
+  return [...routes.map((route) => ({ ...route, meter: meterOf(route) })), metrics]
 })
 
 const family = (name: string, type: "gauge" | "histogram", help: string, samples: ReadonlyArray<string>) => [
@@ -105,12 +101,3 @@ const histogram = ([labels, { count, seconds, within }]: readonly [string, Seen]
   `_sum{${labels}} ${seconds}`,
   `_count{${labels}} ${count}`
 ]
-
-const statusOf = (exit: Exit.Exit<HttpServerResponse.HttpServerResponse, unknown>): number => {
-  if (Exit.isSuccess(exit)) return exit.value.status
-  const error = Cause.squash(exit.cause)
-  // What nginx counts for a client that went away first.
-  if (Cause.isInterruptedOnly(exit.cause)) return 499
-  if (error instanceof ValidationFailed || error instanceof RequestInvalid) return 422
-  return error instanceof ReinsError ? error.status : 500
-}

@@ -5,10 +5,11 @@ import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { inItsTurn } from "@reins/core/EventLoop"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
-import type { ExchangeState } from "./Exchange.js"
+import type { Exchange } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
 import { readBody } from "./middleware/BodyLimit.js"
 import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
+import type { PathParams } from "./Route.js"
 
 /** The decoded parts of a request. What the endpoint does not have is undefined. */
 export interface Parts {
@@ -23,8 +24,8 @@ export interface Parts {
 export type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
 
 export type DecodeParts = (
-  exchange: ExchangeState,
-  pathParams: Readonly<Record<string, string | undefined>>
+  exchange: Exchange,
+  pathParams: PathParams
 ) => Effect.Effect<Parts, ValidationFailed | ReinsError>
 
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
@@ -123,7 +124,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
-  const read = (exchange: ExchangeState, bytes: Buffer) => {
+  const read = (exchange: Exchange, bytes: Buffer) => {
     const parsed =
       bytes.length === 0
         ? Either.right(null)
@@ -142,7 +143,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
     return { decoded, sent: Either.isRight(decoded) ? sent : undefined }
   }
   // In steps, so that the bytes are not kept beside what is made of them.
-  return (exchange: ExchangeState): Effect.Effect<Body, ReinsError> =>
+  return (exchange: Exchange): Effect.Effect<Body, ReinsError> =>
     Effect.interruptible(readBody(exchange, maxBytes)).pipe(
       Effect.flatMap((bytes) => inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))),
       Effect.flatMap(({ decoded, sent, size }) =>
@@ -154,12 +155,12 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
 /** The file of an upload is in the canonical body by its digest: a second copy of it would be held for nothing. */
 const longText = 64 * 1024
 
-const isJson = (exchange: ExchangeState): boolean =>
-  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")
+const isJson = (exchange: Exchange): boolean =>
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.header("content-type") ?? "")
 
 /** `If-Match: "3"` says the same as `expected_version: 3` in the body, which wins; `*` is any version. */
-const withExpectedVersion = (exchange: ExchangeState, body: unknown): Either.Either<unknown, ValidationError> => {
-  const given = exchange.request.headers["if-match"]?.trim()
+const withExpectedVersion = (exchange: Exchange, body: unknown): Either.Either<unknown, ValidationError> => {
+  const given = exchange.header("if-match")?.trim()
   if (given === undefined || given === "*" || typeof body !== "object" || body === null || Array.isArray(body))
     return Either.right(body)
   const version = /^(?:W\/)?"(\d{1,15})"$/.exec(given)?.[1]
@@ -169,9 +170,9 @@ const withExpectedVersion = (exchange: ExchangeState, body: unknown): Either.Eit
 }
 
 /** A condition that is not looked at must not pass for none: the write would then happen whatever has changed. */
-const unconditional = ({ request }: ExchangeState): Decoded => {
-  const given = request.headers["if-match"]?.trim()
-  return given === undefined || given === "*" || request.method === "GET" || request.method === "HEAD"
+const unconditional = (exchange: Exchange): Decoded => {
+  const given = exchange.header("if-match")?.trim()
+  return given === undefined || given === "*" || exchange.method === "GET" || exchange.method === "HEAD"
     ? nothing
     : Either.left([
         conditionError(given, "this operation cannot be made conditional: read the resource and leave it out")

@@ -1,19 +1,26 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiSwagger from "@effect/platform/HttpApiSwagger"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Effect, Layer } from "effect"
 
-/** A page at /docs that shows an OpenAPI document, with its script and style inside it: it loads nothing from elsewhere. */
-export const pageOf = (document: Readonly<Record<string, unknown>>) =>
+const path = "/docs"
+
+/** A page that shows an OpenAPI document, with its script and style inside it: it loads nothing from elsewhere. */
+export const pageOf = (document: Readonly<Record<string, unknown>>): Effect.Effect<string> =>
   Effect.gen(function* () {
     const api = HttpApi.make("docs").annotate(OpenApi.Transform, () => ({ ...document }))
     const router = yield* HttpLayerRouter.make
     yield* Layer.build(
       Layer.provide(
-        HttpApiSwagger.layerHttpLayerRouter({ api, path: "/docs" }),
+        HttpApiSwagger.layerHttpLayerRouter({ api, path }),
         Layer.succeed(HttpLayerRouter.HttpRouter, router)
       )
     )
-    return router.asHttpEffect()
-  })
+    // The page comes only as the answer to a request.
+    const request = HttpServerRequest.fromWeb(new Request(`http://localhost${path}`))
+    const response = yield* Effect.provideService(router.asHttpEffect(), HttpServerRequest.HttpServerRequest, request)
+    return yield* Effect.promise(() => HttpServerResponse.toWeb(response).text())
+  }).pipe(Effect.scoped, Effect.orDie)

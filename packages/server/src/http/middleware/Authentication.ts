@@ -1,4 +1,4 @@
-import { Cookies } from "@effect/platform"
+import * as Cookies from "@effect/platform/Cookies"
 import type { Login } from "@reins/core/api/AccountsApi"
 import type { Scope } from "@reins/core/domain/ApiKey"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -7,7 +7,7 @@ import { Access } from "@reins/core/identity/Access"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { type LoggedIn, LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Context, Effect, Layer, Redacted } from "effect"
-import type { ExchangeState } from "../Exchange.js"
+import type { Exchange } from "../Exchange.js"
 import { RateLimit } from "./RateLimit.js"
 
 /** Lets a caller in, or not. With a bearer present cookies are ignored, so the two are never mixed. */
@@ -15,17 +15,17 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
   Authentication,
   {
     /** Who calls. Fails with `unauthenticated`, `csrf_failed`, `rate_limited` or `insufficient_scope`, looked at in this order. */
-    readonly admit: (exchange: ExchangeState, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
+    readonly admit: (exchange: Exchange, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
     /** Whose credentials these are now, for a request that was let in before; undefined when they are no longer good. */
-    readonly identify: (exchange: ExchangeState) => Effect.Effect<Principal | undefined>
+    readonly identify: (exchange: Exchange) => Effect.Effect<Principal | undefined>
     /** Lets anybody in, but no page of another site that uses the visitor's browser. */
-    readonly admitAnybody: (exchange: ExchangeState, mutates: boolean) => Effect.Effect<void, ReinsError>
+    readonly admitAnybody: (exchange: Exchange, mutates: boolean) => Effect.Effect<void, ReinsError>
     /** Lets anybody in who sends a form, but not from a page of another site. */
-    readonly admitForm: (exchange: ExchangeState) => Effect.Effect<void, ReinsError>
+    readonly admitForm: (exchange: Exchange) => Effect.Effect<void, ReinsError>
     /** Gives the browser of the caller the cookies of a login, and the caller what else it is told. */
-    readonly remember: (exchange: ExchangeState, login: LoggedIn) => Login
+    readonly remember: (exchange: Exchange, login: LoggedIn) => Login
     /** Takes them away. */
-    readonly forget: (exchange: ExchangeState) => void
+    readonly forget: (exchange: Exchange) => void
   }
 >() {
   static readonly layer = (publicUrl: URL) =>
@@ -42,32 +42,32 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
         const isForeignOrigin = (origin: string | undefined, host: string | undefined) =>
           origin !== undefined && origin !== publicUrl.origin && hostOf(origin) !== host
 
-        const refuseForeign = ({ request }: ExchangeState) => {
-          const { host, origin } = request.headers
-          const isForeign = request.headers["sec-fetch-site"] === "cross-site" || isForeignOrigin(origin, host)
+        const refuseForeign = (exchange: Exchange) => {
+          const { host, origin } = exchange.request.headers
+          const isForeign = exchange.header("sec-fetch-site") === "cross-site" || isForeignOrigin(origin, host)
           return isForeign ? Effect.fail(foreign) : Effect.void
         }
 
         // The pages send no referrer, and browsers then say `Origin: null` for their own forms too: there Sec-Fetch-Site tells. It
         // is not sent over plain http. What is left open by that gains nothing: a form does nothing without a token or an address.
-        const isForeignForm = ({ request }: ExchangeState): boolean => {
-          const { host, origin } = request.headers
-          const site = request.headers["sec-fetch-site"]
+        const isForeignForm = (exchange: Exchange): boolean => {
+          const { host, origin } = exchange.request.headers
+          const site = exchange.header("sec-fetch-site")
           return site === undefined
             ? origin !== "null" && isForeignOrigin(origin, host)
             : site !== "same-origin" && site !== "none"
         }
 
-        const identify = (exchange: ExchangeState): Effect.Effect<Principal | undefined> => {
+        const identify = (exchange: Exchange): Effect.Effect<Principal | undefined> => {
           const key = bearerOf(exchange)
           if (key !== undefined) return apiKeys.authenticate(Redacted.make(key))
-          const token = exchange.request.cookies[sessionCookie]
+          const token = exchange.cookie(sessionCookie)
           return token === undefined ? Effect.succeed(undefined) : logins.authenticate(Redacted.make(token))
         }
 
-        const checkCsrf = Effect.fnUntraced(function* (exchange: ExchangeState, principal: Principal) {
+        const checkCsrf = Effect.fnUntraced(function* (exchange: Exchange, principal: Principal) {
           yield* refuseForeign(exchange)
-          if (!logins.verifyCsrf(principal, exchange.request.headers["x-csrf-token"] ?? "")) return yield* csrfFailed
+          if (!logins.verifyCsrf(principal, exchange.header("x-csrf-token") ?? "")) return yield* csrfFailed
         })
 
         return Authentication.of({
@@ -109,8 +109,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
     )
 }
 
-const bearerOf = ({ request }: ExchangeState): string | undefined =>
-  /^bearer +(\S+) *$/i.exec(request.headers["authorization"] ?? "")?.[1]
+const bearerOf = (exchange: Exchange): string | undefined =>
+  /^bearer +(\S+) *$/i.exec(exchange.header("authorization") ?? "")?.[1]
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)
 

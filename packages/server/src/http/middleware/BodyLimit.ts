@@ -1,10 +1,8 @@
-import type { HttpApp } from "@effect/platform"
-import { NodeHttpServerRequest } from "@effect/platform-node"
 import { RequiredScope, TakesFile } from "@reins/core/api/Endpoint"
 import { type CoreLimits, uploadBodyBytes } from "@reins/core/CoreLimits"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
-import { Exchange, type ExchangeState } from "../Exchange.js"
+import type { Exchange } from "../Exchange.js"
 import { shareOf, smallBytes } from "./BodyMemory.js"
 
 /**
@@ -17,27 +15,22 @@ export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLi
   return Option.isSome(Context.getOption(annotations, TakesFile)) ? uploadBodyBytes(limits) : limits.jsonBodyBytes
 }
 
-/** Refuses a body that says of itself that no endpoint takes it, by its size or its encoding, before any of it is read. */
-export const bodyLimit =
-  (limits: CoreLimits) =>
-  <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E | ReinsError, R | Exchange> =>
-    Effect.flatMap(Exchange, (exchange): HttpApp.Default<E | ReinsError, R> => {
-      const { headers } = exchange.request
-      const encoding = headers["content-encoding"]
-      if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
-        return refuse(exchange, unsupported(encoding))
-      return Effect.zipRight(checkLength(exchange, Math.max(limits.jsonBodyBytes, uploadBodyBytes(limits))), app)
-    })
+/** What a body is refused with that says of itself that no endpoint takes it, by its size or its encoding, before any of it is read. */
+export const refusalOfBody = (exchange: Exchange, limits: CoreLimits): ReinsError | undefined => {
+  const encoding = exchange.header("content-encoding")
+  return encoding !== undefined && encoding.trim().toLowerCase() !== "identity"
+    ? refused(exchange, unsupported(encoding))
+    : refusalOfLength(exchange, Math.max(limits.jsonBodyBytes, uploadBodyBytes(limits)))
+}
 
-/** Fails for a body that says of itself that it is larger than the limit, before any of it is read. */
-export const checkLength = (exchange: ExchangeState, limit: number): Effect.Effect<void, ReinsError> =>
-  Number(exchange.request.headers["content-length"] ?? 0) > limit ? refuse(exchange, tooLarge(limit)) : Effect.void
+/** What a body is refused with that says of itself that it is larger than the limit, before any of it is read. */
+export const refusalOfLength = (exchange: Exchange, limit: number): ReinsError | undefined =>
+  Number(exchange.header("content-length") ?? 0) > limit ? refused(exchange, tooLarge(limit)) : undefined
 
 /** The body of a request. Reading stops at the limit, which a chunked body reaches without having said so. */
-export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<Buffer, ReinsError> =>
+export const readBody = (exchange: Exchange, limit: number): Effect.Effect<Buffer, ReinsError> =>
   Effect.async<Buffer, ReinsError>((resume) => {
-    const incoming = NodeHttpServerRequest.toIncomingMessage(exchange.request)
-    const response = NodeHttpServerRequest.toServerResponse(exchange.request)
+    const { request: incoming, response } = exchange
     if (incoming.headers.expect !== undefined) response.writeContinue()
     const share = shareOf(incoming)
     response.once("close", share.release)
@@ -49,7 +42,7 @@ export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<
       share.take(chunk.length)
       if (size > limit) {
         stop()
-        resume(refuse(exchange, tooLarge(limit)))
+        resume(Effect.fail(refused(exchange, tooLarge(limit))))
       }
     }
     const onEnd = () => {
@@ -74,9 +67,9 @@ export const readBody = (exchange: ExchangeState, limit: number): Effect.Effect<
   })
 
 /** The rest of the body stays unread, so the connection cannot be used again. */
-const refuse = (exchange: ExchangeState, error: ReinsError) => {
-  exchange.headers.set("connection", "close")
-  return Effect.fail(error)
+const refused = (exchange: Exchange, error: ReinsError): ReinsError => {
+  exchange.headers["connection"] = "close"
+  return error
 }
 
 const tooLarge = (limit: number) =>

@@ -1,11 +1,10 @@
-import { type HttpApp, HttpServerError, HttpServerResponse } from "@effect/platform"
 import { toDetails, type ValidationError } from "@reins/core/api/Validation"
-import { type ErrorEnvelope, notFound, ReinsError } from "@reins/core/domain/ReinsError"
+import { type ErrorEnvelope, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { describeFault, type StorageFault, storageError, storageFaultOf } from "@reins/core/store/StorageFault"
 import { Cause, Data, Effect, Schema } from "effect"
-import { Exchange } from "../Exchange.js"
+import { Reply } from "../Reply.js"
 
 /** The request does not match the schema of its endpoint: everything that is wrong with it, in the order of its parts. */
 export class ValidationFailed extends Data.TaggedError("ValidationFailed")<{
@@ -25,29 +24,21 @@ const tellOfFault = (fault: StorageFault): Effect.Effect<void> =>
   })
 
 /**
- * Turns every failure into an answer: a request that is malformed into 422, all else into the envelope. A disk that takes nothing is
- * told of as `waiting_capacity`. Another defect is logged and told of as nothing but `internal_error`.
+ * The answer to every failure: 422 to a request that is malformed, to all else the envelope. A disk that takes nothing is told of as
+ * `waiting_capacity`. Another defect is logged and told of as nothing but `internal_error`.
  */
-export const errorEnvelope = <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<never, R | Exchange> =>
-  Effect.catchAllCause(app, (cause) =>
-    Effect.flatMap(Exchange, (exchange) => {
-      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-      const error = Cause.isDie(cause) ? undefined : Cause.squash(cause)
-      if (error instanceof ValidationFailed) return Effect.succeed(invalid(error.detail))
-      if (error instanceof RequestInvalid)
-        return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
-      if (error instanceof ReinsError) return Effect.succeed(errorResponse(error, exchange.requestId))
-      if (error instanceof HttpServerError.RouteNotFound)
-        return Effect.succeed(errorResponse(notFound(), exchange.requestId))
-      const fault = storageFaultOf(cause)
-      if (fault !== undefined)
-        return Effect.as(tellOfFault(fault), errorResponse(storageError(fault), exchange.requestId))
-      return Effect.logError("request failed unexpectedly").pipe(
-        Effect.annotateLogs({ request_id: exchange.requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
-        Effect.as(errorResponse(internalError, exchange.requestId))
-      )
-    })
+export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): Effect.Effect<Reply> => {
+  const error = Cause.isDie(cause) ? undefined : Cause.squash(cause)
+  if (error instanceof ValidationFailed) return Effect.succeed(invalid(error.detail))
+  if (error instanceof RequestInvalid) return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
+  if (error instanceof ReinsError) return Effect.succeed(errorReply(error, requestId))
+  const fault = storageFaultOf(cause)
+  if (fault !== undefined) return Effect.as(tellOfFault(fault), errorReply(storageError(fault), requestId))
+  return Effect.logError("request failed unexpectedly").pipe(
+    Effect.annotateLogs({ request_id: requestId, cause: Cause.pretty(cause), ...databaseFields(cause) }),
+    Effect.as(errorReply(internalError, requestId))
   )
+}
 
 /** The words of a database may quote what it was given, so only its names for what went wrong are logged. */
 const databaseFields = (cause: Cause.Cause<unknown>): Readonly<Record<string, string>> =>
@@ -91,14 +82,11 @@ export const headersOf = (error: ReinsError): Readonly<Record<string, string>> =
 
 const isLimit = Schema.is(Schema.Struct({ policy: Schema.String, limit: Schema.Int, window_seconds: Schema.Int }))
 
-const errorResponse = (error: ReinsError, requestId: string): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.unsafeJson(envelopeOf(error, requestId), {
-    status: error.status,
-    headers: headersOf(error)
-  })
+/** The answer to an error that is expected. */
+export const errorReply = (error: ReinsError, requestId: string): Reply =>
+  Reply.json(error.status, envelopeOf(error, requestId), headersOf(error))
 
-const invalid = (detail: ReadonlyArray<ValidationError>): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.unsafeJson({ detail }, { status: 422, headers: errorHeaders(422, false) })
+const invalid = (detail: ReadonlyArray<ValidationError>): Reply => Reply.json(422, { detail }, errorHeaders(422, false))
 
 const internalError = new ReinsError({
   code: "internal_error",

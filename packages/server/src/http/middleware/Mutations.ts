@@ -1,15 +1,15 @@
-import { HttpServerResponse } from "@effect/platform"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import type { Answer, Idempotency } from "@reins/core/store/Idempotency"
 import { Effect } from "effect"
-import type { ExchangeState } from "../Exchange.js"
+import type { Exchange } from "../Exchange.js"
+import { Reply } from "../Reply.js"
 import { envelopeOf, errorHeaders } from "./ErrorEnvelope.js"
 
 export interface Mutation {
-  readonly exchange: ExchangeState
+  readonly exchange: Exchange
   readonly principal: Principal | undefined
   /** Method and path pattern, which anonymous calls are told apart by besides their address. */
   readonly route: string
@@ -30,15 +30,15 @@ export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Ty
         : principal.via.kind === "api_key"
           ? principal.via.keyId
           : principal.accountId,
-    key: exchange.request.headers["idempotency-key"] ?? "",
-    fingerprint: canonicalJson([exchange.request.method, exchange.path, exchange.query]) + canonicalBody,
+    key: exchange.header("idempotency-key") ?? "",
+    fingerprint: canonicalJson([exchange.method, exchange.path, exchange.query]) + canonicalBody,
     sealed,
     handler,
     encode: (result) => answerOf(status, result),
     encodeError: (error) => ({ status: error.status, body: JSON.stringify(envelopeOf(error, exchange.requestId)) })
   })
-  if (replayed) exchange.headers.set("idempotency-replayed", "true")
-  return responseOf(answer)
+  if (replayed) exchange.headers["idempotency-replayed"] = "true"
+  return replyOf(answer)
 })
 
 /** A result as it goes over the wire. No result is an answer without a body. */
@@ -47,12 +47,8 @@ export const answerOf = (status: number, result: unknown): Answer => ({
   body: result === undefined ? null : JSON.stringify(result)
 })
 
-export const responseOf = ({ body, status }: Answer): HttpServerResponse.HttpServerResponse =>
+export const replyOf = ({ body, status }: Answer): Reply =>
   body === null
-    ? HttpServerResponse.empty({ status })
-    : HttpServerResponse.text(body, {
-        status,
-        contentType: "application/json",
-        // What a 4xx that is stored tells is never worth a retry, since it would be told again.
-        ...(status >= 400 && { headers: errorHeaders(status, false) })
-      })
+    ? new Reply(status)
+    : // What a 4xx that is stored tells is never worth a retry, since it would be told again.
+      Reply.jsonText(status, body, status >= 400 ? errorHeaders(status, false) : {})

@@ -1,13 +1,13 @@
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Clock, Context, Effect, Layer } from "effect"
-import type { ExchangeState } from "../Exchange.js"
+import type { Exchange } from "../Exchange.js"
 
 /** Lets each caller make so many requests a minute: a bucket that fills evenly and is never fuller than a minute's worth. */
 export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
   RateLimit,
   {
     /** Counts the request for its caller, or for its address when nobody has said who it is. Fails with `rate_limited`. */
-    readonly take: (exchange: ExchangeState) => Effect.Effect<void, ReinsError>
+    readonly take: (exchange: Exchange) => Effect.Effect<void, ReinsError>
   }
 >() {
   static readonly layer = (requestsPerMinute: number) =>
@@ -31,8 +31,8 @@ export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
             // Seconds until the next request is free when there is none, else until all are.
             const missing = left >= 1 ? requestsPerMinute - left : 1 - left
             const seconds = Math.ceil(missing / perMs / 1000)
-            exchange.headers.set("ratelimit-policy", `"default";q=${requestsPerMinute};w=60`)
-            exchange.headers.set("ratelimit", `"default";r=${Math.floor(left)};t=${seconds}`)
+            exchange.headers["ratelimit-policy"] = `"default";q=${requestsPerMinute};w=60`
+            exchange.headers["ratelimit"] = `"default";r=${Math.floor(left)};t=${seconds}`
             return available >= 1 ? Effect.void : Effect.fail(rateLimited(requestsPerMinute, seconds))
           })
       })
@@ -47,7 +47,7 @@ interface Bucket {
   readonly at: number
 }
 
-const subjectOf = ({ clientAddress, principal }: ExchangeState): string =>
+const subjectOf = ({ clientAddress, principal }: Exchange): string =>
   principal === undefined
     ? `address:${clientAddress}`
     : principal.via.kind === "api_key"

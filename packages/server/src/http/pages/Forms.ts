@@ -2,7 +2,7 @@ import { toDetails } from "@reins/core/api/Validation"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Effect } from "effect"
-import type { ExchangeState } from "../Exchange.js"
+import type { Exchange } from "../Exchange.js"
 import { readBody } from "../middleware/BodyLimit.js"
 import { Html, html } from "./Html.js"
 
@@ -10,8 +10,8 @@ import { Html, html } from "./Html.js"
 const maxBytes = 16 * 1024
 
 /** The fields of a form that was sent. */
-export const readForm = (exchange: ExchangeState): Effect.Effect<URLSearchParams, ReinsError> =>
-  /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(exchange.request.headers["content-type"] ?? "")
+export const readForm = (exchange: Exchange): Effect.Effect<URLSearchParams, ReinsError> =>
+  /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(exchange.header("content-type") ?? "")
     ? Effect.map(
         Effect.interruptible(readBody(exchange, maxBytes)),
         (bytes) => new URLSearchParams(bytes.toString("utf8"))
@@ -19,7 +19,7 @@ export const readForm = (exchange: ExchangeState): Effect.Effect<URLSearchParams
     : Effect.fail(notAForm)
 
 /** The token of a link: the query, or its field `token`; empty when the link has none. */
-export const tokenOf = (exchange: ExchangeState): string => {
+export const tokenOf = (exchange: Exchange): string => {
   const query = new URLSearchParams(exchange.query)
   const [first = ""] = query.keys()
   return query.get("token") ?? first

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { HttpServerResponse } from "@effect/platform"
+import { Reply } from "../Reply.js"
 
 /** Markup that is safe to send. Only `html` makes it. */
 export class Html {
@@ -21,11 +21,11 @@ export interface Page {
 }
 
 /** A page as it is sent. It runs no script, loads nothing, and its forms go to this service alone. */
-export const respond = ({ content, status, title }: Page): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(documentOf(title, content), {
-    status,
-    contentType: "text/html; charset=utf-8",
-    headers: { "content-security-policy": policy }
+export const replyWith = ({ content, status, title }: Page, headers: Readonly<Record<string, string>> = {}): Reply =>
+  new Reply(status, documentOf(title, content), {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": policy,
+    ...headers
   })
 
 const documentOf = (title: string, content: Html): string =>

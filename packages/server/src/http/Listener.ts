@@ -1,0 +1,72 @@
+import type { RequestListener } from "node:http"
+import type { CoreLimits } from "@reins/core/CoreLimits"
+import { Cause, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "effect"
+import { type Shutdown, shuttingDown } from "../Shutdown.js"
+import { clientAddressBehind } from "./ClientAddress.js"
+import { Exchange } from "./Exchange.js"
+import { logAccess } from "./middleware/AccessLog.js"
+import { refusalOfBody } from "./middleware/BodyLimit.js"
+import { errorReply, replyToFailure } from "./middleware/ErrorEnvelope.js"
+import { securityHeaders } from "./middleware/SecurityHeaders.js"
+import { type Reply, send } from "./Reply.js"
+import type { Route } from "./Route.js"
+import { RouteTable } from "./RouteTable.js"
+
+export interface ListenerOptions {
+  /** Where people reach the service. */
+  readonly publicUrl: URL
+  /** The proxies, by address or network, whose word on where a request comes from is taken. */
+  readonly trustedProxies: ReadonlyArray<string>
+  readonly limits: CoreLimits
+}
+
+/** What is counted for a client that went away before its answer, as nginx does. */
+const clientGone = 499
+
+/** Answers the requests of a node server: each is one fiber, whose exit becomes its answer. */
+export const listener = (
+  routes: ReadonlyArray<Route>,
+  shutdown: Shutdown["Type"],
+  { limits, publicUrl, trustedProxies }: ListenerOptions
+): Effect.Effect<RequestListener> =>
+  Effect.map(Effect.runtime<never>(), (runtime) => {
+    const fork = Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))
+    const forkToItsEnd = Runtime.runFork(Runtime.disableRuntimeFlag(runtime, RuntimeFlags.Interruption))
+    const table = new RouteTable(routes)
+    const addressOf = clientAddressBehind(trustedProxies)
+    const commonHeaders = securityHeaders(publicUrl)
+
+    return (request, response) => {
+      const startedAt = performance.now()
+      const exchange = new Exchange(request, response, addressOf, commonHeaders)
+      const refusal = shutdown.enter(exchange) ?? refusalOfBody(exchange, limits)
+      const match = refusal === undefined ? table.find(exchange) : undefined
+      const route = match?.route
+      const answer = Effect.catchAllCause(
+        Effect.suspend(() => refusal ?? match?.route.answer(exchange, match.params) ?? table.otherwise(exchange)),
+        (cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : replyToFailure(cause, exchange.requestId))
+      )
+
+      const finish = (exit: Exit.Exit<Reply>) => {
+        shutdown.leave(exchange)
+        const ms = performance.now() - startedAt
+        if (Exit.isFailure(exit)) {
+          // If the client is there after all, then what it waited for has been stopped.
+          send(exchange, errorReply(shuttingDown, exchange.requestId))
+          return route?.meter?.ended(clientGone, ms / 1000)
+        }
+        const { status } = exit.value
+        send(exchange, exit.value)
+        route?.meter?.ended(status, ms / 1000)
+        const line = logAccess(exchange, status, ms)
+        if (line !== undefined) fork(line)
+      }
+
+      route?.meter?.began()
+      const fiber = route?.mutates === true ? forkToItsEnd(answer) : fork(answer)
+      fiber.addObserver(finish)
+      response.once("close", () => {
+        if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
+      })
+    }
+  })

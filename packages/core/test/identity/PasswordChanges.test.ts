@@ -238,11 +238,15 @@ for (const { name, layer } of databases) {
     it.effect("a login that is being checked while the password changes does not outlive the change", () =>
       Effect.gen(function* () {
         const changes = yield* PasswordChanges
+        const logins = yield* LoginSessions
         for (let round = 0; round < 5; round++) {
           const account = yield* newAccount
           const token = yield* resetToken(account.email)
           const [late] = yield* Effect.all(
-            [Effect.either(logIn(account)), changes.reset({ token, new_password: newPassword })],
+            [
+              Effect.either(logins.login({ email: account.email, password: goodPassword }, client)),
+              changes.reset({ token, new_password: newPassword })
+            ],
             { concurrency: "unbounded" }
           )
           if (Either.isRight(late)) assert.isFalse(yield* isLoggedIn(late.right))

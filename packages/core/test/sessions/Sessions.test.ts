@@ -124,6 +124,38 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
+    it.scopedLive("what a command answers is the session as it is read afterwards", () =>
+      Effect.gen(function* () {
+        const { connection, principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        yield* (yield* Connections).update(principal, connection.id, { preferred_model: "preferred" })
+        const version = yield* (yield* Projects).create(principal, workspaceId, {
+          slug: "whole",
+          name: "Whole",
+          spec: { repository: { url: "https://git.example/whole.git", base_ref: "main" } }
+        })
+        const read = (id: string) => sessions.get(principal, id)
+        const created = yield* sessions.create(principal, workspaceId, {
+          title: "T",
+          labels: { a: "b" },
+          auto_capture: false,
+          project_id: version.id
+        })
+        assert.deepStrictEqual(created, yield* read(created.id))
+        assert.strictEqual(created.harness.model, "preferred")
+        assert.strictEqual(created.event_watermark, 1)
+        const { operation, turn_id, ...first } = yield* sessions.create(principal, workspaceId, { message: "First" })
+        assert.isDefined(operation)
+        assert.strictEqual(first.activity, "queued")
+        assert.deepStrictEqual(first, yield* read(first.id))
+        assert.isDefined(turn_id)
+        const updated = yield* sessions.update(principal, created.id, { title: "New" })
+        assert.deepStrictEqual(updated, yield* read(created.id))
+        const archived = yield* sessions.archive(principal, created.id)
+        assert.deepStrictEqual(archived, yield* read(created.id))
+      }).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("a write that expects another version changes nothing", () =>
       Effect.gen(function* () {
         const { connection, principal, workspaceId } = yield* ownerWithConnection

@@ -315,7 +315,8 @@ it.effect("a failure while the database is closed ends what waits", () =>
         return { running, waiting: yield* Effect.forkDaemon(insert("c")) }
       })
     )
-    for (const fiber of [closed.running, closed.waiting]) {
+    const fibers: ReadonlyArray<Fiber.Fiber<unknown>> = [closed.running, closed.waiting]
+    for (const fiber of fibers) {
       const exit = yield* Fiber.await(fiber)
       assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
     }

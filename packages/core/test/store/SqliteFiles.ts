@@ -2,27 +2,42 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSy
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert } from "@effect/vitest"
+import type { Database } from "@reins/core/store/Database"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
+import type { PreparedQuery } from "@reins/core/store/Query"
 import * as SqliteEngine from "@reins/core/store/SqliteEngine"
 import SqliteDatabase from "better-sqlite3"
-import { Cause, Effect, Exit, Option } from "effect"
+import { Cause, Effect, Exit, Option, type Scope } from "effect"
 
 /** The next turn of the event loop. */
 export const nextTurn = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/**
- * A database in a file of its own with a table `things`, as a server opens one, and a connection to the same file as another process
- * would have one.
- */
+export interface Thing {
+  readonly name: string
+  readonly size: number
+}
+
+interface Things {
+  readonly db: Database["Type"]
+  readonly file: string
+  /** A connection to the same file as another process would have one. It waits for nobody. */
+  readonly other: SqliteDatabase.Database
+  readonly insert: (name: string, size?: number) => Effect.Effect<void>
+  readonly byName: (name: string) => PreparedQuery<Thing>
+  /** The names of what is committed, as another process sees it. */
+  readonly committed: () => Array<string>
+}
+
+/** A database in a file of its own with a table `things`, as a server opens one. */
 export const openThings = ({
   busyMs = 30_000,
   synchronous = "full"
 }: {
   readonly busyMs?: number
   readonly synchronous?: "full" | "off"
-} = {}) =>
+} = {}): Effect.Effect<Things, never, Scope.Scope> =>
   Effect.gen(function* () {
     const directory = yield* Effect.acquireRelease(
       Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-engine-"))),
@@ -44,15 +59,9 @@ export const openThings = ({
       other,
       insert: (name: string, size = 0) => db.run(insertRow({ name, size })),
       byName: db.prepare((name: string) => sql<Thing>`select * from things where name = ${name}`),
-      /** The names of what is committed, as another process sees it. */
       committed: () => bySize.all().map(({ name }) => name)
     }
   })
-
-export interface Thing {
-  readonly name: string
-  readonly size: number
-}
 
 /** The code of SQLite that the effect died of. */
 export const codeOf = (exit: Exit.Exit<unknown, unknown>): string | undefined =>

@@ -28,6 +28,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
     /** The first row, or undefined. */
     readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
+    /** Runs a statement whose rows nobody reads. In a transaction its failure may come with a later statement, or with the commit. */
     readonly run: (query: Query<object>) => Effect.Effect<void>
     readonly prepare: typeof prepare
     readonly prepareRow: typeof prepareRow

@@ -45,7 +45,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     readonly commitAside: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
     /** Appends events to a session in the given order and gives back its watermark. Only inside a commit. */
     readonly append: (sessionId: SessionId, actor: Actor, events: ReadonlyArray<NewEvent>) => Effect.Effect<number>
-    /** The commit holds the row of this session, which was read after it was locked: appending to it need not read it. Only inside a commit. */
+    /** Tells that the open commit keeps other writers from a session, so that appending to it need not read it. Only inside a commit. */
     readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void>
     /** Rings a topic when the open commit is through. Only inside a commit. */
     readonly ringAfterCommit: (topic: string) => Effect.Effect<void>

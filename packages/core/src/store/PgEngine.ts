@@ -31,15 +31,18 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
     )
   })
 
+  // An interrupted fiber waits for the answer to its statement: what it does next must not come before it.
   const alone = <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
-    Effect.flatMap(connection, (client) =>
-      Effect.async((resume) => {
-        client.query<Row>(statements.configOf(query), (error, result) => {
-          const failure = error ? statements.failureOf(error) : undefined
-          client.release(isConnectionLost(failure))
-          resume(failure === undefined ? Effect.succeed(result.rows) : Effect.die(failure))
+    Effect.uninterruptible(
+      Effect.flatMap(connection, (client) =>
+        Effect.async((resume) => {
+          client.query<Row>(statements.configOf(query), (error, result) => {
+            const failure = error ? statements.failureOf(error) : undefined
+            client.release(isConnectionLost(failure))
+            resume(failure === undefined ? Effect.succeed(result.rows) : Effect.die(failure))
+          })
         })
-      })
+      )
     )
 
   const outside = <Row extends object>(query: Query<Row>) =>
@@ -63,10 +66,8 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
     })
 
   return {
-    // An interrupted fiber waits for the answer to its statement: what it does next must not come before it.
-    all: (query) => Effect.uninterruptible(whereItStands((open) => (open ? open.ask(query) : outside(query)))),
-    run: (query) =>
-      Effect.uninterruptible(whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query))))),
+    all: (query) => whereItStands((open) => (open ? open.ask(query) : outside(query))),
+    run: (query) => whereItStands((open) => (open ? open.send(query) : Effect.asVoid(outside(query)))),
     transaction: (effect) => whereItStands((open) => (open ? open.nest(effect) : patiently(outermost(effect))))
   }
 }

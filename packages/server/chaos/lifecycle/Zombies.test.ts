@@ -138,7 +138,8 @@ const stopInTransaction = async (server: ServerProcess, url: string, write: () =
     return rows.length > 0
   }
   await db.query("begin")
-  await db.query("lock table events in share mode")
+  // The session is held and read by then, and what its row counts is waited for before the rest is sent.
+  await db.query("lock table sessions in share mode")
   write()
   await eventually("the write has begun", () => backends("wait_event_type = 'Lock'"))
   server.kill("SIGSTOP")

@@ -15,6 +15,7 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Turn } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Placement } from "@reins/core/placement/Placement"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
@@ -41,14 +42,14 @@ const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
   ...config
 })
 
-const quiet = Logger.minimumLogLevel(LogLevel.Warning)
+const cheap = Layer.merge(Logger.minimumLogLevel(LogLevel.Warning), PasswordCost.layerTest)
 
 /** A whole installation on a data directory, working its own jobs, as an embedding program has it. */
 export const installation = (
   dataDir: string,
   config: Partial<CoreConfig["Type"]> = {},
   manifests: typeof Manifests.layer = Manifests.layer
-) => Layer.provide(Embedded.layer(configOf(dataDir, config), manifests), quiet)
+) => Layer.provide(Embedded.layer(configOf(dataDir, config), manifests), cheap)
 
 /** The same on any database. */
 const installationOn = (
@@ -60,7 +61,7 @@ const installationOn = (
   Core.worker.pipe(
     Layer.provideMerge(Core.layerWith(manifests)),
     Layer.provideMerge(Layer.mergeAll(CoreConfig.layer(configOf(dataDir, config)), database, Placement.layerSingle)),
-    Layer.provide(quiet)
+    Layer.provide(cheap)
   )
 
 export const isTurnEnd = (event: Event): boolean =>

@@ -21,6 +21,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
@@ -92,7 +93,8 @@ export const withAgent = <A, E, R>(
     ) => Effect.Effect<Turn, ReinsError | RequestInvalid>
   }) => Effect.Effect<A, E, R>,
   config: Partial<CoreConfig["Type"]> = {},
-  manifests: typeof Manifests.layer = Manifests.layer,
+  /** The small agent, unless it is the real ones that a test is about (`Manifests.layer`). */
+  manifests: typeof Manifests.layer = smallAgents,
   /** Where everything is kept instead of in the SQLite database of an embedding program. */
   database?: Layer.Layer<Database | Bell>
 ) =>

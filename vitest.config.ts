@@ -6,6 +6,9 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
     globalSetup: ["./scripts/vitest-setup.ts"],
+    setupFiles: ["./packages/testing/src/EffectMethods.ts"],
+    // A process runs one file after the other and loads what they share once.
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",

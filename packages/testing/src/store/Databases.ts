@@ -51,7 +51,7 @@ export const migratedPostgresDatabase = Effect.map(
 
 /** Every database that a store must work on. A suite runs once for each. */
 export const databases: ReadonlyArray<{
-  readonly name: string
+  readonly name: "SQLite" | "PostgreSQL"
   readonly layer: Layer.Layer<Database | Bell>
 }> = [
   { name: "SQLite", layer: Layer.merge(Sqlite.layerMemory, Bell.layer) },

@@ -1,4 +1,35 @@
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
+
+/** Long files, whose size does not tell it: they wait for real agents and for servers in processes of their own. */
+const long = [
+  "server/test/e2e/EndToEnd",
+  "core/test/harness/OpenCode",
+  "core/test/sessions/TurnEnds",
+  "server/test/contract/Fuzz",
+  "server/test/HostileFiles",
+  "server/test/cli/Commands",
+  "server/test/Serve",
+  "server/test/Restart",
+  "examples/sdk/test/session",
+  "core/test/sessions/Turns",
+  "core/test/sessions/Approvals",
+  "core/test/changes/MergeRequests",
+  "core/test/changes/Deliveries",
+  "core/test/sessions/Attachments",
+  "core/test/identity/Enumeration"
+]
+
+/** The longest files first, so that none of them is what a run waits for at its end. The others go by what they took, or by size. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = long.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+      return at < 0 ? long.length : at
+    }
+    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other))
+  }
+}
 
 export default defineConfig({
   resolve: { conditions: ["@reins/source"] },
@@ -6,9 +37,14 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
     globalSetup: ["./scripts/vitest-setup.ts"],
+    setupFiles: ["./packages/testing/src/EffectMethods.ts"],
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
-    poolOptions: { forks: { maxForks: 2 } }
+    // A process runs one file after the other and loads what they share once.
+    isolate: false,
+    // Many tests wait for something: a third process keeps two cores busy.
+    poolOptions: { forks: { maxForks: 3 } }
   }
 })

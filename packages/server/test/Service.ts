@@ -4,6 +4,7 @@ import { join } from "node:path"
 import type { Scope } from "@reins/core/domain/ApiKey"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { type Config, load } from "@reins/server/Config"
 import * as Installation from "@reins/server/cli/Installation"
 import { serverLayer } from "@reins/server/cli/Serve"
@@ -46,7 +47,8 @@ const temporaryConfig = Effect.gen(function* () {
 export const quiet = Logger.remove(Logger.defaultLogger)
 
 /** The core alone. */
-export const core = () => Layer.provide(Layer.unwrapScoped(Effect.map(temporaryConfig, Installation.layer)), quiet)
+export const core = () =>
+  Layer.provide(Layer.unwrapScoped(Effect.map(temporaryConfig, Installation.layer)), [quiet, PasswordCost.layerTest])
 
 /** The whole service, for as long as the layer lives. */
 export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> = quiet) =>
@@ -55,7 +57,7 @@ export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> =
       const config = { ...given, ...change }
       return Caller.layer.pipe(Layer.provideMerge(serverLayer(config)), Layer.provideMerge(Installation.layer(config)))
     })
-  ).pipe(Layer.provide(logs))
+  ).pipe(Layer.provide([logs, PasswordCost.layerTest]))
 
 export interface Reply {
   readonly status: number
@@ -80,7 +82,12 @@ export const send = (
       const sent = body === undefined || typeof body === "string" ? body : JSON.stringify(body)
       const response = await fetch(url + path, {
         method,
-        headers: { ...(typeof body === "object" && { "content-type": "application/json" }), ...headers },
+        // A connection that is kept would be told of the end of the service, which waits for that a second.
+        headers: {
+          connection: "close",
+          ...(typeof body === "object" && { "content-type": "application/json" }),
+          ...headers
+        },
         ...(sent !== undefined && { body: sent })
       })
       const text = await response.text()

@@ -4,7 +4,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { fn } from "../Traced.js"
 
 /** What a hash costs, and how many may be made at once. */
-export interface PasswordCost {
+export interface Cost {
   readonly memoryKiB: number
   readonly passes: number
   readonly concurrency: number
@@ -12,7 +12,13 @@ export interface PasswordCost {
   readonly maxWaiting: number
 }
 
-const productionCost: PasswordCost = { memoryKiB: 64 * 1024, passes: 3, concurrency: 2, maxWaiting: 64 }
+/** The cost that `Passwords.layer` takes: that of production, unless a program which makes the layer says otherwise. No configuration does. */
+export class PasswordCost extends Context.Reference<PasswordCost>()("@reins/core/identity/PasswordCost", {
+  defaultValue: (): Cost => ({ memoryKiB: 64 * 1024, passes: 3, concurrency: 2, maxWaiting: 64 })
+}) {
+  /** For tests: hashes that are fast and worth nothing. */
+  static readonly layerTest = Layer.succeed(PasswordCost, { memoryKiB: 64, passes: 1, concurrency: 2, maxWaiting: 64 })
+}
 
 /**
  * Hashes passwords with argon2id. A hash takes much memory and time by intent, so few run at once and few wait for it; beyond that
@@ -29,7 +35,7 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
     readonly needsRehash: (hash: string) => boolean
   }
 >() {
-  static readonly make = (cost: PasswordCost): Effect.Effect<Passwords["Type"]> =>
+  static readonly make = (cost: Cost): Effect.Effect<Passwords["Type"]> =>
     Effect.gen(function* () {
       const queued = yield* makeQueue(cost)
       const options = { memoryCost: cost.memoryKiB, timeCost: cost.passes, parallelism: 1 }
@@ -50,18 +56,15 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
       })
     })
 
-  static readonly layer = Layer.effect(Passwords, Passwords.make(productionCost))
+  static readonly layer = Layer.effect(Passwords, Effect.flatMap(PasswordCost, Passwords.make))
 
   /** Hashes that are fast and worth nothing. */
-  static readonly layerTest = Layer.effect(
-    Passwords,
-    Passwords.make({ memoryKiB: 64, passes: 1, concurrency: 2, maxWaiting: 64 })
-  )
+  static readonly layerTest = Layer.provide(Passwords.layer, PasswordCost.layerTest)
 }
 
 const textOf = (password: Redacted.Redacted): string => Redacted.value(password).normalize("NFC")
 
-const makeQueue = (cost: PasswordCost) =>
+const makeQueue = (cost: Cost) =>
   Effect.map(Effect.makeSemaphore(cost.concurrency), (running) => {
     let present = 0
     const enter = Effect.suspend(() => {

@@ -8,6 +8,7 @@ import { CoreConfig } from "@reins/core/CoreConfig"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { systemActor } from "@reins/core/identity/Access"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Placement } from "@reins/core/placement/Placement"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Bell } from "@reins/core/store/Bell"
@@ -57,7 +58,7 @@ export const databases = [
 export const installation = (place: Place, dataDir: string) =>
   Core.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), place.opened(dataDir), Placement.layerSingle)),
-    Layer.provide(Logger.remove(Logger.defaultLogger))
+    Layer.provide([Logger.remove(Logger.defaultLogger), PasswordCost.layerTest])
   )
 
 export const backUp = (

@@ -14,6 +14,7 @@ import { Journal } from "@reins/core/store/Journal"
 import { forgeConnection, sealed, system } from "@reins/testing/changes/World"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { walks } from "@reins/testing/Volume"
 import { Effect, Exit, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
 
@@ -23,7 +24,7 @@ const property = <A, R>(arbitrary: fc.Arbitrary<A>, body: (value: A) => Effect.E
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(arbitrary, (value) => Runtime.runPromise(runtime)(body(value))),
-        { numRuns: 20 }
+        { numRuns: walks.changesets }
       )
     )
   )

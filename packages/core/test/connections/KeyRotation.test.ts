@@ -74,7 +74,7 @@ const answered = (key: string) =>
 
 const services = KeyRotation.layer.pipe(
   Layer.provideMerge(LoginSessions.layer),
-  Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Journal.layer, Passwords.layer)),
+  Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Journal.layer, Passwords.layerTest)),
   Layer.provideMerge(Vault.layer)
 )
 

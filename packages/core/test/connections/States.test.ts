@@ -7,6 +7,7 @@ import { type ConnectionValidationState, connectionValidationStates } from "@rei
 import * as Embedded from "@reins/core/Embedded"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { walks } from "@reins/testing/Volume"
 import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
 import { workAll } from "./ValidationRun.js"
@@ -124,7 +125,7 @@ for (const database of databases) {
               fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 12 }), (sequence) =>
                 Runtime.runPromise(runtime)(check(sequence))
               ),
-              { numRuns: 40 }
+              { numRuns: walks.connections }
             )
           )
         }),

@@ -6,6 +6,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { walks } from "@reins/testing/Volume"
 import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
@@ -165,7 +166,7 @@ for (const { layer, name } of databases) {
             fc.asyncProperty(fc.array(fc.constantFrom(...moveNames), { minLength: 1, maxLength: 14 }), (moves) =>
               Runtime.runPromise(runtime)(walk(moves))
             ),
-            { numRuns: name === "SQLite" ? 150 : 50 }
+            { numRuns: walks.delegations[name] }
           )
         )
       }).pipe(Effect.provide(services(layer)))

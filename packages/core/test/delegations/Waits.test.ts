@@ -14,6 +14,7 @@ import { wakeJob } from "@reins/core/delegations/WakeJob"
 import { textOf } from "@reins/core/domain/Message"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
@@ -202,7 +203,10 @@ for (const { layer, name } of databases) {
 
 /** The same installation after a restart: other services, another boot, the same database and data. */
 const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
-  Core.layer.pipe(Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), database, Placement.layerSingle)))
+  Core.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), database, Placement.layerSingle)),
+    Layer.provide(PasswordCost.layerTest)
+  )
 
 const restartable = [
   {

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import type { SessionId } from "@reins/core/domain/Ids"
 import { EventFeed } from "@reins/core/events/EventFeed"
@@ -24,7 +24,7 @@ const countOf = (id: SessionId) =>
   )
 
 for (const { layer, name } of databases) {
-  it.layer(Layer.provideMerge(retention(30), events(layer)))(`event retention on ${name}`, (it) => {
+  withLayer(Layer.provideMerge(retention(30), events(layer)))(`event retention on ${name}`, (it) => {
     it.effect("deletes the events of a closed session 30 days after the last of them, and of no open one", () =>
       Effect.gen(function* () {
         const open = yield* newSession
@@ -116,7 +116,7 @@ for (const { layer, name } of databases) {
     )
   })
 
-  it.layer(Layer.provideMerge(retention(null), events(layer)))(`event retention without a limit on ${name}`, (it) => {
+  withLayer(Layer.provideMerge(retention(null), events(layer)))(`event retention without a limit on ${name}`, (it) => {
     it.effect("keeps everything for ever", () =>
       Effect.gen(function* () {
         const { principal, sessionId } = yield* newSession

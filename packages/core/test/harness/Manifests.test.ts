@@ -1,11 +1,11 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer as withLayer } from "@effect/vitest"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import { render } from "@reins/core/harness/Launch"
 import { capabilityNames, Manifest } from "@reins/core/harness/Manifest"
 import { Effect, Schema } from "effect"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 
-it.layer(Manifests.layer)("manifests", (it) => {
+withLayer(Manifests.layer)("manifests", (it) => {
   it.effect("declare six providers in three tiers", () =>
     Effect.gen(function* () {
       const { list } = yield* Manifests

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import { AccountId, newId } from "@reins/core/domain/Ids"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
@@ -23,7 +23,7 @@ import { Effect, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
 for (const { name, layer } of databases) {
-  it.layer(identity(layer))(`Accounts on ${name}`, (it) => {
+  withLayer(identity(layer))(`Accounts on ${name}`, (it) => {
     it.effect("a registered account is unverified until the mailed token makes it active with its own workspace", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, it, layer as withLayer } from "@effect/vitest"
 import { ApiKeyId, newId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { fromNow } from "@reins/core/domain/Timestamp"
@@ -26,7 +26,7 @@ const personalWorkspace = (principal: Principal) =>
 const authenticate = (secret: string) => Effect.flatMap(ApiKeys, (keys) => keys.authenticate(Redacted.make(secret)))
 
 for (const { name, layer } of databases) {
-  it.layer(identity(layer))(`ApiKeys on ${name}`, (it) => {
+  withLayer(identity(layer))(`ApiKeys on ${name}`, (it) => {
     it.effect("a new key calls for its account with its scopes and workspace, and shows its secret once", () =>
       Effect.gen(function* () {
         const keys = yield* ApiKeys

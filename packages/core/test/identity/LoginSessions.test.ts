@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import type { Account } from "@reins/core/domain/Account"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -29,7 +29,7 @@ const failAs = (email: string, client = newClient()) =>
 const seen = (error: ReinsError) => ({ code: error.code, message: error.message, details: error.details })
 
 for (const { name, layer } of databases) {
-  it.layer(identity(layer))(`LoginSessions on ${name}`, (it) => {
+  withLayer(identity(layer))(`LoginSessions on ${name}`, (it) => {
     it.effect("a login gives an unguessable token that stands for the account with every scope", () =>
       Effect.gen(function* () {
         const logins = yield* LoginSessions

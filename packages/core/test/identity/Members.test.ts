@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import type { Role } from "@reins/core/domain/Account"
 import { newId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
@@ -70,7 +70,7 @@ const roleOf = ({ principal, workspaceId }: Place) =>
   Effect.flatMap(Access, (access) => access.read(principal, workspaceId))
 
 for (const { name, layer } of databases) {
-  it.layer(identity(layer))(`Members on ${name}`, (it) => {
+  withLayer(identity(layer))(`Members on ${name}`, (it) => {
     it.effect("an invited person becomes a member with the link in the mail, once, and no sooner", () =>
       Effect.gen(function* () {
         const members = yield* Members

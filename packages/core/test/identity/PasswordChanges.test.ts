@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import type { Account } from "@reins/core/domain/Account"
 import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -50,7 +50,7 @@ const reset = (token: string, password = newPassword) =>
   Effect.flatMap(PasswordChanges, (changes) => changes.reset({ token, new_password: password }))
 
 for (const { name, layer } of databases) {
-  it.layer(identity(layer))(`PasswordChanges on ${name}`, (it) => {
+  withLayer(identity(layer))(`PasswordChanges on ${name}`, (it) => {
     it.effect("a change keeps the login it was made by, ends the others and tells how many, and mails the owner", () =>
       Effect.gen(function* () {
         const account = yield* newAccount

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -30,7 +30,7 @@ const newToken = Effect.gen(function* () {
 })
 
 if (sqlite !== undefined) {
-  it.layer(
+  withLayer(
     EventRetention.layer.pipe(
       Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))

@@ -5,6 +5,7 @@ import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
+import { walks } from "@reins/testing/Volume"
 import { Effect, Runtime, TestClock, TestContext } from "effect"
 import * as fc from "fast-check"
 import { attemptsOf, cancel, enqueue, failure, finish, newKind, stateOf, worker } from "./Queue.js"
@@ -20,7 +21,7 @@ for (const { name, layer } of databases) {
             fc.asyncProperty(fc.boolean(), moves, (held, names) =>
               Runtime.runPromise(runtime)(Effect.provide(walk(held, names), TestContext.TestContext))
             ),
-            { numRuns: 40 }
+            { numRuns: walks.jobs }
           )
         )
       })

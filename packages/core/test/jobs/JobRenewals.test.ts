@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import type { JobKind } from "@reins/core/jobs/JobKind"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Database } from "@reins/core/store/Database"
@@ -24,7 +24,7 @@ const rename = (from: string, to: string) =>
   Effect.flatMap(Database, ({ run, sql }) => run(sql`alter table ${sql(from)} rename to ${sql(to)}`))
 
 for (const { layer, name } of databases) {
-  it.layer(identity(layer))(`a claim that cannot be renewed on ${name}`, (it) => {
+  withLayer(identity(layer))(`a claim that cannot be renewed on ${name}`, (it) => {
     it.effect("is renewed once it can be again, and the attempt goes on", () =>
       Effect.gen(function* () {
         const { enqueue, get, pass } = yield* given

@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import type { JobId } from "@reins/core/domain/Ids"
 import { toMillis } from "@reins/core/domain/Timestamp"
 import type { JobKind, RunningAttempt } from "@reins/core/jobs/JobKind"
@@ -53,7 +53,7 @@ const silence = (worker: string, finder: string) =>
   "Attempt 2 of 4 is due at once."
 
 for (const { layer, name } of databases) {
-  it.layer(identity(layer))(`the worker on ${name}`, (it) => {
+  withLayer(identity(layer))(`the worker on ${name}`, (it) => {
     it.effect("renews the claim of what takes long, so that nobody takes it over", () =>
       Effect.gen(function* () {
         const { enqueue, get, pass } = yield* given

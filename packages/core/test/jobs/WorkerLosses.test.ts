@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer as withLayer } from "@effect/vitest"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
@@ -8,7 +8,7 @@ import { elsewhere, errors, given, newKind, working } from "./Workers.js"
 const dead = { workerId: "node-a/7", bootId: "boot_dead" }
 
 for (const { layer, name } of databases) {
-  it.layer(identity(layer))(`attempts that are lost on ${name}`, (it) => {
+  withLayer(identity(layer))(`attempts that are lost on ${name}`, (it) => {
     it.effect("are cleaned up after by one server alone, although two find them at the same time", () =>
       Effect.gen(function* () {
         const { enqueue, get, until } = yield* given

@@ -15,11 +15,13 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import type { Turn } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Placement } from "@reins/core/placement/Placement"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
@@ -41,14 +43,14 @@ const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
   ...config
 })
 
-const quiet = Logger.minimumLogLevel(LogLevel.Warning)
+const cheap = Layer.merge(Logger.minimumLogLevel(LogLevel.Warning), PasswordCost.layerTest)
 
 /** A whole installation on a data directory, working its own jobs, as an embedding program has it. */
 export const installation = (
   dataDir: string,
   config: Partial<CoreConfig["Type"]> = {},
   manifests: typeof Manifests.layer = Manifests.layer
-) => Layer.provide(Embedded.layer(configOf(dataDir, config), manifests), quiet)
+) => Layer.provide(Embedded.layer(configOf(dataDir, config), manifests), cheap)
 
 /** The same on any database. */
 const installationOn = (
@@ -60,7 +62,7 @@ const installationOn = (
   Core.worker.pipe(
     Layer.provideMerge(Core.layerWith(manifests)),
     Layer.provideMerge(Layer.mergeAll(CoreConfig.layer(configOf(dataDir, config)), database, Placement.layerSingle)),
-    Layer.provide(quiet)
+    Layer.provide(cheap)
   )
 
 export const isTurnEnd = (event: Event): boolean =>
@@ -91,7 +93,8 @@ export const withAgent = <A, E, R>(
     ) => Effect.Effect<Turn, ReinsError | RequestInvalid>
   }) => Effect.Effect<A, E, R>,
   config: Partial<CoreConfig["Type"]> = {},
-  manifests: typeof Manifests.layer = Manifests.layer,
+  /** The small agent, unless it is the real ones that a test is about (`Manifests.layer`). */
+  manifests: typeof Manifests.layer = smallAgents,
   /** Where everything is kept instead of in the SQLite database of an embedding program. */
   database?: Layer.Layer<Database | Bell>
 ) =>

@@ -9,13 +9,14 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { askingAgents } from "@reins/testing/harness/SmallAgent"
 import { Effect } from "effect"
 import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import { installation, isTurnEnd, say, withAgent } from "./Agent.js"
 
-/** The agent of alpha under a manifest that lets it ask before it edits or runs anything. */
-const asking = Manifests.layerOf([
+/** The real agent of alpha under a manifest that lets it ask before it edits or runs anything. */
+const askingAlpha = Manifests.layerOf([
   {
     ...alpha,
     capabilities: { ...alpha.capabilities, interactive_approval: "supported" },
@@ -113,7 +114,7 @@ it.scopedLive(
           assert.isFalse(yield* denied.isMade)
         }),
       {},
-      asking
+      askingAlpha
     ),
   300_000
 )
@@ -134,7 +135,7 @@ it.scopedLive(
           assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
         }),
       { interactionExpiryMs: 3000 },
-      asking
+      askingAgents("supported")
     ),
   300_000
 )
@@ -156,7 +157,7 @@ it.scopedLive(
           assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
         }),
       {},
-      asking
+      askingAgents("supported")
     ),
   300_000
 )
@@ -170,7 +171,7 @@ it.scopedLive(
         (given) =>
           Effect.map(asked(given, touch([])), ({ turnId, session }) => ({ dataDir: given.dataDir, session, turnId })),
         {},
-        asking
+        askingAgents("supported")
       )
       yield* Effect.gen(function* () {
         const { principal } = yield* Embedded.owner
@@ -181,7 +182,7 @@ it.scopedLive(
           items.map(({ state }) => state),
           ["cancelled"]
         )
-      }).pipe(Effect.provide(installation(before.dataDir, {}, asking)))
+      }).pipe(Effect.provide(installation(before.dataDir, {}, askingAgents("supported"))))
     }),
   300_000
 )
@@ -201,14 +202,7 @@ it.scopedLive(
           assert.deepStrictEqual((yield* (yield* Interactions).list(principal, session.id, {})).items, [])
         }),
       {},
-      Manifests.layerOf([
-        {
-          ...alpha,
-          runtime: JSON.parse(
-            JSON.stringify(alpha.runtime).replaceAll('"permission":{"*":"allow"}', '"permission":{"*":"ask"}')
-          )
-        }
-      ])
+      askingAgents("unsupported")
     ),
   300_000
 )

@@ -15,6 +15,7 @@ import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
+import { walks } from "@reins/testing/Volume"
 import { Cause, Effect, Exit, Option, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
 import { question } from "./Questions.js"
@@ -334,7 +335,7 @@ for (const { layer, name } of databases) {
             Runtime.runPromise(runtime)(play(principal, workspaceId, commands))
           )
           yield* Effect.promise(() =>
-            fc.assert(property, { numRuns: name === "SQLite" ? 60 : 25, examples: [[cancelledWhileAsking]] })
+            fc.assert(property, { numRuns: walks.sessions[name], examples: [[cancelledWhileAsking]] })
           )
         }).pipe(Effect.provide(services(layer))),
       120_000

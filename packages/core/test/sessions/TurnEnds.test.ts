@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import { Manifests } from "@reins/core/catalog/Manifests"
 import { Connections } from "@reins/core/connections/Connections"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -53,7 +54,7 @@ it.scopedLive(
           const fine = yield* runTurn(session.id, say("Here again."))
           assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
         }),
-      { turnDeadlineMs: 25_000 }
+      { turnDeadlineMs: 3000 }
     ),
   120_000
 )
@@ -144,36 +145,40 @@ for (const [kind, providerId] of [
   it.scopedLive(
     `a credential is in no file below the data directory, in no event and in no process of ${providerId}, even if it prints its environment`,
     () =>
-      withAgent(kind, ({ dataDir, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
-        Effect.gen(function* () {
-          const sessions = yield* Sessions
-          const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: providerId } })
-          const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
-            content: script(
-              "Wait.",
-              { tool: "bash", cmd: `${printEnvironment}; tail -s 37 -f /dev/null` },
-              { say: "never" }
-            )
-          })
-          yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
-          const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
-          assert.isNotEmpty(running)
-          assert.isTrue(running.some((pid) => shownOf(pid).includes("REINS_API_KEY")))
-          assert.isEmpty(running.filter((pid) => holdsCanary(shownOf(pid))))
-          yield* (yield* Turns).cancel(principal, turnId ?? "")
-          yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
+      withAgent(
+        kind,
+        ({ dataDir, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+          Effect.gen(function* () {
+            const sessions = yield* Sessions
+            const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: providerId } })
+            const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
+              content: script(
+                "Wait.",
+                { tool: "bash", cmd: `${printEnvironment}; tail -s 37 -f /dev/null` },
+                { say: "never" }
+              )
+            })
+            yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
+            const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
+            assert.isNotEmpty(running)
+            assert.isTrue(running.some((pid) => shownOf(pid).includes("REINS_API_KEY")))
+            assert.isEmpty(running.filter((pid) => holdsCanary(shownOf(pid))))
+            yield* (yield* Turns).cancel(principal, turnId ?? "")
+            yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
 
-          const looking = script("Look.", { tool: "bash", cmd: printEnvironment }, { say: "Done." })
-          const looked = yield* runTurn(session.id, looking)
-          assert.strictEqual(looked.state, "succeeded", JSON.stringify(looked))
-          assert.isTrue(gateway.requests.every((request) => request.authorized))
-          yield* runTurn(session.id, script("Try.", { error: 401 }))
-          const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
-          for (const spelling of spellings) assert.notInclude(events, spelling)
-          const files = filesBelow(dataDir)
-          assert.isAbove(files.length, 10)
-          assert.isEmpty(files.filter((file) => holdsCanary(readFileSync(file))))
-        })
+            const looking = script("Look.", { tool: "bash", cmd: printEnvironment }, { say: "Done." })
+            const looked = yield* runTurn(session.id, looking)
+            assert.strictEqual(looked.state, "succeeded", JSON.stringify(looked))
+            assert.isTrue(gateway.requests.every((request) => request.authorized))
+            yield* runTurn(session.id, script("Try.", { error: 401 }))
+            const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
+            for (const spelling of spellings) assert.notInclude(events, spelling)
+            const files = filesBelow(dataDir)
+            assert.isAbove(files.length, 10)
+            assert.isEmpty(files.filter((file) => holdsCanary(readFileSync(file))))
+          }),
+        {},
+        Manifests.layer
       ),
     180_000
   )
@@ -182,22 +187,26 @@ for (const [kind, providerId] of [
 it.scopedLive(
   "beta runs a turn through the same driver, and says plainly what it lacks without a connection",
   () =>
-    withAgent("beta", ({ connectionId, principal, runTurn, workspaceId }) =>
-      Effect.gen(function* () {
-        const sessions = yield* Sessions
-        const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
-        const turn = yield* runTurn(session.id, say("Hello from the other side."))
-        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-        yield* (yield* Connections).disconnect(principal, connectionId)
-        const bare = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
-        const lacking = yield* runTurn(bare.id, say("Hello?"))
-        assert.deepStrictEqual(
-          [lacking.state, lacking.reason],
-          ["failed", "credential_invalid"],
-          JSON.stringify(lacking)
-        )
-        assert.include(lacking.reason_message, "beta")
-      })
+    withAgent(
+      "beta",
+      ({ connectionId, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const sessions = yield* Sessions
+          const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
+          const turn = yield* runTurn(session.id, say("Hello from the other side."))
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          yield* (yield* Connections).disconnect(principal, connectionId)
+          const bare = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
+          const lacking = yield* runTurn(bare.id, say("Hello?"))
+          assert.deepStrictEqual(
+            [lacking.state, lacking.reason],
+            ["failed", "credential_invalid"],
+            JSON.stringify(lacking)
+          )
+          assert.include(lacking.reason_message, "beta")
+        }),
+      {},
+      Manifests.layer
     ),
   180_000
 )

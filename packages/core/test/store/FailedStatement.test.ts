@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, it, layer as withLayer } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { defectFields, failedStatementOf } from "@reins/core/store/FailedStatement"
 import { databases } from "@reins/testing/store/Databases"
@@ -19,7 +19,7 @@ const refused = Effect.gen(function* () {
 })
 
 for (const { layer, name } of databases) {
-  it.layer(layer)(`a statement that ${name} refused`, (it) => {
+  withLayer(layer)(`a statement that ${name} refused`, (it) => {
     it.effect("is told by the names of the database, and without anything that it held", () =>
       Effect.gen(function* () {
         const defect = yield* refused

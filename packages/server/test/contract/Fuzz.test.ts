@@ -2,6 +2,7 @@ import { Agent, request } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Server } from "@reins/server/Server"
+import { fuzzRequests, fuzzSeed } from "@reins/testing/Volume"
 import { Effect, Layer, Redacted, Runtime } from "effect"
 import fc from "fast-check"
 import { servicesByDatabase } from "../Databases.js"
@@ -12,8 +13,7 @@ import { bounded, type Generated, generated, inWorld } from "./GeneratedRequest.
 import { allowGateway, Gateway, newWorld, type World } from "./World.js"
 
 /** Half of them meet the service on each database. */
-const requests = Math.ceil(Number(process.env["REINS_FUZZ_REQUESTS"] ?? 2000) / 2)
-const seed = Number(process.env["REINS_FUZZ_SEED"] ?? 20_260_131)
+const requests = Math.ceil(fuzzRequests / 2)
 
 const endsLogins: ReadonlySet<string> = new Set(["POST /api/auth/logout", "POST /api/auth/password-changes"])
 
@@ -89,7 +89,7 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
     `any request on ${database}`,
     (it) => {
       it.effect(
-        `of ${requests} (seed ${seed}) is answered as the document says, and never with a failure of the server`,
+        `of ${requests} (seed ${fuzzSeed}) is answered as the document says, and never with a failure of the server`,
         () =>
           Effect.gen(function* () {
             const runtime = yield* Effect.runtime<Effect.Effect.Context<typeof inhabited>>()
@@ -112,7 +112,7 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
               if (problem !== undefined) throw new Error(told(given, answer, problem))
             })
             const outcome = yield* Effect.promise(() =>
-              fc.check(property, { seed, numRuns: requests, endOnFailure: false })
+              fc.check(property, { seed: fuzzSeed, numRuns: requests, endOnFailure: false })
             )
             agent.destroy()
             if (outcome.failed)

@@ -14,6 +14,7 @@ import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { systemActor } from "@reins/core/identity/Access"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Placement } from "@reins/core/placement/Placement"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -50,7 +51,7 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
         )
       )
     )
-  ).pipe(Layer.provide(Logger.minimumLogLevel(LogLevel.Error)))
+  ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
 /** A bare repository served over http, by a forge of the kind where one is wanted. */
 export const remote = (kind: ForgeKind = "github") =>

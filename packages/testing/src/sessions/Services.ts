@@ -5,6 +5,7 @@ import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { Connections } from "@reins/core/connections/Connections"
 import * as Embedded from "@reins/core/Embedded"
+import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Placement } from "@reins/core/placement/Placement"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
@@ -19,7 +20,8 @@ export const services = (database: Layer.Layer<Database | Bell>, config: Partial
         (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
       )
       return Core.layer.pipe(
-        Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir, ...config }), database, Placement.layerSingle))
+        Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir, ...config }), database, Placement.layerSingle)),
+        Layer.provide(PasswordCost.layerTest)
       )
     })
   )

@@ -11,37 +11,83 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The maintenance database of a PostgreSQL server that lives as long as the test run. */
     readonly postgresUrl: string
+    /** The name of a database there that has the schema and no rows, for copies. Nobody may be connected to it. */
+    readonly postgresTemplate: string
   }
 }
 
 /** Runs statements on the maintenance database, over a connection of their own. */
-export const administer = (statement: string) =>
-  Effect.promise(async () => {
-    const client = new pg.Client({ connectionString: inject("postgresUrl") })
-    await client.connect()
-    try {
-      await client.query(statement)
-    } finally {
-      await client.end()
-    }
-  })
+export const administer = (statement: string) => Effect.promise(() => runOn("postgres", statement))
 
-/** The URL of a fresh PostgreSQL database, which is dropped with the scope. */
+/** The URL of an empty PostgreSQL database, which is dropped with the scope. */
 export const postgresDatabase = Effect.gen(function* () {
-  const name = `reins_${randomBytes(8).toString("hex")}`
+  const name = newName()
   yield* Effect.acquireRelease(administer(`create database ${name}`), () =>
     administer(`drop database ${name} with (force)`)
   )
-  const url = new URL(inject("postgresUrl"))
-  url.pathname = `/${name}`
-  return Redacted.make(url.href)
+  return urlOf(name)
 })
+
+/**
+ * The URL of a PostgreSQL database that has the schema and no rows. Another test gets it once the scope has closed, so a test that changes
+ * more than rows takes `postgresDatabase`.
+ */
+export const migratedPostgresDatabase = Effect.map(
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const used = idle.pop()
+      if (used !== undefined) {
+        await runOn(used, emptying)
+        return used
+      }
+      const name = newName()
+      await runOn("postgres", `create database ${name} template ${inject("postgresTemplate")}`)
+      return name
+    }),
+    (name) => Effect.sync(() => idle.push(name))
+  ),
+  (name) => urlOf(name)
+)
 
 /** Every database that a store must work on. A suite runs once for each. */
 export const databases: ReadonlyArray<{
-  readonly name: string
+  readonly name: "SQLite" | "PostgreSQL"
   readonly layer: Layer.Layer<Database | Bell>
 }> = [
   { name: "SQLite", layer: Layer.merge(Sqlite.layerMemory, Bell.layer) },
-  { name: "PostgreSQL", layer: Layer.orDie(Layer.unwrapScoped(Effect.map(postgresDatabase, Postgres.layer))) }
+  { name: "PostgreSQL", layer: Layer.orDie(Layer.unwrapScoped(Effect.map(migratedPostgresDatabase, Postgres.layer))) }
 ]
+
+/** The databases of this process that nobody uses. */
+const idle: Array<string> = []
+
+/** Ends the connections that are still there, and deletes all rows but those that say which steps of the schema were taken. */
+const emptying = `do $$
+  declare found regclass;
+  begin
+    perform pg_terminate_backend(pid, 5000) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend';
+    -- Rows go in any order: foreign keys are not looked at.
+    set local session_replication_role = replica;
+    for found in select oid from pg_class
+      where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> 'effect_sql_migrations'
+    loop execute format('delete from %s', found); end loop;
+  end $$`
+
+const newName = (): string => `reins_${randomBytes(8).toString("hex")}`
+
+const urlOf = (name: string): Redacted.Redacted => {
+  const url = new URL(inject("postgresUrl"))
+  url.pathname = `/${name}`
+  return Redacted.make(url.href)
+}
+
+const runOn = async (name: string, statement: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: Redacted.value(urlOf(name)) })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,54 @@
+import { join } from "node:path"
+import { Manifests } from "@reins/core/catalog/Manifests"
+import alpha from "../../../../manifests/alpha.json" with { type: "json" }
+import beta from "../../../../manifests/beta.json" with { type: "json" }
+
+const program = join(import.meta.dirname, "small-agent.mjs")
+
+/** A provider that starts the small agent in the place of its own. What it can do, how people connect it and how it is installed stay. */
+const withSmallAgent = (manifest: typeof alpha | typeof beta, permission: "allow" | "ask") => ({
+  ...manifest,
+  runtime: {
+    ...manifest.runtime,
+    launch: {
+      command: "{{node}}",
+      args: [program],
+      environment: { PERMISSION: permission },
+      tmp_dir: "tmp",
+      no_profile: "The small agent needs a connection with an api_key.",
+      profiles: [
+        {
+          id: "gateway",
+          when: { connection: true, secrets: ["api_key"] },
+          environment: {
+            BASE_URL: "{{connection.base_url}}",
+            MODEL: "{{model}}",
+            REINS_API_KEY: "{{secret.api_key}}"
+          },
+          files: []
+        }
+      ]
+    },
+    acp: {
+      ...manifest.runtime.acp,
+      usage_scope: "turn",
+      error_as_text: null,
+      stderr: { error: null, fatal: null },
+      errors: [],
+      model_selector: "none"
+    },
+    stop: { cancel_ms: 2000, stdin_eof_ms: 2000, sigterm_ms: 2000 },
+    state: { paths: ["sessions.json"], ignore: [] }
+  }
+})
+
+/** Alpha and beta with the small agent in the place of theirs, for tests in which the agent is not what is proved. */
+export const smallAgents = Manifests.layerOf([withSmallAgent(alpha, "allow"), withSmallAgent(beta, "allow")])
+
+/** The same, asking before each tool; a person where `approval` is supported, and the manifest's own answer otherwise. */
+export const askingAgents = (approval: "supported" | "unsupported") => {
+  const manifest = withSmallAgent(alpha, "ask")
+  return Manifests.layerOf([
+    { ...manifest, capabilities: { ...manifest.capabilities, interactive_approval: approval } }
+  ])
+}

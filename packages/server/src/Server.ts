@@ -21,18 +21,20 @@ export interface ListenOptions {
   readonly trustedProxies: ReadonlyArray<string>
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
+  /** How long a client may take for what it sends, in milliseconds: two minutes unless it is given. Its headers come within 20 s of it. */
+  readonly requestMs?: number
 }
 
 /**
- * How long a client may take for what it sends, in milliseconds. Proxies keep their connections for a minute: ours are kept longer. Those
- * that are late are looked for often, so that of thousands not all are ended in one turn of the loop.
+ * How long a connection may take, in milliseconds. Proxies keep theirs for a minute: ours are kept longer. Those that are late are looked
+ * for often, so that of thousands not all are ended in one turn of the loop.
  */
-const patience = {
-  headersTimeout: 20_000,
-  requestTimeout: 120_000,
+const patience = ({ requestMs = 120_000 }: ListenOptions) => ({
+  headersTimeout: Math.min(20_000, requestMs),
+  requestTimeout: requestMs,
   connectionsCheckingInterval: 250,
   keepAliveTimeout: 75_000
-}
+})
 
 /** The service on a port, for as long as the layer lives. */
 export class Server extends Context.Tag("@reins/server/Server")<
@@ -57,7 +59,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
           securityHeaders(options.publicUrl),
           requestId(options.trustedProxies)
         )
-        const node = createServer(patience)
+        const node = createServer(patience(options))
         const connections = new Connections(node)
         const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
         yield* http.serve(app)

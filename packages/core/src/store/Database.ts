@@ -65,9 +65,10 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
 export const clientEngine = (
   sql: SqlClient.SqlClient,
   dialect: "sqlite" | "pg",
-  readDirectly?: ReadDirectly
+  readDirectly?: ReadDirectly,
+  idleInTransactionMs = defaultIdleInTransactionMs
 ): Engine => {
-  const withTransaction = makeTransaction(sql, dialect)
+  const withTransaction = makeTransaction(sql, dialect, idleInTransactionMs)
   const patiently = dialect === "pg" ? unlessInside(onceItIsBack) : identity
   const statementOf = <Row extends object>(query: Query<Row>): Statement.Statement<Row> =>
     query instanceof PreparedQuery ? sql.unsafe<Row>(query.prepared.text, query.parameters) : query
@@ -108,24 +109,27 @@ const directly =
  * A process that is stopped or out of reach within a transaction holds what others wait for; PostgreSQL ends it long before a claim on
  * work has run out, so that those who take over are not held up.
  */
-const begin = {
-  sqlite: "begin immediate",
-  pg: "begin; set local idle_in_transaction_session_timeout = '10s'"
-}
+const beginOf = (dialect: "sqlite" | "pg", idleInTransactionMs: number): string =>
+  dialect === "sqlite"
+    ? "begin immediate"
+    : `begin; set local idle_in_transaction_session_timeout = ${Math.round(idleInTransactionMs)}`
+
+/** How long a transaction may rest on PostgreSQL unless it is set. */
+const defaultIdleInTransactionMs = 10_000
 
 /**
  * Unlike the client's own: it begins with the write lock on SQLite (a deferred BEGIN fails at its first write when another process
  * wrote in between), and leaves the transaction when COMMIT fails (else the one connection stays inside it, and later writes report
  * success and are lost).
  */
-const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg") =>
+const makeTransaction = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", idleInTransactionMs: number) =>
   SqlClient.makeWithTransaction({
     transactionTag: SqlClient.TransactionConnection,
     spanAttributes: [],
     acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
       Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const)
     ),
-    begin: (connection) => connection.executeUnprepared(begin[dialect], [], undefined),
+    begin: (connection) => connection.executeUnprepared(beginOf(dialect, idleInTransactionMs), [], undefined),
     savepoint: (connection, id) => connection.executeUnprepared(`savepoint reins_${id}`, [], undefined),
     commit: (connection) =>
       connection.executeUnprepared("commit", [], undefined).pipe(

@@ -6,18 +6,23 @@ import { Bell } from "./Bell.js"
 import { clientEngine, Database } from "./Database.js"
 import { migrate } from "./Migrations.js"
 
+export interface PostgresOptions {
+  /** A transaction in which nothing is done for so long is ended, in milliseconds; 10 seconds unless it is given. */
+  readonly idleInTransactionMs?: number
+}
+
 /**
  * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with `DatabaseNewer`
  * for the data of a newer release, and with `DatabaseUnreachable`.
  */
-export const layer = (url: Redacted.Redacted) =>
+export const layer = (url: Redacted.Redacted, { idleInTransactionMs }: PostgresOptions = {}) =>
   Layer.merge(
     Layer.effect(
       Database,
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         yield* migrate
-        return Database.make(sql, "pg", clientEngine(sql, "pg"))
+        return Database.make(sql, "pg", clientEngine(sql, "pg", undefined, idleInTransactionMs))
       })
     ),
     Layer.scoped(

@@ -8,6 +8,7 @@ export default mergeConfig(
     test: {
       include: ["packages/*/chaos/**/*.test.ts"],
       testTimeout: 600_000,
+      maxConcurrency: 2,
       fileParallelism: false
     }
   })

@@ -11,6 +11,7 @@ import { newKey } from "../../test/process/Caller.js"
 import { steadyPort } from "../../test/process/Ports.js"
 import { type ServerProcess, startServer } from "../../test/process/ServerProcess.js"
 import { eventually } from "../../test/process/Waiting.js"
+import { agent } from "../Volume.js"
 import { Ledger } from "./Ledger.js"
 import { type MailServer, startMailServer } from "./MailServer.js"
 import { postgresRecords, type Records, sqliteRecords } from "./Records.js"
@@ -98,6 +99,7 @@ export class World {
     this.disarm()
     this.server = await startServer({
       dataDir: this.dataDir,
+      agent,
       ...(this.failpoints && { failpointFile: this.failpointFile }),
       args: ["--port", String(this.port)],
       env: this.env

@@ -15,6 +15,13 @@ export const seed = Number(process.env["REINS_CHAOS_SEED"] ?? Date.now() % 1_000
 /** Alpha's own agent takes five seconds of a processor for a turn: in CI another one does where the agent is not what is proved. */
 export const agent = isSoak ? undefined : join(import.meta.dirname, "agent/agent.mjs")
 
+/** After how long without a word the work of a server is taken over; a soak keeps to the product's own times. */
+export const leaseSeconds = share(8, 30)
+
+/** How often an event stream beats, and how long a request may take to arrive. */
+export const heartbeatSeconds = share(4, 15)
+export const requestSeconds = share(15, 120)
+
 export const randomKills = share(15, 100)
 
 /** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */

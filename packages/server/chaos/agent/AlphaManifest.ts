@@ -23,7 +23,6 @@ export default agent === undefined
           stderr: { error: null, fatal: null },
           model_selector: "none"
         },
-        stop: { cancel_ms: 500, stdin_eof_ms: 1000, sigterm_ms: 500 },
         state: { paths: ["sessions.json"], ignore: [] }
       }
     }

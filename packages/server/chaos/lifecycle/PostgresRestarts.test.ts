@@ -7,6 +7,7 @@ import { inHome, placeForEachTest } from "../../test/process/Place.js"
 import { startServer } from "../../test/process/ServerProcess.js"
 import { allPages, beginTurn, upTo, wholeLog } from "../../test/process/Turns.js"
 import { eventually } from "../../test/process/Waiting.js"
+import { agent } from "../Volume.js"
 import { type PostgresCluster, startCluster } from "./PostgresCluster.js"
 
 const place = placeForEachTest(inHome)
@@ -31,7 +32,7 @@ const again = (work: (round: number) => Promise<unknown>) => {
 
 it("a running turn, writes and streams outlive restarts of PostgreSQL, and nothing is lost or doubled", async () => {
   const env = { REINS_DATABASE_URL: await cluster.newDatabase("reins") }
-  const server = await startServer({ dataDir: place.dataDir, env })
+  const server = await startServer({ dataDir: place.dataDir, agent, env })
   const caller = await newCaller(server, place.dataDir, place.gateway, env)
   const client = caller.at(server)
   const session_id = await caller.newSession(client)

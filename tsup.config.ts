@@ -74,7 +74,7 @@ const packages: ReadonlyArray<Options> = [
   server
 ]
 
-/** The server of the crash suite, which can be killed at named points. It is never published. */
+/** The server of the crash suite, which can be killed at named points and given another agent for alpha. It is never published. */
 const breakableServer: Options = {
   ...server,
   outDir: "packages/server/dist-failpoints",
@@ -85,6 +85,17 @@ const breakableServer: Options = {
         build.onResolve({ filter: /\/Failpoint\.js$/ }, () => ({
           path: resolve("packages/server/chaos/kills/Failpoint.ts")
         }))
+    },
+    {
+      name: "scripted agent",
+      setup: (build) => {
+        const path = resolve("packages/server/chaos/agent/AlphaManifest.ts")
+        build.onResolve({ filter: /\/manifests\/alpha\.json$/ }, ({ importer }) =>
+          importer === path ? null : { path }
+        )
+        // It is imported as JSON.
+        build.onLoad({ filter: /\/AlphaManifest\.ts$/ }, () => ({ contents: readFileSync(path, "utf8"), loader: "ts" }))
+      }
     }
   ]
 }

@@ -1,24 +1,31 @@
 #!/usr/bin/env node
-// Runs the Effect language service over every package: floating effects, leaking requirements, untyped errors.
-import { spawnSync } from "node:child_process"
+// Runs the Effect language service over every package, beside each other: floating effects, leaking requirements, untyped errors.
+import { spawn } from "node:child_process"
 
 const packages = ["packages/core", "packages/client", "packages/server"]
-const failed = packages.filter(
-  (path) =>
-    spawnSync(
-      process.execPath,
-      [
-        "node_modules/@effect/language-service/cli.js",
-        "diagnostics",
-        "--project",
-        `${path}/tsconfig.json`,
-        "--format",
-        "text",
-        "--severity",
-        "error,warning",
-        "--strict"
-      ],
-      { stdio: "inherit" }
-    ).status !== 0
-)
-process.exit(failed.length === 0 ? 0 : 1)
+
+/** Shows what is said of a package once all of it is there, and gives back whether that is nothing bad. */
+const isSound = (path) =>
+  new Promise((done) => {
+    const args = [
+      "node_modules/@effect/language-service/cli.js",
+      "diagnostics",
+      "--project",
+      `${path}/tsconfig.json`,
+      "--format",
+      "text",
+      "--severity",
+      "error,warning",
+      "--strict"
+    ]
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] })
+    const output = []
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(chunk))
+    child.on("close", (code) => {
+      process.stdout.write(`${path}\n${Buffer.concat(output)}`)
+      done(code === 0)
+    })
+  })
+
+const sound = await Promise.all(packages.map(isSound))
+process.exit(sound.every((each) => each) ? 0 : 1)

@@ -34,6 +34,8 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     readonly interactionExpiryMs: number
     /** How long an executor may go unused before it is released, in milliseconds. Its workspace stays. */
     readonly idleReleaseMs: number
+    /** The lifetime of a claim on a job, in milliseconds: others take over what a worker has not renewed for so long. */
+    readonly leaseMs: number
     readonly limits: CoreLimits
   }
 >() {
@@ -58,6 +60,7 @@ export class CoreConfig extends Context.Tag("@reins/core/CoreConfig")<
     turnDeadlineMs: 60 * 60 * 1000,
     interactionExpiryMs: 10 * 60 * 1000,
     idleReleaseMs: 15 * 60 * 1000,
+    leaseMs: 30_000,
     limits: { ...defaultLimits, ...limits },
     ...given
   })

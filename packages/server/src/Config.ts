@@ -54,6 +54,9 @@ const fields = {
   turn_minutes: Whole(1, 24 * 60),
   interaction_minutes: Whole(1, 24 * 60),
   idle_minutes: Whole(1, 7 * 24 * 60),
+  lease_seconds: Whole(3, 600),
+  heartbeat_seconds: Whole(1, 15),
+  request_seconds: Whole(5, 3600),
   message_characters: Whole(1, 100_000),
   json_body_bytes: Whole(1024, 64 * 1024 * 1024),
   upload_bytes: Whole(1, 100 * 1024 * 1024),
@@ -89,6 +92,9 @@ const expected: Readonly<Record<SettingName, string>> = {
   turn_minutes: "a number of minutes from 1 to 1440",
   interaction_minutes: "a number of minutes from 1 to 1440",
   idle_minutes: "a number of minutes from 1 to 10080",
+  lease_seconds: "a number of seconds from 3 to 600",
+  heartbeat_seconds: "a number of seconds from 1 to 15",
+  request_seconds: "a number of seconds from 5 to 3600",
   message_characters: "a number of characters from 1 to 100000",
   json_body_bytes: "a number of bytes from 1024 to 67108864",
   upload_bytes: "a number of bytes from 1 to 104857600",
@@ -139,6 +145,12 @@ export interface Config {
   /** How long an agent waits for an answer of a person. */
   readonly interactionMinutes: number | undefined
   readonly idleMinutes: number | undefined
+  /** The lifetime of a claim on a job: others take over what a server has not renewed for so long. It renews each three times before. */
+  readonly leaseSeconds: number | undefined
+  /** How often an event stream beats. A client that misses three beats of 15 s connects again, so they come no later. */
+  readonly heartbeatSeconds: number
+  /** How long a client may take to send a request. */
+  readonly requestSeconds: number
   /** What is given of the limits. The requests a minute are `rateLimit`. */
   readonly limits: Partial<Omit<CoreLimits, "requestsPerMinute">>
 }
@@ -175,6 +187,9 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     turnMinutes: settings.turn_minutes,
     interactionMinutes: settings.interaction_minutes,
     idleMinutes: settings.idle_minutes,
+    leaseSeconds: settings.lease_seconds,
+    heartbeatSeconds: settings.heartbeat_seconds ?? 15,
+    requestSeconds: settings.request_seconds ?? 120,
     limits: limitsOf(settings)
   }
   return config

@@ -18,21 +18,23 @@ export interface ListenOptions {
   readonly grace: Duration.DurationInput
   /** How long connections that are kept without a request are told of the stop, should a request come, before they are closed. */
   readonly notice?: Duration.DurationInput
+  /** How long a client may take for what it sends, in milliseconds: two minutes unless it is given. Its headers come within 20 s of it. */
+  readonly requestMs?: number
 }
 
 /** The service cannot have its port. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
 /**
- * How long a client may take for what it sends, in milliseconds. Proxies keep their connections for a minute: ours are kept longer. Those
- * that are late are looked for often, so that of thousands not all are ended in one turn of the loop.
+ * How long a connection may take, in milliseconds. Proxies keep theirs for a minute: ours are kept longer. Those that are late are looked
+ * for often, so that of thousands not all are ended in one turn of the loop.
  */
-const patience = {
-  headersTimeout: 20_000,
-  requestTimeout: 120_000,
+const patience = ({ requestMs = 120_000 }: ListenOptions) => ({
+  headersTimeout: Math.min(20_000, requestMs),
+  requestTimeout: requestMs,
   connectionsCheckingInterval: 250,
   keepAliveTimeout: 75_000
-}
+})
 
 /** The service on a port, for as long as the layer lives. */
 export class Server extends Context.Tag("@reins/server/Server")<
@@ -51,7 +53,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const { limits } = yield* CoreConfig
         const { grace, notice = defaultNotice } = options
         // An upgrade that is offered is passed over for want of a listener, and its request served like any other, with its body.
-        const node = createServer(patience)
+        const node = createServer(patience(options))
         const connections = new Connections(node)
         node.on("request", yield* listener(yield* routes, shutdown, { ...options, limits }))
         // Clients are on the clock of the machine, whatever clock the services keep.

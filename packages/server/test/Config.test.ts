@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { load } from "@reins/server/Config"
+import { coreConfigOf } from "@reins/server/cli/Installation"
 import { describe as shown } from "@reins/server/cli/ShowConfig"
 import { Effect } from "effect"
 
@@ -23,6 +24,9 @@ describe("the configuration", () => {
         public_url: "http://127.0.0.1:7117/",
         rate_limit: 600,
         turn_minutes: 60,
+        lease_seconds: 30,
+        heartbeat_seconds: 15,
+        request_seconds: 120,
         upload_bytes: 25 * 1024 * 1024,
         event_retention_days: null,
         database_url: null
@@ -64,6 +68,19 @@ describe("the configuration", () => {
       ])
       assert.deepStrictEqual((yield* given("*")).allowPrivateHosts, ["*"])
       assert.include((yield* Effect.flip(given("http://gitlab.lan"))).problem, "allow_private_hosts")
+    })
+  )
+
+  it.scoped("takes times within their bounds: a client that hears no heartbeat for 45 s gives its stream up", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      const given = (lease: string, heartbeat: string, request: string) =>
+        load({ lease_seconds: lease, heartbeat_seconds: heartbeat, request_seconds: request }, {}, here)
+      const least = yield* given("3", "1", "5")
+      assert.deepInclude(shown(least), { lease_seconds: 3, heartbeat_seconds: 1, request_seconds: 5 })
+      assert.strictEqual(coreConfigOf(least).leaseMs, 3000)
+      const { problem } = yield* Effect.flip(given("2", "16", "4"))
+      for (const name of ["lease_seconds", "heartbeat_seconds", "request_seconds"]) assert.include(problem, name)
     })
   )
 

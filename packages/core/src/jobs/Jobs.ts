@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer, Random } from "effect"
+import { CoreConfig } from "../CoreConfig.js"
 import { AttemptId, JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
 import type { Job, JobFailure, JobState, Operation, OperationRef, Subject } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
@@ -24,9 +25,6 @@ export interface NewJob {
   /** The job is not attempted before this time. */
   readonly runAt?: Timestamp
 }
-
-/** The lifetime of a claim. A worker renews it three times before it runs out. */
-export const leaseMs = 30_000
 
 /** A job that a worker has claimed, with the attempt that entitles it to write. */
 export interface Claim {
@@ -64,6 +62,8 @@ export type Outcome =
 export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
   Jobs,
   {
+    /** The lifetime of a claim, in milliseconds. A worker renews it three times before it runs out. */
+    readonly leaseMs: number
     /** Only inside a commit. */
     readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef>
     /** Lets a held job run. Only inside a commit; a job that has ended or is not held is left as it is. */
@@ -121,6 +121,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
   static readonly layer = Layer.effect(
     Jobs,
     Effect.gen(function* () {
+      const { leaseMs } = yield* CoreConfig
       const db = yield* Database
       const journal = yield* Journal
       const access = yield* Access
@@ -146,6 +147,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
       })
 
       return Jobs.of({
+        leaseMs,
         enqueue: fn("Jobs.enqueue")(function* (job) {
           yield* wake
           const id = yield* newId(JobId)

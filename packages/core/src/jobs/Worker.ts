@@ -8,7 +8,7 @@ import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
 import { AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "./JobKind.js"
-import { backOff, type Claim, Jobs, type Loss, leaseMs, type Outcome } from "./Jobs.js"
+import { backOff, type Claim, Jobs, type Loss, type Outcome } from "./Jobs.js"
 
 /** Work that ends its own worker again and again is given up after so many attempts. */
 const mostAttempts = 30
@@ -20,8 +20,6 @@ const promptAttempts = 5
 const delayOfLost = (attempt: number): Effect.Effect<number> =>
   attempt <= promptAttempts ? Effect.succeed(0) : backOff(Math.min(attempt - promptAttempts, 6))
 
-/** How often a claim is renewed: three times before it runs out. */
-const renewMs = leaseMs / 3
 /** How long it takes until it is tried again to renew a claim. */
 const renewAgainMs = 1_000
 
@@ -128,6 +126,9 @@ const makeAttempts = Effect.fnUntraced(function* (
   const jobs = yield* Jobs
   const journal = yield* Journal
   const bell = yield* Bell
+  const { leaseMs } = jobs
+  /** How often a claim is renewed: three times before it runs out. */
+  const renewMs = leaseMs / 3
 
   const holding = <A, E>(hold: Effect.Effect<boolean>, claim: Claim, command: Effect.Effect<A, E>) =>
     journal.commit(
@@ -186,7 +187,7 @@ const makeAttempts = Effect.fnUntraced(function* (
     const claim = yield* jobs.takeOver(found, lost ? loss : "ended", self.bootId)
     if (claim === undefined) return
     const { command, next } = yield* kind.lost(claim, loss)
-    const why = lost ? workerLost(claim.workerId, self.workerId, loss) : storageLost(loss)
+    const why = lost ? workerLost(claim.workerId, self.workerId, loss, leaseMs) : storageLost(loss)
     const failure = { ...why, retryable: next === "retry" }
     // A lost worker says nothing against the work, unless it is lost again and again: the lost attempt is made up for. A disk may be
     // full again at once.
@@ -291,7 +292,7 @@ const storageLost = (fault: StorageFault) => ({
 })
 
 /** What happened to the worker of an attempt, and who found that. A worker that is stopped in order says it of itself. */
-const workerLost = (lost: string, finder: string, loss: Loss) => ({
+const workerLost = (lost: string, finder: string, loss: Loss, leaseMs: number) => ({
   code: "worker_lost",
   message:
     lost === finder && loss === "ended"

@@ -1,7 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { Clock, Data, Effect, type Scope } from "effect"
 import type { SessionId } from "../domain/Ids.js"
-import { leaseMs } from "../jobs/Jobs.js"
 import { FileLocked, lockFile } from "../store/FileLock.js"
 
 /** Runs effects of one session one after the other, and those of different sessions at once. */
@@ -33,6 +32,8 @@ export interface Holders {
   readonly self: string
   /** Whether a process has no claim any more. */
   readonly isSilent: (holder: string) => Effect.Effect<boolean>
+  /** How long a process is waited for that holds a lock and may have become silent, in milliseconds. */
+  readonly leaseMs: number
 }
 
 /**
@@ -90,7 +91,7 @@ const take = Effect.fnUntraced(function* (file: string, holders: Holders | undef
   )
   const again = Effect.gen(function* () {
     const waited = (yield* Clock.currentTimeMillis) - since
-    if (waited > leaseMs && holders !== undefined && (yield* isHolderSilent(file, holders)))
+    if (holders !== undefined && waited > holders.leaseMs && (yield* isHolderSilent(file, holders)))
       return yield* Effect.logWarning("a process that hangs does not let go of a session, which goes on without it", {
         file
       })

@@ -65,7 +65,8 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
       const jobs = yield* Jobs
       const { bootId } = yield* Placement
       const pathOf = (name: "inUse" | "lock") => (id: SessionId) => sessionPaths(config.dataDir, id)[name]
-      const exclusive = SessionLock.makeShared(pathOf("inUse"), { self: bootId, isSilent: jobs.isSilent })
+      const { isSilent, leaseMs } = jobs
+      const exclusive = SessionLock.makeShared(pathOf("inUse"), { self: bootId, isSilent, leaseMs })
       const making = SessionLock.makeShared(pathOf("lock"))
 
       const existing = (id: SessionId) =>

@@ -1,5 +1,5 @@
 import { assert, layer as suite } from "@effect/vitest"
-import { Jobs, leaseMs } from "@reins/core/jobs/Jobs"
+import { Jobs } from "@reins/core/jobs/Jobs"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, TestClock, TestContext } from "effect"
@@ -32,6 +32,7 @@ for (const { name, layer } of databases) {
     it.effect("a claim lasts for its lease, and for another one with each renewal", () =>
       Effect.gen(function* () {
         const jobs = yield* Jobs
+        const { leaseMs } = jobs
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
         const claim = yield* claimOne(kind)
@@ -50,6 +51,7 @@ for (const { name, layer } of databases) {
     it.effect("a worker whose claim has run out can neither write nor renew, although nobody has taken over yet", () =>
       Effect.gen(function* () {
         const jobs = yield* Jobs
+        const { leaseMs } = jobs
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
         const claim = yield* claimOne(kind)
@@ -88,6 +90,7 @@ for (const { name, layer } of databases) {
       () =>
         Effect.gen(function* () {
           const jobs = yield* Jobs
+          const { leaseMs } = jobs
           const kind = newKind()
           const { job_id } = yield* enqueue(kind)
           const claim = yield* claimOne(kind)
@@ -110,6 +113,7 @@ for (const { name, layer } of databases) {
     it.effect("a boot is silent when it holds no claim that has not run out, whatever other boots hold", () =>
       Effect.gen(function* () {
         const jobs = yield* Jobs
+        const { leaseMs } = jobs
         const kind = newKind()
         const claimAs = (bootId: string) =>
           Effect.zipRight(enqueue(kind), jobs.claim(kind, 1, { workerId: "one/1", bootId }))

@@ -62,6 +62,7 @@ it("a holder that is silent is waited for as long as a claim lives, and one that
     let isSilent = false
     const known = (self: string) => ({
       self,
+      leaseMs: 30_000,
       isSilent: (holder: string) => Effect.sync(() => isSilent && holder === "one")
     })
     const [one, other] = [makeShared(fileOf, known("one")), makeShared(fileOf, known("other"))]

@@ -5,11 +5,11 @@ import { steadyPort } from "@reins/testing/process/Ports"
 import { type ServerOptions, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { upTo } from "@reins/testing/process/Turns"
 import { assert, describe, it } from "vitest"
+import { soakMs, storms } from "../Volume.js"
 import { byClient, byPages, bySse, type Follow, type Source } from "./EventReaders.js"
 
 const place = placeForEachTest(inMemory)
-const minutes = Number(process.env["REINS_CHAOS_MINUTES"] ?? "0")
-const timeout = 1_200_000 + minutes * 60_000
+const timeout = 1_200_000 + soakMs
 
 interface Storm {
   readonly events: number
@@ -96,28 +96,22 @@ const ofTypes = async ({ apiKey, baseUrl, sessionId }: Source, types: string): P
 const filter = "session.*,workspace.*"
 const filtered = bySse(filter)
 
-const storms = [
-  {
-    database: "SQLite",
-    environment: async () => ({}),
-    storm: {
-      events: 10_000,
-      kills: 5,
-      readers: [...times(30, bySse()), ...times(8, byClient), ...times(8, byPages), ...times(4, filtered)]
-    }
-  },
-  {
-    database: "PostgreSQL",
-    environment: async () => ({ REINS_DATABASE_URL: await place.newPostgresDatabase() }),
-    storm: {
-      events: 2000,
-      kills: 2,
-      readers: [...times(12, bySse()), ...times(3, byClient), ...times(3, byPages), ...times(2, filtered)]
-    }
-  }
-]
+/** Most read by server-sent events, and some in each other way. */
+const readersOf = (count: number): ReadonlyArray<Follow> => {
+  const some = Math.floor(count / 6)
+  const rest = Math.floor(count / 10)
+  const others = [...times(some, byClient), ...times(some, byPages), ...times(rest, filtered)]
+  return [...times(count - others.length, bySse()), ...others]
+}
 
-for (const { database, environment, storm } of storms) {
+const databases = [
+  { database: "SQLite", environment: async () => ({}) },
+  { database: "PostgreSQL", environment: async () => ({ REINS_DATABASE_URL: await place.newPostgresDatabase() }) }
+] as const
+
+for (const { database, environment } of databases) {
+  const { events, kills, readers } = storms[database]
+  const storm: Storm = { events, kills, readers: readersOf(readers) }
   describe(`on ${database}`, () => {
     it(`${storm.readers.length} readers, cut at random, read each of ${storm.events} events once and in order through ${storm.kills} kills`, {
       timeout
@@ -134,7 +128,7 @@ for (const { database, environment, storm } of storms) {
         await server.ended
         server = await startServer(options)
       }
-      const until = Date.now() + minutes * 60_000
+      const until = Date.now() + soakMs
       do {
         const begun = Date.now()
         const { event_watermark, killed, log, sequences, source } = await rage(() => server, restart, caller, storm)

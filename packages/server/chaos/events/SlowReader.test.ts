@@ -8,6 +8,7 @@ import { upTo } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { assert, beforeEach, it } from "vitest"
 import { memoryOf } from "../exhaustion/Vitals.js"
+import { heartbeatSeconds } from "../Volume.js"
 import { readStream, type Source } from "./EventReaders.js"
 
 const place = placeForEachTest(inMemory)
@@ -16,7 +17,7 @@ let source: Source
 let reins: Reins
 
 beforeEach(async () => {
-  server = await startServer({ dataDir: place.dataDir })
+  server = await startServer({ dataDir: place.dataDir, env: { REINS_HEARTBEAT_SECONDS: String(heartbeatSeconds) } })
   const caller = await newCaller(server, place.dataDir)
   reins = caller.at(server)
   source = { baseUrl: server.url, apiKey: caller.apiKey, sessionId: await caller.newSession(reins) }
@@ -67,10 +68,11 @@ it("a reader that never reads is cut off alone: the others miss nothing, and the
     await reins.messages.send({ session_id: source.sessionId, content, routing: "note" })
     most = Math.max(most, resident())
   }
-  // Its patience of 30 s has run out by the third heartbeat, and the time to take the end of the stream by the fifth.
+  // The patience with it lasts for two heartbeats, and so does the time that it has to take the end of the stream.
+  const until = heartbeats + 5
   await eventually("the fifth heartbeat", () => {
     most = Math.max(most, resident())
-    return heartbeats >= 5
+    return heartbeats >= until
   })
   process.stdout.write(
     `a server of ${before.toFixed(0)} MiB held at most ${most.toFixed(0)} MiB with ${sleepers} readers that slept through ${((large * content.length) / 2 ** 20).toFixed(0)} MiB\n`

@@ -1,9 +1,12 @@
 import { readdirSync } from "node:fs"
 import { eventually } from "@reins/testing/process/Waiting"
 import { assert, it } from "vitest"
+import { requestSeconds } from "../Volume.js"
 import { close, type Line, openMany } from "./Lines.js"
 import { withLoneServer } from "./LoneServer.js"
 import { staysWell } from "./Vitals.js"
+
+const patience = { env: { REINS_REQUEST_SECONDS: String(requestSeconds) } }
 
 const slowHeaders = "GET /healthz HTTP/1.1\r\nhost: reins\r\nx-slow: "
 
@@ -66,4 +69,4 @@ it("two thousand connections that send slowly are ended with 408 while others ar
       process.stderr.write(`${told} of ${lines.length} were told 408\n`)
       assert.isAbove(told, 0)
     })
-  }))
+  }, patience))

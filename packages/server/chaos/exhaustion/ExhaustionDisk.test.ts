@@ -10,6 +10,7 @@ import { assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, beforeEach, it } from "vitest"
+import { agent, leaseSeconds } from "../Volume.js"
 
 const place = placeForEachTest()
 
@@ -78,7 +79,7 @@ const refusal = async (call: Promise<unknown>) => {
 }
 
 const start = async () => {
-  const server = await startServer({ dataDir })
+  const server = await startServer({ dataDir, agent, env: { REINS_LEASE_SECONDS: String(leaseSeconds) } })
   const caller = await newCaller(server, dataDir, place.gateway)
   const client = caller.at(server, { maxRetries: 0 })
   return { server, client, workspace_id: caller.workspaceId, newSession: () => caller.newSession(client) }

@@ -1,14 +1,11 @@
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { assert, it } from "vitest"
+import { randomKills, seed, soakMs } from "../Volume.js"
 import { Audit } from "./invariants/Audit.js"
 import { Load, Reader } from "./Load.js"
 import { newName, newSession } from "./Scenes.js"
 import { World } from "./World.js"
-
-const minutes = Number(process.env["REINS_CHAOS_MINUTES"] ?? "0")
-const seed = Number(process.env["REINS_CHAOS_SEED"] ?? Date.now() % 1_000_000)
-const kills = 100
 
 /** How long a server lives once it is ready: from too short for anything to get far to long enough for most of it. */
 const lifeMs = fc.oneof(
@@ -16,11 +13,11 @@ const lifeMs = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 6000, max: 9000 }) }
 )
 
-/** A hundred lives, and as many more as fit into the minutes that were asked for. */
+/** So many lives, and as many more as fit into the minutes that were asked for. */
 function* lives(): Generator<number> {
-  const until = Date.now() + minutes * 60_000
+  const until = Date.now() + soakMs
   for (let round = 0; ; round++) {
-    for (const life of fc.sample(lifeMs, { seed: seed + round, numRuns: kills })) {
+    for (const life of fc.sample(lifeMs, { seed: seed + round, numRuns: randomKills })) {
       if (round > 0 && Date.now() >= until) return
       yield life
     }
@@ -75,10 +72,10 @@ it(
         `${killed} kills, ${world.ledger.entries.length} acknowledged writes, ${turns.length} turns (${ends.join(", ")}), ${effects.join(", ")}, ` +
           `at most ${most} attempts of a job, ${seconds} s, seed ${seed}: 0 lost, 0 doubled\n`
       )
-      assert.isAtLeast(killed, kills)
+      assert.isAtLeast(killed, randomKills)
     } finally {
       await world.end()
     }
   },
-  minutes * 60_000 + 1_800_000
+  soakMs + 1_800_000
 )

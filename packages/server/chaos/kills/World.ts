@@ -11,6 +11,7 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Exit, Redacted, Schema, Scope } from "effect"
 import { type Gateway, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { agent } from "../Volume.js"
 import { Ledger } from "./Ledger.js"
 import { type MailServer, startMailServer } from "./MailServer.js"
 import { postgresRecords, type Records, sqliteRecords } from "./Records.js"
@@ -98,6 +99,7 @@ export class World {
     this.disarm()
     this.server = await startServer({
       dataDir: this.dataDir,
+      agent,
       ...(this.failpoints && { failpointFile: this.failpointFile }),
       args: ["--port", String(this.port)],
       env: this.env

@@ -9,6 +9,7 @@ import { allPages, assertAnswers, assertWorkerLost, beginTurn, wholeLog } from "
 import SqliteDatabase from "better-sqlite3"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, it } from "vitest"
+import { agent } from "../Volume.js"
 
 const library = readdirSync("/usr/lib")
   .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)
@@ -26,7 +27,7 @@ afterEach(async () => {
 
 const serverWith = async (clock: Readonly<Record<string, string>>) => {
   const env = { LD_PRELOAD: library ?? "no libfaketime", DONT_FAKE_MONOTONIC: "1", ...clock }
-  const server = await startServer({ dataDir: place.dataDir, env })
+  const server = await startServer({ dataDir: place.dataDir, agent, env })
   pids.push(server.pid)
   return server
 }

@@ -10,13 +10,14 @@ import { type ServerProcess, spawnServer, startServer } from "@reins/testing/pro
 import { allPages, beginTurn, endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { assert, it } from "vitest"
+import { agent } from "../Volume.js"
 import { call, type Sent, startLoad } from "./RequestLoad.js"
 
 const place = placeForEachTest()
 
 /** A server with a turn whose agent runs a command that does not end. */
 const startWithTurn = async (cmd?: string) => {
-  const server = await startServer({ dataDir: place.dataDir })
+  const server = await startServer({ dataDir: place.dataDir, agent })
   const caller = await newCaller(server, place.dataDir, place.gateway)
   const client = caller.at(server)
   const session_id = await caller.newSession(client)
@@ -75,7 +76,7 @@ it("a stop under 200 requests a second fails none of them, ends streams and the 
     assert.match((await block()) ?? "", /^event: stream\.end\ndata: \{"reason":"shutdown","next_after":\d+\}$/)
   assert.isEmpty(processesOf(turn.lease_id))
 
-  const next = caller.at(await startServer({ dataDir: place.dataDir }))
+  const next = caller.at(await startServer({ dataDir: place.dataDir, agent }))
   const { reason, state } = await next.turns.get({ turn_id: turn.turn_id })
   assert.deepStrictEqual([state, reason], ["interrupted", "service_restart"])
   const acknowledged = sent.filter(({ call, status }) => call.method === "POST" && status === 201)
@@ -92,7 +93,7 @@ const interrupted = ["interrupted", "service_restart"] as const
 
 /** How the next server finds the turn, and that it is ready for the next one. */
 const stateAfterRestart = async (caller: Caller, turnId: string) => {
-  const server = await startServer({ dataDir: place.dataDir })
+  const server = await startServer({ dataDir: place.dataDir, agent })
   assert.strictEqual((await fetch(`${server.url}/readyz`)).status, 200)
   const { reason, state } = await caller.at(server).turns.wait({ turn_id: turnId })
   return [state, reason] as const

@@ -8,6 +8,7 @@ import { beginTurn, endless } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
+import { agent } from "../Volume.js"
 
 const place = placeForEachTest(inHome)
 
@@ -45,7 +46,7 @@ for (const { provider_id } of agents) {
   it(`what an agent of ${provider_id} has detached before the server was killed is ended by the next server, and nothing of another installation`, async () => {
     const { dataDir } = place
     const elsewhere = join(place.directory, "elsewhere")
-    const neighbour = await startServer({ dataDir: elsewhere })
+    const neighbour = await startServer({ dataDir: elsewhere, agent })
     const other = await newSession(neighbour, "alpha", elsewhere)
     const theirs = daemons()
     const theirTurn = await other.client.messages.send({ session_id: other.session_id, content: endless(theirs.cmd) })

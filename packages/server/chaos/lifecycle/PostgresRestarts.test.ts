@@ -7,6 +7,7 @@ import { allPages, beginTurn, upTo, wholeLog } from "@reins/testing/process/Turn
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, assert, beforeEach, it } from "vitest"
+import { agent } from "../Volume.js"
 import { type PostgresCluster, startCluster } from "./PostgresCluster.js"
 
 const place = placeForEachTest(inHome)
@@ -31,7 +32,7 @@ const again = (work: (round: number) => Promise<unknown>) => {
 
 it("a running turn, writes and streams outlive restarts of PostgreSQL, and nothing is lost or doubled", async () => {
   const env = { REINS_DATABASE_URL: await cluster.newDatabase("reins") }
-  const server = await startServer({ dataDir: place.dataDir, env })
+  const server = await startServer({ dataDir: place.dataDir, agent, env })
   const caller = await newCaller(server, place.dataDir, place.gateway, env)
   const client = caller.at(server)
   const session_id = await caller.newSession(client)

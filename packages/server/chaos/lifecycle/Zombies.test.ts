@@ -13,8 +13,11 @@ import SqliteDatabase from "better-sqlite3"
 import pg from "pg"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
+import { agent, leaseSeconds } from "../Volume.js"
 
 const place = placeForEachTest(inHome)
+
+const settings = { REINS_ALLOW_LOCAL_REPOSITORIES: "true", REINS_LEASE_SECONDS: String(leaseSeconds) }
 
 const git = (cwd: string, ...args: ReadonlyArray<string>) =>
   execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main", ...args], {
@@ -99,7 +102,7 @@ const attemptsOf = async (client: Reins, operation_id: string) => {
 
 const silence = (lost: number, finder: number, next: string) =>
   new RegExp(
-    `^Its worker \\S+/${lost} did not renew its claim for 30 seconds; \\S+/${finder} took over, and nothing that the attempt still does counts\\.${next}$`
+    `^Its worker \\S+/${lost} did not renew its claim for ${leaseSeconds} seconds; \\S+/${finder} took over, and nothing that the attempt still does counts\\.${next}$`
   )
 
 /** Both attempts of what was run again, the one of what may not be, in words; and one effect. */
@@ -151,15 +154,15 @@ const stopInTransaction = async (server: ServerProcess, url: string, write: () =
 it("a server that was stopped beyond its claims and continued cannot write, after another on the same database has taken over", async () => {
   const { dataDir } = place
   const url = await place.newPostgresDatabase()
-  const env = { REINS_DATABASE_URL: url, REINS_ALLOW_LOCAL_REPOSITORIES: "true" }
-  const first = await startServer({ dataDir, env })
+  const env = { REINS_DATABASE_URL: url, ...settings }
+  const first = await startServer({ dataDir, agent, env })
   const given = await begin(first, dataDir, env)
   let noting: Promise<unknown> = Promise.resolve()
   await stopInTransaction(first, url, () => {
     const note = { session_id: given.session_id, content: "Mind this.", routing: "note" } as const
     noting = given.caller.at(first).messages.send(note, { timeoutMs: 500_000 })
   })
-  const second = await startServer({ dataDir, env })
+  const second = await startServer({ dataDir, agent, env })
   // The push goes on without the server that began it, and reaches the remote.
   given.remote.letThrough()
   const there = given.caller.at(second)
@@ -193,9 +196,8 @@ it("a server that was stopped beyond its claims and continued cannot write, afte
 
 it("the only server, stopped beyond its claims and continued, gives its attempts up and does not write with them", async () => {
   const { dataDir } = place
-  const env = { REINS_ALLOW_LOCAL_REPOSITORIES: "true" }
-  const server = await startServer({ dataDir, env })
-  const given = await begin(server, dataDir, env)
+  const server = await startServer({ dataDir, agent, env: settings })
+  const given = await begin(server, dataDir, settings)
   server.kill("SIGSTOP")
   given.remote.letThrough()
   given.letAgentEnd()
@@ -215,8 +217,8 @@ it("the only server, stopped beyond its claims and continued, gives its attempts
 
 it("a workspace that a stopped server was making is taken over, and whole when that server continues", async () => {
   const { dataDir } = place
-  const env = { REINS_DATABASE_URL: await place.newPostgresDatabase(), REINS_ALLOW_LOCAL_REPOSITORIES: "true" }
-  const first = await startServer({ dataDir, env })
+  const env = { REINS_DATABASE_URL: await place.newPostgresDatabase(), ...settings }
+  const first = await startServer({ dataDir, agent, env })
   const caller = await newCaller(first, dataDir, place.gateway, env)
   const url = newRemote()
   const remote = pauseReaders(url)
@@ -229,7 +231,7 @@ it("a workspace that a stopped server was making is taken over, and whole when t
   const { operation, turn_id = "" } = await caller.at(first).messages.send({ session_id, content })
   const letThrough = await eventually("it clones", remote.reader)
   first.kill("SIGSTOP")
-  const there = caller.at(await startServer({ dataDir, env }))
+  const there = caller.at(await startServer({ dataDir, agent, env }))
   await eventually("it is taken over", async () => (await attemptsOf(there, operation?.id ?? "")).length > 1)
   letThrough()
   first.kill("SIGCONT")

@@ -36,7 +36,7 @@ export const database = (
 ): Layer.Layer<Database | Bell, DatabaseNewer | Postgres.DatabaseUnreachable | Sqlite.DataDirectoryUnusable> =>
   config.databaseUrl === undefined
     ? Layer.merge(Sqlite.layer(config.dataDir), Bell.layer)
-    : Postgres.layer(config.databaseUrl)
+    : Postgres.layer(config.databaseUrl, { idleInTransactionMs: coreConfigOf(config).leaseMs / 3 })
 
 const coreConfig = (config: Config) => Layer.sync(CoreConfig, () => coreConfigOf(config))
 
@@ -58,6 +58,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
       ...(config.rateLimit === null && { streamsPerSession: null })
     },
     ...(config.idleMinutes !== undefined && { idleReleaseMs: config.idleMinutes * 60_000 }),
+    ...(config.leaseSeconds !== undefined && { leaseMs: config.leaseSeconds * 1000 }),
     ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
     ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })
   })

@@ -3,9 +3,9 @@ import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
 import { CoreConfig } from "@reins/core/CoreConfig"
 import { Accounts } from "@reins/core/identity/Accounts"
-import { Effect, Layer, Logger } from "effect"
+import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
-import { EventStreams, streamDefaults } from "../EventStreams.js"
+import { EventStreams } from "../EventStreams.js"
 import { metered } from "../http/Metrics.js"
 import { Authentication } from "../http/middleware/Authentication.js"
 import { RateLimit } from "../http/middleware/RateLimit.js"
@@ -17,19 +17,27 @@ import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core that is there. */
 export const serverLayer = (
-  config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "trustedProxies">
+  config: Pick<
+    Config,
+    "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "requestSeconds" | "trustedProxies"
+  >
 ) =>
   Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
     host: config.host,
     port: config.port,
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
-    grace: "5 seconds"
+    grace: "5 seconds",
+    requestMs: config.requestSeconds * 1000
   }).pipe(
     Layer.provide(
       Layer.unwrapEffect(
         Effect.map(CoreConfig, ({ limits }) =>
-          EventStreams.layer({ ...streamDefaults, perSession: limits.streamsPerSession })
+          EventStreams.layer({
+            perSession: limits.streamsPerSession,
+            heartbeat: Duration.seconds(config.heartbeatSeconds),
+            patience: Duration.seconds(2 * config.heartbeatSeconds)
+          })
         )
       )
     ),

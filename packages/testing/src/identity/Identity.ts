@@ -1,3 +1,4 @@
+import { CoreConfig } from "@reins/core/CoreConfig"
 import { KeyRing } from "@reins/core/connections/KeyRing"
 import { Vault } from "@reins/core/connections/Vault"
 import { Access } from "@reins/core/identity/Access"
@@ -66,6 +67,8 @@ export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
   )
 }
 
+const jobs = Layer.provide(Jobs.layer, CoreConfig.layer({ dataDir: "/nonexistent" }))
+
 /** The whole identity room on a database. */
 export const identity = (
   database: Layer.Layer<Database | Bell>,
@@ -79,7 +82,7 @@ export const identityWith = <M>(
   mailer: Layer.Layer<M>
 ) =>
   Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, Jobs.layer, Placement.layerSingle)),
+    Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Placement.layerSingle)),
     Layer.provideMerge(Layer.mergeAll(Access.layer, Journal.layer, Idempotency.layer)),
     Layer.provideMerge(Layer.mergeAll(Vault.layer, passwords, mailer)),
     Layer.provideMerge(KeyRing.layerMemory),

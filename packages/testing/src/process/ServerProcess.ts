@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
-/** The server as it is published, and the one that has failpoints. */
+/** The server as it is published, and the one that has failpoints and takes another agent for alpha. */
 export const published = join(import.meta.dirname, "../../../server/dist/main.js")
 const breakable = join(import.meta.dirname, "../../../server/dist-failpoints/main.js")
 
@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly failpoint?: string
   /** A file that names the point in the same way and may be written while the server runs. */
   readonly failpointFile?: string
+  /** A program that stands in the place of alpha's agent. */
+  readonly agent?: string | undefined
   /** What the server is started by, as in `["faketime", "-f", "+25h"]`. */
   readonly launcher?: ReadonlyArray<string>
   /** Arguments of `reins serve` besides the port and the data directory. */
@@ -47,7 +49,8 @@ export const startServer = async (options: ServerOptions): Promise<ServerProcess
 
 /** Starts a server of its own process on a free port. */
 export const spawnServer = (options: ServerOptions): StartingServer => {
-  const main = options.failpoint === undefined && options.failpointFile === undefined ? published : breakable
+  const isBroken = [options.failpoint, options.failpointFile, options.agent].some((given) => given !== undefined)
+  const main = isBroken ? breakable : published
   const port = options.args?.includes("--port") === true ? [] : ["--port", "0"]
   const words = [process.execPath, main, "serve", ...port, "--data-dir", options.dataDir, ...(options.args ?? [])]
   const [command = process.execPath, ...args] = [...(options.launcher ?? []), ...words]
@@ -59,6 +62,7 @@ export const spawnServer = (options: ServerOptions): StartingServer => {
       REINS_RATE_LIMIT: "off",
       ...(options.failpoint !== undefined && { REINS_FAILPOINT: options.failpoint }),
       ...(options.failpointFile !== undefined && { REINS_FAILPOINT_FILE: options.failpointFile }),
+      ...(options.agent !== undefined && { REINS_SCRIPTED_AGENT: options.agent }),
       ...options.env
     },
     stdio: ["ignore", "pipe", "pipe"]

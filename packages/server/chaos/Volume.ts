@@ -1,0 +1,31 @@
+import { join } from "node:path"
+
+/** `npm run soak` asks for everything, and for so many minutes of what can go on for ever. CI takes a share. */
+const isSoak = process.env["REINS_SOAK"] === "1"
+
+/** As many as these in CI, and all of them in a soak. */
+const share = (some: number, all: number): number => (isSoak ? all : some)
+
+/** How long what is random goes on, in milliseconds, once it has had its volume. */
+export const soakMs = Number(process.env["REINS_SOAK_MINUTES"] ?? "0") * 60_000
+
+/** The seed of what is random. It is printed, and a run with it is the same run. */
+export const seed = Number(process.env["REINS_CHAOS_SEED"] ?? Date.now() % 1_000_000)
+
+/** Alpha's own agent takes five seconds of a processor for a turn: in CI another one does where the agent is not what is proved. */
+export const agent = isSoak ? undefined : join(import.meta.dirname, "agent/agent.mjs")
+
+/** After how long without a word the work of a server is taken over; a soak keeps to the product's own times. */
+export const leaseSeconds = share(8, 30)
+
+/** How often an event stream beats, and how long a request may take to arrive. */
+export const heartbeatSeconds = share(4, 15)
+export const requestSeconds = share(15, 120)
+
+export const randomKills = share(15, 100)
+
+/** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */
+export const storms = {
+  SQLite: { events: share(2000, 10_000), kills: share(2, 5), readers: share(20, 50) },
+  PostgreSQL: { events: share(600, 2000), kills: share(1, 2), readers: share(10, 20) }
+}

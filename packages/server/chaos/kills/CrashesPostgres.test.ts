@@ -1,0 +1,4 @@
+import { killedAtEach } from "./KilledServer.js"
+import { onPostgres } from "./matrix/Matrix.js"
+
+killedAtEach("PostgreSQL", onPostgres, 1)

@@ -1,0 +1,37 @@
+// What the suite that breaks real servers needs of the machine, and cannot bring with it. Nothing of it is skipped where it is missing.
+import { existsSync, readdirSync } from "node:fs"
+import { delimiter, join } from "node:path"
+
+const onPath = (name) =>
+  (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, name)))
+/** Debian keeps the programs of PostgreSQL apart, by version. */
+const ofPostgres = (name) => {
+  const versions = "/usr/lib/postgresql"
+  return (
+    onPath(name) ||
+    (existsSync(versions) && readdirSync(versions).some((version) => existsSync(join(versions, version, "bin", name))))
+  )
+}
+const isRoot = process.getuid?.() === 0
+
+const needs = [
+  ["Linux", process.platform === "linux", "run it on Linux"],
+  ["chromium", onPath("chromium"), "apt-get install chromium"],
+  ["nginx", onPath("nginx") || existsSync("/usr/sbin/nginx"), "apt-get install nginx-light"],
+  ["faketime", onPath("faketime"), "apt-get install faketime"],
+  ["initdb and pg_dump", ofPostgres("initdb") && ofPostgres("pg_dump"), "apt-get install postgresql"],
+  ["mkfs.ext4", onPath("mkfs.ext4") || existsSync("/usr/sbin/mkfs.ext4"), "apt-get install e2fsprogs"],
+  ["root, to mount a small tmpfs and small disks", isRoot, "run it as root, as in a container of its own"],
+  [
+    "loop devices",
+    existsSync("/dev/loop-control"),
+    "give the container /dev/loop-control and /dev/loop*, as `docker run --privileged` does"
+  ]
+]
+
+/** Ends this process with what is missing and how it comes here, where anything is. */
+export const requireNeeds = () => {
+  const missing = needs.filter(([, there]) => !there)
+  for (const [name, , how] of missing) process.stderr.write(`The chaos suite needs ${name}: ${how}\n`)
+  if (missing.length > 0) process.exit(1)
+}

@@ -29,5 +29,8 @@ export const openReaders = async (server, sessionId, count, seen) => {
     })
   // A few at once, as clients come; all at once they would wait for each other in the queue of the listener.
   while (sockets.length < count) await Promise.all(Array.from({ length: Math.min(50, count - sockets.length) }, open))
-  return { sockets, closed: () => closed, close: () => sockets.forEach((socket) => socket.destroy()) }
+  const close = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return { sockets, closed: () => closed, close }
 }

@@ -1,5 +1,5 @@
 // PostgreSQL: reads and durable writes, the round trips of a write, and what commits of another server cost one that nobody reads from.
-import { chmodSync } from "node:fs"
+import { chmodSync, existsSync, readFileSync } from "node:fs"
 import { createServer, connect as openSocket } from "node:net"
 import { userInfo } from "node:os"
 import { join } from "node:path"
@@ -134,6 +134,14 @@ const embedded = async () => {
     onLog: () => {},
     onError: () => {}
   })
+  // For a run that is broken off, where nothing waits for the server to end.
+  const endAtOnce = () => {
+    const file = join(databaseDir, "postmaster.pid")
+    const pid = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : 0
+    // The number is negative while the files are being made.
+    if (pid > 0) process.kill(pid, "SIGQUIT")
+  }
+  process.prependOnceListener("exit", endAtOnce)
   await server.initialise()
   await server.start()
   return { url: `postgres://reins:reins@127.0.0.1:${port}/postgres`, stop: () => server.stop() }

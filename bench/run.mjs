@@ -39,6 +39,17 @@ const report = makeReport(say)
 const { cpus, load, memoryGb, node } = machine()
 say(`Node ${node}, ${cpus}, ${memoryGb} GB, load ${load.toFixed(2)}`)
 
+// Nothing is left behind, also by a run that is broken off.
+process.once("exit", () => {
+  killAll()
+  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+})
+for (const [signal, number] of [
+  ["SIGINT", 2],
+  ["SIGTERM", 15]
+])
+  process.once(signal, () => process.exit(128 + number))
+
 const began = performance.now()
 let code = 0
 for (const name of positionals.length > 0 ? positionals : Object.keys(subjects)) {
@@ -52,6 +63,6 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(subjects))
   }
 }
 say(`\nMeasured in ${((performance.now() - began) / 1000).toFixed(0)} s, load ${machine().load.toFixed(2)} at the end`)
-if (values.json) process.stdout.write(`${JSON.stringify(report.json(), null, 2)}\n`)
-rmSync(directory, { recursive: true, force: true })
-process.exit(code)
+const finish = () => process.exit(code)
+if (values.json) process.stdout.write(`${JSON.stringify(report.json(), null, 2)}\n`, finish)
+else finish()

@@ -36,12 +36,21 @@ for (const { goal, met, name, text } of figures) {
   rows.set(name, { ...known, goal: goal ?? "", [column]: shown })
 }
 
-/** The machine of each column, one line each. */
-const on = new Map([...table.matchAll(/^(Before|After): (.*)$/gm)].map(([, name, what]) => [name, what]))
-on.set(
-  column === "before" ? "Before" : "After",
-  `Node ${machine.node}, ${machine.cpus}, ${machine.memoryGb} GB, load ${machine.load.toFixed(1)} at the end, ${machine.at.slice(0, 10)}.`
+/** The machine of each column with the loads that it had: pieces are measured at different times. */
+const on = new Map(
+  [...table.matchAll(/^(Before|After): (.*), load ([\d.]+)(?: to ([\d.]+))? at the end\.$/gm)].map(
+    ([, name, where, least, most = least]) => [name, { where, loads: [Number(least), Number(most)] }]
+  )
 )
+const name = column === "before" ? "Before" : "After"
+const where = `Node ${machine.node}, ${machine.cpus}, ${machine.memoryGb} GB`
+// A whole run is all there is to say of a column; a part of one adds its load.
+const known = rows.size > figures.length && on.get(name)?.where === where ? on.get(name).loads : []
+on.set(name, { where, loads: [...known, Number(machine.load.toFixed(1))] })
+const lineOf = (name, { loads, where }) => {
+  const [least, most] = [Math.min(...loads), Math.max(...loads)]
+  return `${name}: ${where}, load ${least === most ? least : `${least} to ${most}`} at the end.`
+}
 
 const lines = [
   begin,
@@ -50,7 +59,7 @@ const lines = [
   "|---|---|---|---|",
   ...[...rows].map(([name, { after, before, goal }]) => `| ${name} | ${goal} | ${before} | ${after} |`),
   "",
-  ...["Before", "After"].filter((name) => on.has(name)).flatMap((name) => [`${name}: ${on.get(name)}`, ""]),
+  ...["Before", "After"].filter((name) => on.has(name)).flatMap((name) => [lineOf(name, on.get(name)), ""]),
   end
 ]
 writeFileSync(file, head + lines.join("\n") + tail)

@@ -37,7 +37,7 @@ const native = [
 
 /**
  * Makes `import { Effect, Layer } from "effect"` an import of each module by its own name. Through an index a bundle holds all of every
- * module that is named, and loads at once what only a part that is loaded later uses: the server would start with 7 MB in place of 2.
+ * module that is named, and loads at once what only a part that is loaded later uses: 7.3 MB of code in place of 2.9.
  */
 const modulesByName: Plugin = {
   name: "modules-by-name",

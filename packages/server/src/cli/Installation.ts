@@ -27,7 +27,7 @@ export const workingLayer = (config: Config) => {
 export const lock = (config: Config) =>
   config.databaseUrl === undefined ? Sqlite.lockLayer(config.dataDir) : Layer.empty
 
-/** Loaded where it is used: with SQLite nothing of it is needed, and its driver alone takes as long to load as a tenth of the start. */
+/** Loaded where it is used: with SQLite nothing of it is needed, and loading its driver takes some 30 ms. */
 const postgres = Effect.promise(() => import("@reins/core/store/Postgres"))
 
 /** The database as it is, which nothing is done to. */

@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { defineConfig, type Options } from "tsup"
+
+type Plugin = NonNullable<Options["esbuildPlugins"]>[number]
 
 const shared: Options = {
   format: "esm",
@@ -33,12 +35,49 @@ const native = [
   "utf-8-validate"
 ]
 
+/**
+ * Makes `import { Effect, Layer } from "effect"` an import of each module by its own name. Through an index a bundle holds all of every
+ * module that is named, and loads at once what only a part that is loaded later uses: 7.3 MB of code in place of 2.9.
+ */
+const modulesByName: Plugin = {
+  name: "modules-by-name",
+  setup: (build) =>
+    build.onLoad({ filter: /\/packages\/(?:core|server)\/src\/.*\.ts$/ }, ({ path }) => ({
+      loader: "ts",
+      contents: readFileSync(path, "utf8").replace(
+        /^import \{([^}]*)\} from "(effect|@effect\/[\w-]+)"/gm,
+        (statement, names: string, name: string) => importsOf(names, name) + statement.replace(/[^\n]/g, "")
+      )
+    }))
+}
+
+/** On one line, so that the lines of a file keep their numbers in the source map. */
+const importsOf = (names: string, from: string): string =>
+  names
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && !name.startsWith("type "))
+    .map((name) =>
+      existsSync(`node_modules/${from}/dist/esm/${name}.js`)
+        ? `import * as ${name} from "${from}/${name}"`
+        : `import { ${name} } from "${from}"`
+    )
+    .join("; ")
+
 const server: Options = {
   ...shared,
   name: "server",
   entry: { main: "packages/server/src/main.ts" },
   outDir: "packages/server/dist",
   splitting: true,
+  esbuildPlugins: [modulesByName],
+  esbuildOptions: (options, context) => {
+    shared.esbuildOptions?.(options, context)
+    // Less to read at each start. Names and lines are left, so that a stack trace without the source map still says where it was.
+    options.minifyWhitespace = true
+    options.minifySyntax = true
+    options.lineLimit = 160
+  },
   external: native,
   noExternal: [new RegExp(`^(?!(?:${native.join("|")})(?:$|/)|node:)`)],
   // Dependencies that are CommonJS call for what Node has built in by `require`.
@@ -79,6 +118,7 @@ const breakableServer: Options = {
   ...server,
   outDir: "packages/server/dist-failpoints",
   esbuildPlugins: [
+    modulesByName,
     {
       name: "failpoints",
       setup: (build) =>

@@ -3,22 +3,44 @@ import { Command, ValidationError } from "@effect/cli"
 import { NodeContext, NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Layer, Logger } from "effect"
 import packageJson from "../package.json" with { type: "json" }
-import { accounts, keys } from "./cli/Accounts.js"
-import { backup, restore } from "./cli/Backup.js"
-import { doctor } from "./cli/Doctor.js"
-import { harnesses } from "./cli/Harnesses.js"
-import { keyring } from "./cli/KeyRing.js"
-import { migrate } from "./cli/Migrate.js"
-import { serve, serveWithDefaults } from "./cli/Serve.js"
-import { config } from "./cli/ShowConfig.js"
 import { flushLog, jsonLines } from "./LogLines.js"
 
-const reins = Command.make("reins", {}, () => serveWithDefaults).pipe(
-  Command.withDescription("One API for every coding agent"),
-  Command.withSubcommands([serve, accounts, keys, harnesses, backup, restore, migrate, keyring, doctor, config])
-)
+const called = process.argv[2] ?? "serve"
 
-const cli = Command.run(reins, { name: "reins", version: packageJson.version })
+/** Each command brings what it needs, so the one that is called is loaded and of the others the names are known. */
+const commands = {
+  serve: async () => (await import("./cli/Serve.js")).serve,
+  accounts: async () => (await import("./cli/Accounts.js")).accounts,
+  keys: async () => (await import("./cli/Accounts.js")).keys,
+  harnesses: async () => (await import("./cli/Harnesses.js")).harnesses,
+  backup: async () => (await import("./cli/Backup.js")).backup,
+  restore: async () => (await import("./cli/Backup.js")).restore,
+  migrate: async () => (await import("./cli/Migrate.js")).migrate,
+  keyring: async () => (await import("./cli/KeyRing.js")).keyring,
+  doctor: async () => (await import("./cli/Doctor.js")).doctor,
+  config: async () => (await import("./cli/ShowConfig.js")).config
+}
+
+/** In the order of the help, which shows all of them whole, as completions do. */
+const subcommands = () => {
+  const isKnown = Object.hasOwn(commands, called)
+  const { serve, ...others } = commands
+  const load = async <C>(name: string, command: () => Promise<C>) =>
+    isKnown && name !== called ? Command.make(name) : await command()
+  return Promise.all([
+    load("serve", serve),
+    ...Object.entries(others).map(([name, command]) => load<Awaited<ReturnType<typeof command>>>(name, command))
+  ])
+}
+
+const reins = Effect.map(Effect.promise(subcommands), (loaded) =>
+  Command.make("reins", {}, () =>
+    Effect.flatMap(
+      Effect.promise(() => import("./cli/Serve.js")),
+      ({ serveWithDefaults }) => serveWithDefaults
+    )
+  ).pipe(Command.withDescription("One API for every coding agent"), Command.withSubcommands(loaded))
+)
 
 /** Logs go to the standard error, so that the standard output is for programs: lines of JSON, or colours for a person. */
 const logger = Logger.replace(
@@ -54,7 +76,9 @@ for (const [signal, number] of [
   })
 }
 
-cli(process.argv).pipe(
+Effect.flatMap(reins, (command) =>
+  Command.run(command, { name: "reins", version: packageJson.version })(process.argv)
+).pipe(
   Effect.tapErrorCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.void : report(cause))),
   Effect.provide(Layer.merge(NodeContext.layer, logger)),
   Effect.withTracerEnabled(false),

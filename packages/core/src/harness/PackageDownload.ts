@@ -4,7 +4,6 @@ import { mkdir, rename, rm } from "node:fs/promises"
 import * as path from "node:path"
 import { pipeline } from "node:stream/promises"
 import { Data, Effect, Schedule } from "effect"
-import { extract } from "tar"
 import { fn } from "../Traced.js"
 import type { PinnedPackage } from "./Manifest.js"
 
@@ -136,6 +135,7 @@ export const unpack = (file: string, directory: string): Effect.Effect<void, Har
   Effect.tryPromise({
     try: async () => {
       await mkdir(directory, { recursive: true })
+      const { extract } = await import("tar")
       await extract({
         file,
         cwd: directory,

@@ -1,8 +1,7 @@
 import { mkdir, open, readdir, rename } from "node:fs/promises"
 import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
-import { Clock, Context, Data, Effect, Layer, Redacted } from "effect"
-import nodemailer from "nodemailer"
+import { Clock, Context, Data, Effect, Layer, Redacted, Scope } from "effect"
 import { fn } from "../Traced.js"
 
 export interface Mail {
@@ -34,17 +33,6 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
    */
   static readonly layerOutbox = (dir: string, from = "Reins <reins@localhost>") =>
     Layer.sync(Mailer, () => {
-      const composer = nodemailer.createTransport({
-        streamTransport: true,
-        buffer: true,
-        newline: "windows",
-        ...closed
-      })
-      // These files are read as they stand, by people and scripts: a link that is folded into two lines leads nowhere.
-      composer.use("stream", ({ message }, done) => {
-        message.getTransferEncoding = () => "8bit"
-        done()
-      })
       let written = 0
       return Mailer.of({
         send: fn("Mailer.send")(function* (mail, key) {
@@ -55,7 +43,7 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
             try: async () => {
               await mkdir(dir, { recursive: true, mode: 0o700 })
               if ((await readdir(dir)).some((name) => name.endsWith(`-${key}.eml`))) return
-              const { message } = await composer.sendMail({ ...envelope(mail, key, from), date: at })
+              const { message } = await (await composer()).sendMail({ ...envelope(mail, key, from), date: at })
               await writeWhole(path, Buffer.isBuffer(message) ? message : await buffer(message))
             },
             catch: (cause) => new MailRefused({ code: codeOf(cause), retryable: true })
@@ -70,13 +58,15 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
     Layer.scoped(
       Mailer,
       Effect.gen(function* () {
-        const transport = yield* Effect.acquireRelease(
-          Effect.sync(() => nodemailer.createTransport({ url: Redacted.value(url), ...timeouts, ...closed })),
+        const opened = Effect.acquireRelease(
+          Effect.promise(() => smtp(url)),
           (open) => Effect.sync(() => open.close())
         )
+        const transport = yield* Effect.cached(Scope.extend(opened, yield* Effect.scope))
         return Mailer.of({
           send: fn("Mailer.send")(function* (mail, key) {
-            yield* Effect.tryPromise({ try: () => transport.sendMail(envelope(mail, key, from)), catch: refusal })
+            const open = yield* transport
+            yield* Effect.tryPromise({ try: () => open.sendMail(envelope(mail, key, from)), catch: refusal })
           })
         })
       })
@@ -86,13 +76,29 @@ export class Mailer extends Context.Tag("@reins/core/identity/Mailer")<
 /** Whether a mail server takes us, without sending anything; else why not, by its code. */
 export const checkSmtp = (url: Redacted.Redacted): Effect.Effect<void, MailRefused> =>
   Effect.acquireUseRelease(
-    Effect.sync(() => nodemailer.createTransport({ url: Redacted.value(url), ...timeouts, ...closed })),
+    Effect.promise(() => smtp(url)),
     (transport) => Effect.tryPromise({ try: () => transport.verify(), catch: refusal }),
     (transport) => Effect.sync(() => transport.close())
   ).pipe(Effect.asVoid)
 
 /** Nothing in a mail makes this program read a file or open a URL. */
 const closed = { disableFileAccess: true, disableUrlAccess: true }
+
+/** Loaded with the first mail: it would be a seventh of what every server and command reads at its start. */
+const library = async () => (await import("nodemailer")).default
+
+const composer = async () => {
+  const made = (await library()).createTransport({ streamTransport: true, buffer: true, newline: "windows", ...closed })
+  // These files are read as they stand, by people and scripts: a link that is folded into two lines leads nowhere.
+  made.use("stream", ({ message }, done) => {
+    message.getTransferEncoding = () => "8bit"
+    done()
+  })
+  return made
+}
+
+const smtp = async (url: Redacted.Redacted) =>
+  (await library()).createTransport({ url: Redacted.value(url), ...timeouts, ...closed })
 
 const timeouts = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 }
 

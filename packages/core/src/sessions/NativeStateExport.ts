@@ -1,7 +1,6 @@
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Context, Effect, Layer } from "effect"
-import { Header, Pax } from "tar"
 import type { NativeState } from "../api/SessionsApi.js"
 import { Providers } from "../catalog/Providers.js"
 import type { Principal } from "../domain/Principal.js"
@@ -74,15 +73,16 @@ const blockBytes = 512
 
 /** Equal contents give the same bytes. */
 const archiveOf = (contents: ReadonlyMap<string, ReadonlyArray<Uint8Array>>) =>
-  Effect.promise(() => {
+  Effect.promise(async () => {
+    const tar = await import("tar")
     const entries = [...contents].flatMap(([path, pieces]) => {
       const content = Buffer.concat(pieces)
-      return [...headerOf(path, content.length), content, Buffer.alloc(-content.length & (blockBytes - 1))]
+      return [...headerOf(tar, path, content.length), content, Buffer.alloc(-content.length & (blockBytes - 1))]
     })
     return promisify(gzip)(Buffer.concat([...entries, Buffer.alloc(2 * blockBytes)]))
   })
 
-const headerOf = (path: string, size: number): ReadonlyArray<Buffer> => {
+const headerOf = ({ Header, Pax }: typeof import("tar"), path: string, size: number): ReadonlyArray<Buffer> => {
   const fields = { path, size, mode: 0o600, mtime: new Date(0), type: "File" as const }
   const header = new Header(fields)
   const needsMore = header.encode()

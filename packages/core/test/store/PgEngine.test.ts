@@ -2,8 +2,8 @@ import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import * as Postgres from "@reins/core/store/Postgres"
-import { Cause, Context, Effect, type Exit, Fiber, Layer, Option } from "effect"
 import { postgresDatabase } from "@reins/testing/store/Databases"
+import { Cause, Context, Effect, type Exit, Fiber, Layer, Option } from "effect"
 
 /** A database of its own with an empty table of numbers, none of which may be there twice. */
 const given = Effect.gen(function* () {

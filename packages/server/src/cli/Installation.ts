@@ -4,9 +4,9 @@ import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import type { DatabaseNewer } from "@reins/core/store/Migrations"
-import * as Postgres from "@reins/core/store/Postgres"
+import type { DatabaseUnreachable } from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import type { Config } from "../Config.js"
 
 /** The core with the database that the configuration names. It neither listens nor works jobs. */
@@ -27,16 +27,23 @@ export const workingLayer = (config: Config) => {
 export const lock = (config: Config) =>
   config.databaseUrl === undefined ? Sqlite.lockLayer(config.dataDir) : Layer.empty
 
+/** Loaded where it is used: with SQLite nothing of it is needed, and loading its driver takes some 30 ms. */
+const postgres = Effect.promise(() => import("@reins/core/store/Postgres"))
+
 /** The database as it is, which nothing is done to. */
-export const databaseAsIs = (config: Config): Layer.Layer<Database, { readonly message: string }> =>
-  config.databaseUrl === undefined ? Sqlite.layerAsIs(config.dataDir) : Postgres.layerAsIs(config.databaseUrl)
+export const databaseAsIs = ({ databaseUrl, dataDir }: Config): Layer.Layer<Database, { readonly message: string }> =>
+  databaseUrl === undefined
+    ? Sqlite.layerAsIs(dataDir)
+    : Layer.unwrapEffect(Effect.map(postgres, ({ layerAsIs }) => layerAsIs(databaseUrl)))
 
 export const database = (
   config: Config
-): Layer.Layer<Database | Bell, DatabaseNewer | Postgres.DatabaseUnreachable | Sqlite.DataDirectoryUnusable> =>
-  config.databaseUrl === undefined
-    ? Layer.merge(Sqlite.layer(config.dataDir), Bell.layer)
-    : Postgres.layer(config.databaseUrl, { idleInTransactionMs: coreConfigOf(config).leaseMs / 3 })
+): Layer.Layer<Database | Bell, DatabaseNewer | DatabaseUnreachable | Sqlite.DataDirectoryUnusable> => {
+  const { databaseUrl, dataDir } = config
+  if (databaseUrl === undefined) return Layer.merge(Sqlite.layer(dataDir), Bell.layer)
+  const idleInTransactionMs = coreConfigOf(config).leaseMs / 3
+  return Layer.unwrapEffect(Effect.map(postgres, ({ layer }) => layer(databaseUrl, { idleInTransactionMs })))
+}
 
 const coreConfig = (config: Config) => Layer.sync(CoreConfig, () => coreConfigOf(config))
 

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server } from "node:net"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { postgresDatabase } from "@reins/testing/store/Databases"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { Caller, change, type Reply, send, service } from "../Service.js"
 import { newSession } from "../Sessions.js"
 

@@ -1,0 +1,41 @@
+// An agent without a model, so that what is measured is ours alone: it speaks the Agent Client Protocol, answers at once, and writes down
+// when it was prompted, when it answered and when it was told to end. `node agent.mjs <file>`
+import { appendFileSync } from "node:fs"
+import { createInterface } from "node:readline"
+import { now } from "./clock.mjs"
+
+const marks = process.argv[2]
+const mark = (name) => appendFileSync(marks, `${name} ${now()}\n`)
+const send = (message) =>
+  new Promise((resolve) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`, resolve))
+
+const methods = {
+  initialize: () => ({
+    protocolVersion: 1,
+    agentInfo: { name: "scripted", version: "1.0.0" },
+    agentCapabilities: { loadSession: true, sessionCapabilities: { resume: {} } }
+  }),
+  "session/new": () => ({ sessionId: "s1" }),
+  "session/resume": () => ({}),
+  "session/prompt": async ({ sessionId }) => {
+    mark("prompted")
+    const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Done." } }
+    await send({ method: "session/update", params: { sessionId, update } })
+    return { stopReason: "end_turn", usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }
+  }
+}
+
+createInterface({ input: process.stdin })
+  .on("line", async (line) => {
+    const { id, method, params } = JSON.parse(line)
+    if (id === undefined) return
+    const known = methods[method]
+    if (known === undefined) return send({ id, error: { code: -32601, message: "Method not found" } })
+    const result = await known(params)
+    if (method === "session/prompt") mark("answered")
+    await send({ id, result })
+  })
+  .on("close", () => {
+    mark("told")
+    process.exit(0)
+  })

@@ -1,0 +1,2 @@
+/** Milliseconds that mean the same in every process of the machine. */
+export const now = () => performance.timeOrigin + performance.now()

@@ -1,0 +1,94 @@
+// Installations of Reins for the measurements, each in a directory of its own, and the bare server beside them.
+import { spawnSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { mkdirSync, mkdtempSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { request } from "./load.mjs"
+import { directory, startProcess } from "./processes.mjs"
+
+const here = dirname(fileURLToPath(import.meta.url))
+export const root = join(here, "..")
+
+/** The built server; another build can be measured in its place. */
+export const main = process.env.REINS_BENCH_MAIN ?? join(root, "packages/server/dist/main.js")
+
+const { Reins } = await import(pathToFileURL(join(root, "packages/client/dist/index.js")))
+
+/** An installation with an account, a key and a connection. It does not run yet. */
+export const install = (name, env = {}) => {
+  const dataDir = join(directory, name)
+  mkdirSync(dataDir, { recursive: true })
+  const settings = { REINS_RATE_LIMIT: "off", ...env }
+  const cli = (...args) => {
+    const run = spawnSync(process.execPath, [main, ...args, "--data-dir", dataDir], {
+      encoding: "utf8",
+      env: { ...process.env, ...settings, REINS_PASSWORD: randomUUID() }
+    })
+    if (run.status !== 0) throw new Error(run.stderr)
+    return run.stdout.trim()
+  }
+  const email = "bench@localhost.test"
+  cli("accounts", "create", "--email", email)
+  const apiKey = /rk_\w+/.exec(cli("keys", "create", "--email", email, "--name", "bench"))[0]
+  const headers = { Authorization: `Bearer ${apiKey}` }
+
+  /** Starts a server, and gives what calls it: by the client, or as requests for the load generator. */
+  const start = async (changes = {}) => {
+    const server = await startProcess([main, "serve", "--port", "0", "--data-dir", dataDir], {
+      ...settings,
+      ...changes
+    })
+    const reins = new Reins({ baseUrl: server.url, apiKey })
+    const {
+      workspaces: [workspace]
+    } = await reins.accounts.me()
+    const side = (status, next) => ({ url: server.url, pid: server.pid, status, next })
+    const mutation = (path, body) => () => request("POST", path, { ...headers, "Idempotency-Key": randomUUID() }, body)
+    return {
+      ...server,
+      reins,
+      workspaceId: workspace.id,
+      headers,
+      get: (path) => side(200, () => request("GET", path, headers)),
+      createSession: () => side(201, mutation(`/api/workspaces/${workspace.id}/sessions`, '{"title":"bench"}')),
+      sendNote: (sessionId) =>
+        side(202, mutation(`/api/sessions/${sessionId}/messages`, '{"content":"a note","routing":"note"}')),
+      /** A session that can be sent notes. */
+      newSession: (input = {}) => reins.sessions.create({ workspace_id: workspace.id, title: "bench", ...input })
+    }
+  }
+
+  return { dataDir, start }
+}
+
+/** Alpha needs a connection; this one is never called. */
+export const connect = (server, baseUrl = "http://127.0.0.1:9/v1") =>
+  server.reins.connections.create({
+    workspace_id: server.workspaceId,
+    kind: "alpha_gateway",
+    label: "bench",
+    credential: { base_url: baseUrl, api_key: "none" }
+  })
+
+/** The bare server with a session that holds some events. */
+export const startBaseline = async () => {
+  const server = await startProcess([join(here, "baseline.mjs"), mkdtempSync(join(directory, "bare-"))])
+  const headers = { Authorization: "Bearer baseline-key" }
+  const made = await fetch(`${server.url}/sessions`, {
+    method: "POST",
+    headers: { ...headers, "idempotency-key": randomUUID() },
+    body: '{"title":"bench"}'
+  })
+  const { id } = await made.json()
+  const side = (status, next) => ({ url: server.url, pid: server.pid, status, next })
+  const mutation = (path, body) =>
+    side(201, () => request("POST", path, { ...headers, "Idempotency-Key": randomUUID() }, body))
+  return {
+    ...server,
+    getSession: () => side(200, () => request("GET", `/sessions/${id}`, headers)),
+    getEvents: () => side(200, () => request("GET", `/sessions/${id}/events?after=0`, headers)),
+    createSession: () => mutation("/sessions", '{"title":"bench"}'),
+    sendNote: () => mutation(`/sessions/${id}/messages`, '{"content":"a note","routing":"note"}')
+  }
+}

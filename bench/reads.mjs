@@ -1,0 +1,94 @@
+// Reads: one session, and a page of events out of a short and of a long log.
+import { join } from "node:path"
+import Database from "better-sqlite3"
+import { connect, install, startBaseline } from "./installation.mjs"
+import { inTurns } from "./load.mjs"
+
+/**
+ * CPU for a page of 100 events before any of it was made fast, in bare reads of a session by the bare server, because a microsecond is
+ * not the same on every machine: 2,200 us beside 15, by a profile on quiet cores. The goal is a fifth of it.
+ */
+const pageBefore = 147
+
+export const reads = async ({ report, settings }) => {
+  report.subject("Reads, 32 connections, SQLite")
+  const { dataDir, start } = install("reads")
+  const { id: short, long } = await withLogs(start, dataDir, settings.longLog)
+  const server = await start()
+  const baseline = await startBaseline()
+  const how = { connections: 32, rounds: settings.rounds, seconds: settings.seconds, warmUp: settings.warmUp }
+
+  const one = await inTurns({ reins: server.get(`/api/sessions/${short}`), bare: baseline.getSession() }, how)
+  row(report, one)
+  report.figure("GET a session: share of the bare server's rate", one.reins.perSecond / one.bare.perSecond, "", {
+    atLeast: 0.4
+  })
+  report.figure("GET a session: CPU, in bare requests", one.reins.cpuMicros / one.bare.cpuMicros, "", { atMost: 4 })
+  report.figure("GET a session", one.reins.perSecond, "/s")
+
+  const page = (id, events) => server.get(`/api/sessions/${id}/events?after=${Math.floor(events / 2)}&limit=100`)
+  const pages = await inTurns(
+    { short: page(short, shortLog), long: page(long, settings.longLog), bare: baseline.getSession() },
+    { ...how, warmUp: Math.ceil(settings.warmUp / 4) }
+  )
+  report.note(
+    `a page takes ${pages.short.cpuMicros.toFixed(0)} us of CPU with ${shortLog} events in the log, ` +
+      `${pages.long.cpuMicros.toFixed(0)} us with ${settings.longLog}`
+  )
+  report.figure(
+    "Page of 100 events: CPU, in bare reads of a session",
+    pages.short.cpuMicros / pages.bare.cpuMicros,
+    "",
+    {
+      atMost: pageBefore / 5
+    }
+  )
+  report.figure(
+    "Page of 100 events: CPU with the long log, of that with the short",
+    pages.long.cpuMicros / pages.short.cpuMicros,
+    "",
+    {
+      atMost: 1.15
+    }
+  )
+  await Promise.all([server.stop(), baseline.stop()])
+}
+
+export const row = (report, { bare, reins }) => {
+  for (const [name, { cpuMicros, p50, p99, perSecond }] of [
+    ["reins", reins],
+    ["bare ", bare]
+  ])
+    report.note(
+      `${name} ${perSecond.toFixed(0).padStart(6)}/s  p50 ${p50.toFixed(1)} ms  p99 ${p99.toFixed(1)} ms  CPU ${cpuMicros.toFixed(0)} us`
+    )
+}
+
+const shortLog = 1000
+
+/** Two sessions with as many events as wanted: copies of a note, put straight into the database while nobody else uses it. */
+const withLogs = async (start, dataDir, longLog) => {
+  const server = await start()
+  await connect(server)
+  const [short, long] = [await server.newSession(), await server.newSession()]
+  for (const { id } of [short, long])
+    await server.reins.messages.send({ session_id: id, content: "a note", routing: "note" })
+  await server.stop()
+  const db = new Database(join(dataDir, "reins.db"))
+  db.pragma("synchronous = off")
+  const fill = db.transaction((id, events) => {
+    db.prepare(`
+      with recursive numbers(n) as (
+        select event_watermark + 1 from sessions where id = @id union all select n + 1 from numbers where n < @events
+      )
+      insert into events (session_id, seq, type, turn_id, envelope)
+      select @id, n, type, turn_id, json_set(envelope, '$.seq', n) from numbers,
+        (select type, turn_id, envelope from events where session_id = @id and type = 'message.accepted' limit 1)
+    `).run({ id, events })
+    db.prepare("update sessions set event_watermark = ? where id = ?").run(events, id)
+  })
+  fill(short.id, shortLog)
+  fill(long.id, longLog)
+  db.close()
+  return { id: short.id, long: long.id }
+}

@@ -1,0 +1,48 @@
+// Figures with their goals, as they are measured: for a person line by line, and all of them as JSON.
+import { cpus, loadavg, totalmem } from "node:os"
+
+const shown = (value, unit) => {
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
+  return `${value.toFixed(digits)}${unit === "" ? "" : ` ${unit}`}`
+}
+
+const goalOf = ({ atLeast, atMost, unit }) =>
+  atLeast !== undefined
+    ? `at least ${shown(atLeast, unit)}`
+    : atMost !== undefined
+      ? `at most ${shown(atMost, unit)}`
+      : undefined
+
+const isMet = ({ atLeast, atMost, value }) =>
+  atLeast === undefined && atMost === undefined
+    ? undefined
+    : value >= (atLeast ?? -Infinity) && value <= (atMost ?? Infinity)
+
+/** `say` gets each line for a person. */
+export const makeReport = (say) => {
+  const figures = []
+  return {
+    subject: (title) => say(`\n${title}`),
+    /** Something beside the figures that makes them understood. */
+    note: (text) => say(`    ${text}`),
+    /** A figure, with `atLeast` or `atMost` as its goal; one without is to compare with. */
+    figure: (name, value, unit, goal = {}) => {
+      const made = { name, value, unit, ...goal }
+      const met = isMet(made)
+      const text = shown(value, unit)
+      figures.push({ name, value, text, goal: goalOf(made) ?? null, met: met ?? null })
+      const verdict = met === undefined ? "" : `${met ? "met" : "NOT MET"}: ${goalOf(made)}`
+      say(`  ${name.padEnd(62)} ${text.padStart(12)}   ${verdict}`)
+    },
+    json: () => ({ machine: machine(), figures })
+  }
+}
+
+/** What the figures were measured on. The load is of the last minute: other work on the machine makes the figures worse. */
+export const machine = () => ({
+  node: process.version,
+  cpus: `${cpus().length} x ${cpus()[0]?.model}`,
+  memoryGb: Math.round(totalmem() / 1e9),
+  load: loadavg()[0],
+  at: new Date().toISOString()
+})

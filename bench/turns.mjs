@@ -1,0 +1,95 @@
+// From a message to the agent, and from the agent's answer to the end of the turn, with an agent that takes no time of its own.
+import { createHash } from "node:crypto"
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { select } from "@reins/core/harness/HostPlatform"
+import { now } from "./clock.mjs"
+import { connect, install, root } from "./installation.mjs"
+import { median } from "./load.mjs"
+import { directory } from "./processes.mjs"
+import { makeRepository } from "./repository.mjs"
+
+export const turns = async ({ report, settings }) => {
+  report.subject("Turns, SQLite, with an agent that answers at once")
+  const marks = join(directory, "agent-marks")
+  const cacheDir = installAgent(marks)
+  const server = await install("turns", { REINS_CACHE_DIR: cacheDir, REINS_ALLOW_LOCAL_REPOSITORIES: "true" }).start()
+  const connection = await connect(server)
+  await server.reins.connections.update({ connection_id: connection.id, preferred_model: "scripted-1" })
+  const repository = { url: makeRepository("small", 20) }
+
+  const withClone = []
+  let session
+  for (let sample = 0; sample < Math.ceil(settings.samples / 2); sample++) {
+    session = await server.newSession({ repository })
+    withClone.push(await turn(server, session.id, marks))
+  }
+  const standing = []
+  for (let sample = 0; sample < 2 * settings.samples; sample++) standing.push(await turn(server, session.id, marks))
+  const of = (samples, field) => median(samples.map((sample) => sample[field]))
+  report.figure("From a message to the agent's process, session that stands", of(standing, "toSpawn"), "ms", {
+    atMost: 40
+  })
+  report.figure("From a message to the agent's process, with its clone", of(withClone, "toSpawn"), "ms")
+  report.figure("From the answer to turn.succeeded, less the agent's own end", of(standing, "toEnd"), "ms", {
+    atMost: 100
+  })
+  report.note(`the agent's own end takes ${of(standing, "ownEnd").toFixed(0)} ms`)
+  await server.stop()
+}
+
+/** Sends a message and waits for the end of its turn; the times between what we see and what the agent wrote down. */
+const turn = async (server, sessionId, marks) => {
+  rmSync(marks, { force: true })
+  const { event_watermark: after } = await server.reins.sessions.get({ session_id: sessionId })
+  const events = server.reins.sessions.stream({ session_id: sessionId, after })
+  // The stream is open before the message is sent.
+  const ending = endOf(events)
+  const sent = now()
+  await server.reins.messages.send({ session_id: sessionId, content: "Say that it is done." })
+  const ended = await ending
+  const at = Object.fromEntries(
+    readFileSync(marks, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" "))
+      .map(([name, time]) => [name, Number(time)])
+  )
+  const ownEnd = at.ended - at.told
+  return { toSpawn: at.spawned - sent, ownEnd, toEnd: ended - at.answered - ownEnd }
+}
+
+const endOf = async (events) => {
+  for await (const { payload, type } of events) {
+    if (type === "turn.succeeded") return now()
+    if (/^turn\.(?:failed|cancelled|interrupted)$/.test(type))
+      throw new Error(`the turn ${payload.turn.state}: ${payload.turn.reason_message}`)
+  }
+}
+
+/**
+ * Puts the agent where the program of alpha would be installed. It is started by a shell that writes down when it begins and when the
+ * agent has ended, so that loading Node counts as the agent's time.
+ */
+const installAgent = (marks) => {
+  const cacheDir = join(directory, "agents")
+  const { runtime } = JSON.parse(readFileSync(join(root, "manifests/alpha.json"), "utf8"))
+  const platform = select(runtime.install.platforms)
+  const packages = [...runtime.install.packages, ...platform.packages]
+  const digest = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 12)
+  const { name, version } = runtime.agent
+  const installed = join(cacheDir, "harnesses", `${name}-${version}-${platform.id}-${digest}`)
+  const executable = join(installed, platform.executable)
+  mkdirSync(dirname(executable), { recursive: true })
+  const identity = packages.map(({ integrity, name, version }) => ({ name, version, integrity }))
+  writeFileSync(join(installed, "reins-install.json"), JSON.stringify({ packages: identity }))
+  const agent = join(dirname(fileURLToPath(import.meta.url)), "agent.mjs")
+  const time = (name) => `echo "${name} $(date +%s%3N)" >> '${marks}'`
+  writeFileSync(
+    executable,
+    `#!/bin/sh\n${time("spawned")}\n'${process.execPath}' '${agent}' '${marks}'\n${time("ended")}\n`
+  )
+  chmodSync(executable, 0o755)
+  return cacheDir
+}

@@ -1,10 +1,14 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import * as Sqlite from "@reins/core/store/Sqlite"
-import { Cause, Deferred, Effect, Exit, Fiber } from "effect"
-import { codeOf, nextTurn, openThings } from "./SqliteFiles.js"
+import { Cause, Deferred, Effect, Exit, Fiber, FiberId } from "effect"
+import { codeOf, nextTurn, openThings, type Thing } from "./SqliteFiles.js"
 
 const all = { concurrency: "unbounded" } as const
+
+/** Acts when so many microtasks have run one after the other. */
+const afterMicrotasks = (count: number, act: () => void): void =>
+  count === 0 ? act() : queueMicrotask(() => afterMicrotasks(count - 1, act))
 
 it.scopedLive("commands take turns in the order in which they came, also those that yield, and end in that order", () =>
   Effect.gen(function* () {
@@ -184,6 +188,32 @@ it.scopedLive(
     })
 )
 
+it.scopedLive(
+  "an interruption at any instant between the turn before and its own leaves a turn to those after it",
+  () =>
+    Effect.gen(function* () {
+      const { committed, db, insert } = yield* openThings({ synchronous: "off" })
+      for (let instant = 0; instant < 40; instant++) {
+        const before = yield* Effect.fork(
+          db.transaction(
+            Effect.zipRight(
+              insert(`before ${instant}`),
+              Effect.sync(() => afterMicrotasks(instant, () => waiting.unsafeInterruptAsFork(FiberId.none)))
+            )
+          )
+        )
+        yield* Effect.yieldNow()
+        const waiting = yield* Effect.fork(db.transaction(insert(`waiting ${instant}`)))
+        yield* Effect.yieldNow()
+        yield* insert(`after ${instant}`)
+        yield* Fiber.join(before)
+        const isKept = Exit.isSuccess(yield* Fiber.await(waiting))
+        assert.includeMembers(committed(), [`before ${instant}`, `after ${instant}`])
+        if (isKept) assert.include(committed(), `waiting ${instant}`)
+      }
+    })
+)
+
 it.scopedLive("a statement that writes outside of a transaction is one of its own", () =>
   Effect.gen(function* () {
     const { committed, db, insert } = yield* openThings()
@@ -245,6 +275,25 @@ it.scopedLive("who has written reads it, though the turn of the loop has begun w
       yield* db.transaction(insert(`${round}`))
       assert.isDefined(yield* db.first(byName(`${round}`)))
     }
+  })
+)
+
+it.scopedLive("who has written reads it, though somebody else has read while it was written", () =>
+  Effect.gen(function* () {
+    const { byName, db, insert } = yield* openThings()
+    const isWriting = yield* Deferred.make<void>()
+    const reading = yield* Effect.fork(Effect.zipRight(Deferred.await(isWriting), db.first(byName("a"))))
+    yield* nextTurn
+    const read = yield* Deferred.make<Thing | undefined>()
+    yield* db.transaction(
+      Effect.gen(function* () {
+        yield* insert("a")
+        yield* Deferred.succeed(isWriting, undefined)
+        yield* Deferred.succeed(read, yield* Fiber.join(reading))
+      })
+    )
+    assert.isDefined(yield* db.first(byName("a")))
+    assert.isUndefined(yield* Deferred.await(read))
   })
 )
 

@@ -10,21 +10,23 @@ import { metered } from "../http/Metrics.js"
 import { Authentication } from "../http/middleware/Authentication.js"
 import { RateLimit } from "../http/middleware/RateLimit.js"
 import { routes } from "../http/Routes.js"
-import { Server } from "../Server.js"
+import { type ListenOptions, Server } from "../Server.js"
 import { Shutdown } from "../Shutdown.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
 /** The HTTP service over a core that is there. */
 export const serverLayer = (
-  config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "trustedProxies">
+  config: Pick<Config, "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "trustedProxies">,
+  stop: Pick<ListenOptions, "notice"> = {}
 ) =>
   Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
     host: config.host,
     port: config.port,
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
-    grace: "5 seconds"
+    grace: "5 seconds",
+    ...stop
   }).pipe(
     Layer.provide(
       Layer.unwrapEffect(

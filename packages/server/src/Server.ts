@@ -16,7 +16,10 @@ export interface ListenOptions {
   readonly trustedProxies: ReadonlyArray<string>
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
-  /** How long connections that are kept without a request are told of the stop, should a request come, before they are closed. */
+  /**
+   * How long connections that are kept without a request are told of the stop, should a request come, before they are closed; a second
+   * when left out. Nobody can tell that no request will come on such a connection, so the whole of it is waited for.
+   */
   readonly notice?: Duration.DurationInput
   /** How long a client may take for what it sends, in milliseconds: two minutes unless it is given. Its headers come within 20 s of it. */
   readonly requestMs?: number

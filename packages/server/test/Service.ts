@@ -55,7 +55,10 @@ export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> =
   Layer.unwrapScoped(
     Effect.map(temporaryConfig, (given) => {
       const config = { ...given, ...change }
-      return Caller.layer.pipe(Layer.provideMerge(serverLayer(config)), Layer.provideMerge(Installation.layer(config)))
+      return Caller.layer.pipe(
+        Layer.provideMerge(serverLayer(config, { notice: 0 })),
+        Layer.provideMerge(Installation.layer(config))
+      )
     })
   ).pipe(Layer.provide([logs, PasswordCost.layerTest]))
 

@@ -12,7 +12,7 @@ export const serviceWith = (options: StreamOptions) => {
   const publicUrl = new URL("http://127.0.0.1")
   return Caller.layer.pipe(
     Layer.provideMerge(
-      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds" })
+      Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds", notice: 0 })
     ),
     Layer.provide(EventStreams.layer(options)),
     Layer.provide(Authentication.layer(publicUrl)),

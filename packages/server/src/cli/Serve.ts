@@ -10,7 +10,7 @@ import { metered } from "../http/Metrics.js"
 import { Authentication } from "../http/middleware/Authentication.js"
 import { RateLimit } from "../http/middleware/RateLimit.js"
 import { routes } from "../http/Routes.js"
-import { Server } from "../Server.js"
+import { type ListenOptions, Server } from "../Server.js"
 import { Shutdown } from "../Shutdown.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
@@ -20,7 +20,8 @@ export const serverLayer = (
   config: Pick<
     Config,
     "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "requestSeconds" | "trustedProxies"
-  >
+  >,
+  stop: Pick<ListenOptions, "notice"> = {}
 ) =>
   Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
     host: config.host,
@@ -28,7 +29,8 @@ export const serverLayer = (
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
     grace: "5 seconds",
-    requestMs: config.requestSeconds * 1000
+    requestMs: config.requestSeconds * 1000,
+    ...stop
   }).pipe(
     Layer.provide(
       Layer.unwrapEffect(

@@ -67,14 +67,14 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
 
       const outermost = Effect.fnUntraced(function* <A, E>(command: Effect.Effect<A, E>) {
         const answer = yield* FiberRef.get(CurrentAnswer)
-        const attempt = Effect.suspend(() => {
-          const commit: Commit = { topics: new Set(), held: new Map() }
-          const answered = answer === undefined ? command : Effect.tap(command, answer)
-          return Effect.map(db.transaction(Effect.locally(answered, OpenCommit, commit)), (result) => ({
-            result,
-            topics: commit.topics
-          }))
-        })
+        // Anew for each run of the transaction: what an earlier one counted was rolled back with it.
+        const attempt = db.transaction(
+          Effect.suspend(() => {
+            const open: Commit = { topics: new Set(), held: new Map() }
+            const answered = answer === undefined ? command : Effect.tap(command, answer)
+            return Effect.map(Effect.locally(answered, OpenCommit, open), (result) => ({ result, topics: open.topics }))
+          })
+        )
         const { result, topics } = yield* mayLoseRace ? retryLostRace(attempt) : attempt
         yield* Effect.forEach(topics, bell.ring, { discard: true })
         return result

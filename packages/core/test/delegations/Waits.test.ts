@@ -7,7 +7,7 @@ import { CoreConfig } from "@reins/core/CoreConfig"
 import { defaultLimits } from "@reins/core/CoreLimits"
 import { deadlineJob } from "@reins/core/delegations/DeadlineJob"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
-import { wakeJobKind } from "@reins/core/delegations/DelegationStore"
+import { delegationTopic, wakeJobKind } from "@reins/core/delegations/DelegationStore"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
 import { wakeJob } from "@reins/core/delegations/WakeJob"
@@ -29,6 +29,7 @@ import * as Sqlite from "@reins/core/store/Sqlite"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Effect, Fiber, Layer, Stream, TestClock, TestContext, TestServices } from "effect"
+import { letRingsThrough } from "../store/Rings.js"
 import { begin, delegationEvents, end } from "./Children.js"
 
 const given = Effect.gen(function* () {
@@ -56,6 +57,7 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { delegation, principal, waits } = yield* given
         yield* begin(principal, delegation.child_session_id)
+        yield* letRingsThrough(delegationTopic(delegation.id))
         const held = 30
         // Their time does not pass: neither the end of their patience nor the next look at the database can answer them.
         const waiting = yield* Effect.gen(function* () {

@@ -11,6 +11,7 @@ import { countRows, identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { newSession } from "../events/Sessions.js"
+import { letRingsThrough } from "./Rings.js"
 
 const actor: Actor = { kind: "system", id: "test" }
 
@@ -50,18 +51,14 @@ const everything = (sessionId: SessionId) =>
     })
   })
 
-/** Counts the rings of a session, once those of other processes come through too. */
-const countRings = (sessionId: SessionId, database: string) =>
+const countRings = (sessionId: SessionId) =>
   Effect.gen(function* () {
     const bell = yield* Bell
-    const comeThrough = yield* Effect.makeLatch(database === "SQLite")
+    yield* letRingsThrough(sessionTopic(sessionId))
     const counted = { rings: 0 }
     const stop = bell.listen(sessionTopic(sessionId), () => {
       counted.rings++
-      comeThrough.unsafeOpen()
     })
-    yield* comeThrough.await
-    counted.rings = 0
     return { counted, stop }
   })
 
@@ -210,7 +207,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const journal = yield* Journal
         const { sessionId } = yield* newSession
-        const { counted, stop } = yield* countRings(sessionId, name)
+        const { counted, stop } = yield* countRings(sessionId)
         const append = journal.append(sessionId, actor, [event("x")])
         const during = yield* journal.commit(
           Effect.zipRight(
@@ -233,7 +230,7 @@ for (const { name, layer } of databases) {
         Effect.gen(function* () {
           const journal = yield* Journal
           const { sessionId } = yield* newSession
-          const { counted, stop } = yield* countRings(sessionId, name)
+          const { counted, stop } = yield* countRings(sessionId)
           const inner = journal.commit(journal.append(sessionId, actor, [event("inner")]))
           const aside = journal.commitAside(journal.append(sessionId, actor, [event("aside")]))
           yield* Effect.exit(journal.commit(inner.pipe(Effect.zipRight(aside), Effect.zipRight(Effect.fail("no")))))
@@ -258,6 +255,26 @@ for (const { name, layer } of databases) {
         assert.deepStrictEqual(yield* written(sessionId), { events: 1, watermark: 1, jobs: 0, answers: 0 })
         const handler = Effect.zipRight(aside, journal.commit(Effect.succeed("the answer")))
         assert.strictEqual((yield* answering(sessionId, handler)).answer.body, '"the answer"')
+      })
+    )
+
+    it.effect("a commit that is run again counts its events from where the session stands", () =>
+      Effect.gen(function* () {
+        const { dialect, run, sql } = yield* Database
+        const journal = yield* Journal
+        const { sessionId } = yield* newSession
+        let runs = 0
+        const breaks = Effect.suspend(() =>
+          ++runs === 1 && dialect === "pg" ? run(sql`select pg_terminate_backend(pg_backend_pid())`) : Effect.void
+        )
+        const append = (line: string) => journal.append(sessionId, actor, [event(line)])
+        yield* journal.commit(append("a").pipe(Effect.zipRight(breaks), Effect.zipRight(append("b"))))
+        assert.strictEqual(runs, dialect === "pg" ? 2 : 1)
+        assert.deepStrictEqual(
+          (yield* storedEvents(sessionId)).map(({ seq }) => seq),
+          [1, 2]
+        )
+        assert.strictEqual((yield* watermark(sessionId))?.event_watermark, 2)
       })
     )
 

@@ -3,6 +3,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 import shared from "./vitest.config.js"
 
+const { resolve = {}, ssr = {} } = shared
+
 /** These measure what a server does to others, fill disks and mount: each file has the machine for itself. */
 const alone = "packages/server/chaos/exhaustion/**/*.test.ts"
 
@@ -30,8 +32,8 @@ class LongestFirst extends BaseSequencer {
 }
 
 const group = (name: string, test: NonNullable<TestProjectInlineConfiguration["test"]>) => ({
-  resolve: shared.resolve,
-  ssr: shared.ssr,
+  resolve,
+  ssr,
   test: { ...test, name, pool: "forks" as const, testTimeout: 600_000, hookTimeout: 120_000, maxConcurrency: 2 }
 })
 

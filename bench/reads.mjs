@@ -6,7 +6,7 @@ import { inTurns } from "./load.mjs"
 
 /**
  * CPU for a page of 100 events before any of it was made fast, in bare reads of a session by the bare server, because a microsecond is
- * not the same on every machine: 2,200 us beside 15, by a profile on quiet cores. The goal is a fifth of it.
+ * not the same on every machine: 2,200 us beside 15, by a profile of that build. The goal is a fifth of it.
  */
 const pageBefore = 147
 

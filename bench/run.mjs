@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Measures every figure that Reins has a goal for, beside a bare server that does the same work in the same run.
-//   npm run bench                       all of it, in at most ten minutes
+//   npm run bench                       all of it; meant for ten minutes on an idle machine
 //   npm run bench -- reads writes       some subjects
-//   npm run bench -- --quick            about two minutes, and noisier
+//   npm run bench -- --quick            less of all of it; meant for two minutes
 //   npm run bench -- --json             the figures as JSON on the standard output, the lines for a person on the standard error
 //   npm run bench -- --postgres URL     a PostgreSQL server to use, in the place of one that is started for this
 // A goal that is not met is printed, and is no error: only what could not be measured is.

@@ -50,12 +50,33 @@ export const quiet = Logger.remove(Logger.defaultLogger)
 export const core = () =>
   Layer.provide(Layer.unwrapScoped(Effect.map(temporaryConfig, Installation.layer)), [quiet, PasswordCost.layerTest])
 
+const dispatcherKey = Symbol.for("undici.globalDispatcher.1")
+
+/**
+ * Ends the connections that `fetch` keeps before the service ends: it would tell them of its end for a second. What is under way goes on.
+ * Boundary: Node gives no other way to the pool of its `fetch`.
+ */
+const withoutIdleConnections = Layer.scopedDiscard(
+  Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      const pool: { readonly constructor: new () => object; readonly close: () => Promise<void> } | undefined =
+        Reflect.get(globalThis, dispatcherKey)
+      if (pool === undefined) return
+      Reflect.set(globalThis, dispatcherKey, new pool.constructor())
+      void pool.close()
+    })
+  )
+)
+
 /** The whole service, for as long as the layer lives. */
 export const service = (change: Partial<Config> = {}, logs: Layer.Layer<never> = quiet) =>
   Layer.unwrapScoped(
     Effect.map(temporaryConfig, (given) => {
       const config = { ...given, ...change }
-      return Caller.layer.pipe(Layer.provideMerge(serverLayer(config)), Layer.provideMerge(Installation.layer(config)))
+      return Layer.merge(Caller.layer, withoutIdleConnections).pipe(
+        Layer.provideMerge(serverLayer(config)),
+        Layer.provideMerge(Installation.layer(config))
+      )
     })
   ).pipe(Layer.provide([logs, PasswordCost.layerTest]))
 
@@ -82,12 +103,7 @@ export const send = (
       const sent = body === undefined || typeof body === "string" ? body : JSON.stringify(body)
       const response = await fetch(url + path, {
         method,
-        // A connection that is kept would be told of the end of the service, which waits for that a second.
-        headers: {
-          connection: "close",
-          ...(typeof body === "object" && { "content-type": "application/json" }),
-          ...headers
-        },
+        headers: { ...(typeof body === "object" && { "content-type": "application/json" }), ...headers },
         ...(sent !== undefined && { body: sent })
       })
       const text = await response.text()

@@ -1,10 +1,5 @@
 import { join } from "node:path"
-
-/** `npm run soak` asks for everything, and for so many minutes of what can go on for ever. CI takes a share. */
-const isSoak = process.env["REINS_SOAK"] === "1"
-
-/** As many as these in CI, and all of them in a soak. */
-const share = (some: number, all: number): number => (isSoak ? all : some)
+import { isSoak, share } from "@reins/testing/Volume"
 
 /** How long what is random goes on, in milliseconds, once it has had its volume. */
 export const soakMs = Number(process.env["REINS_SOAK_MINUTES"] ?? "0") * 60_000

@@ -85,12 +85,7 @@ export const send = (
       const sent = body === undefined || typeof body === "string" ? body : JSON.stringify(body)
       const response = await fetch(url + path, {
         method,
-        // A connection that is kept would be told of the end of the service, which waits for that a second.
-        headers: {
-          connection: "close",
-          ...(typeof body === "object" && { "content-type": "application/json" }),
-          ...headers
-        },
+        headers: { ...(typeof body === "object" && { "content-type": "application/json" }), ...headers },
         ...(sent !== undefined && { body: sent })
       })
       const text = await response.text()

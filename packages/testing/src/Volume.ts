@@ -1,7 +1,7 @@
-/** `npm run soak` asks for all of what is random or long; `npm test` takes a share of it. */
-const isSoak = process.env["REINS_SOAK"] === "1"
+/** `npm run soak` asks for all of what is random or long; `npm test` and CI take a share of it. */
+export const isSoak = process.env["REINS_SOAK"] === "1"
 
-const share = <A>(some: A, all: A): A => (isSoak ? all : some)
+export const share = <A>(some: A, all: A): A => (isSoak ? all : some)
 
 /** Generated requests to every operation, on both databases together. */
 export const fuzzRequests = share(2000, 20_000)

@@ -78,9 +78,11 @@ const makePlan = (cacheDir: string, manifest: Manifest): Effect.Effect<Plan, Har
 
 const isComplete = (plan: Plan): Effect.Effect<boolean> =>
   Effect.promise(async () => {
-    const text = await readFile(path.join(plan.installed.directory, markerFile), "utf8").catch(() => "")
+    const [text, program] = await Promise.all([
+      readFile(path.join(plan.installed.directory, markerFile), "utf8").catch(() => ""),
+      stat(plan.installed.executable).catch(() => undefined)
+    ])
     const marker = decodeMarker(text)
-    const program = await stat(plan.installed.executable).catch(() => undefined)
     return (
       program?.isFile() === true &&
       Option.isSome(marker) &&
@@ -146,9 +148,18 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
           Config.withDefault(defaultRegistry)
         )
 
+        // Neither manifests nor the machine change while the process lives.
+        const plans = new Map<string, Option.Option<Plan>>()
+        const planOf = Effect.fnUntraced(function* (providerId: string) {
+          const known = plans.get(providerId)
+          if (known !== undefined) return known
+          const plan = yield* Effect.option(makePlan(cacheDir, yield* manifests.get(providerId)))
+          plans.set(providerId, plan)
+          return plan
+        })
+
         const find = fn("HarnessInstall.find")(function* (providerId: string) {
-          const manifest = yield* manifests.get(providerId)
-          const plan = yield* Effect.option(makePlan(cacheDir, manifest))
+          const plan = yield* planOf(providerId)
           return Option.isSome(plan) && (yield* isComplete(plan.value))
             ? Option.some(plan.value.installed)
             : Option.none()

@@ -289,7 +289,9 @@ const keepIndex = (room: Room, found: Survey, plan: Plan, captured: ReadonlyMap<
     if (plan.toRead.length > 0) yield* refresh(room)
     // git's file times are seconds, in which a name can leave the workspace unseen: these are read again each time.
     yield* editIndex(room.options, gitDir, room.index, linkedOf(captured), new Map())
-    if (edited || plan.toRead.length > 0) yield* moveIndex(room.index, cachedIndex(gitDir))
+    // There is none yet when nothing was ever put into it.
+    const isChanged = edited || plan.toRead.length > 0
+    if (isChanged && (yield* exists(room.index))) yield* moveIndex(room.index, cachedIndex(gitDir))
     return refused
   })
 

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
 import { CoreConfig } from "../CoreConfig.js"
@@ -239,7 +239,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           if (session.workspace_state === "ready") {
             const { gitDir, workTree } = workspaces.paths(session.id)
             const live = yield* git
-              .snapshot({ gitDir, workTree, base: session.base_commit })
+              .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
               .pipe(Effect.mapError(unreadable))
             return { live: true, base_commit: session.base_commit, observed_at: at, files: live.files }
           }
@@ -257,17 +257,16 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         take: fn("Changesets.take")(function* (session, changesetId) {
           const { gitDir, workTree } = workspaces.paths(session.id)
           const base = session.base_commit
-          const snapshot = yield* git.snapshot({ gitDir, workTree, base })
+          const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
           yield* failpoint("capture.tree_written")
-          const subject = yield* git.subject({ gitDir, base, tree: snapshot.tree })
-          const commit = yield* git.commitTree({
-            gitDir,
-            tree: snapshot.tree,
-            parents: base === null ? [] : [base],
-            message: `Capture ${changesetId}`,
-            date: DateTime.unsafeMake(0)
-          })
-          yield* git.keep({ gitDir, ref: `changesets/${changesetId}`, commit })
+          const { changes, commit, tree } = snapshot
+          const [subject] = yield* Effect.all(
+            [
+              git.subject({ gitDir, base, tree, changes }),
+              git.keep({ gitDir, ref: `changesets/${changesetId}`, commit })
+            ],
+            { concurrency: 2 }
+          )
           yield* failpoint("capture.kept")
           return { ...snapshot, subjectDigest: subject.digest }
         }),

@@ -15,7 +15,7 @@ import {
 } from "./Executor.js"
 import * as LineReader from "./LineReader.js"
 import { type Limit, limitsOf, markVariables } from "./Marks.js"
-import { bearing, end, groupAlive, signal } from "./ProcessTable.js"
+import { end, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
 
 /**
  * Every process of an agent bears the marks of its lease and of this boot, which it inherits in its environment and, where the
@@ -94,9 +94,11 @@ export const environmentOf = (command: AgentCommand, bootId: string): Record<str
 const makeDirectories = (command: AgentCommand) =>
   Effect.tryPromise({
     try: async () => {
-      for (const directory of Object.values(homeVariables(command)))
-        await mkdir(directory, { recursive: true, mode: 0o700 })
-      await mkdir(command.workspaceDir, { recursive: true })
+      await mkdir(command.homeDir, { recursive: true, mode: 0o700 })
+      await Promise.all([
+        mkdir(command.workspaceDir, { recursive: true }),
+        ...Object.values(homeVariables(command)).map((directory) => mkdir(directory, { recursive: true, mode: 0o700 }))
+      ])
     },
     catch: () =>
       new ExecutorError({ kind: "spawn_failed", message: `The agent's home ${command.homeDir} cannot be made.` })
@@ -142,6 +144,8 @@ interface Running {
   readonly child: ChildProcessWithoutNullStreams
   readonly pid: number
   readonly leaseId: string
+  /** See `startOf`. Nothing that was there before can have got the lease from this process. */
+  readonly startedAt: number
   readonly exit: Deferred.Deferred<AgentExit>
 }
 
@@ -157,10 +161,10 @@ const endWithProcess = () => {
 
 const leaseMark = (leaseId: string) => ({ kind: "lease" as const, id: leaseId })
 
-const anythingLeft = ({ exit, leaseId, pid }: Running) =>
+const anythingLeft = ({ exit, leaseId, pid, startedAt }: Running) =>
   Effect.gen(function* () {
     if (!(yield* Deferred.isDone(exit))) return true
-    return yield* Effect.promise(async () => (await groupAlive(pid)) || (await bearing(leaseMark(leaseId))).length > 0)
+    return yield* Effect.promise(async () => (await groupAlive(pid)) || (await isBorne(leaseMark(leaseId), startedAt)))
   })
 
 const waitUntilGone = (running: Running, milliseconds: number) =>
@@ -233,11 +237,11 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, launcher: Lau
       message: "Agents run on Linux and macOS; on Windows use WSL."
     })
   }
-  yield* checkExecutable(command)
-  yield* makeDirectories(command)
+  yield* Effect.all([checkExecutable(command), makeDirectories(command)], { concurrency: 2, discard: true })
   const exit = yield* Deferred.make<AgentExit>()
   const child = yield* start(command, launcher, exit)
-  const running: Running = { child, pid: child.pid ?? 0, leaseId: command.leaseId, exit }
+  const pid = child.pid ?? 0
+  const running: Running = { child, pid, leaseId: command.leaseId, startedAt: startOf(pid), exit }
   if (alive.size === 0) process.on("exit", endWithProcess)
   alive.add(running)
   const forget = Effect.sync(() => {

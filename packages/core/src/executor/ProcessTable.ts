@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { ReapedProcess } from "./Executor.js"
@@ -7,18 +8,42 @@ import { type Mark, markEntry, markLimit } from "./Marks.js"
 const notOurs: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"])
 
 // Any other failure (too many open files) says nothing of the process, which must not be taken for somebody else's.
-const readProc = (pid: number, file: string): Promise<string> =>
-  readFile(`/proc/${pid}/${file}`, "latin1").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && notOurs.has(error.code)) return ""
-    throw error
-  })
-
-/** Group and liveness; a zombie has ended, only its parent has not collected it. */
-const status = async (pid: number): Promise<{ readonly group: number; readonly alive: boolean }> => {
-  const stat = await readProc(pid, "stat")
-  const [state = "X", , group = "0"] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return { group: Number(group), alive: stat !== "" && state !== "Z" && state !== "X" }
+const orNotOurs = (error: unknown): string => {
+  if (error instanceof Error && "code" in error && notOurs.has(error.code)) return ""
+  throw error
 }
+
+const readProc = (pid: number, file: string): Promise<string> =>
+  readFile(`/proc/${pid}/${file}`, "latin1").catch(orNotOurs)
+
+/**
+ * Group, liveness (a zombie has ended, only its parent has not collected it) and when it was started, in ticks since the machine was.
+ * Read at once: the kernel answers without looking into the memory of the process, so that none can make this wait.
+ */
+const status = (pid: number): { readonly group: number; readonly alive: boolean; readonly startedAt: number } => {
+  const stat = readStat(pid)
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const [state = "X", , group = "0"] = fields
+  return {
+    group: Number(group),
+    alive: stat !== "" && state !== "Z" && state !== "X",
+    startedAt: Number(fields[startField] ?? 0)
+  }
+}
+
+/** Counted from the field behind the name of the program. */
+const startField = 19
+
+const readStat = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "latin1")
+  } catch (error) {
+    return orNotOurs(error)
+  }
+}
+
+/** When a process was started, for `bearing`. Zero where that is not known, which leaves nothing out. */
+export const startOf = (pid: number): number => (process.platform === "linux" ? status(pid).startedAt : 0)
 
 const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
   if (process.platform !== "linux") return []
@@ -40,22 +65,33 @@ const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) 
     limit.test(await readProc(pid, "limits"))
 }
 
-/**
- * The living processes that bear one of the marks, in their environment or in their limits. The process itself says so, hence a pid
- * that went to somebody else meanwhile is never taken for ours. Empty where there is no /proc.
- */
-export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> => {
+const bearingOf = async (
+  pids: ReadonlyArray<number>,
+  marks: ReadonlyArray<Mark>
+): Promise<ReadonlyArray<ReapedProcess>> => {
   const isOurs = bears(marks)
   const look = async (pid: number): Promise<ReadonlyArray<ReapedProcess>> =>
-    (await isOurs(pid)) && (await status(pid)).alive
+    (await isOurs(pid)) && status(pid).alive
       ? [{ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" }]
       : []
   const found: Array<ReapedProcess> = []
-  const pids = await otherProcesses()
   for (let first = 0; first < pids.length; first += atOnce) {
     found.push(...(await Promise.all(pids.slice(first, first + atOnce).map(look))).flat())
   }
   return found
+}
+
+/**
+ * The living processes that bear one of the marks, in their environment or in their limits. The process itself says so, hence a pid
+ * that went to somebody else meanwhile is never taken for ours. Empty where there is no /proc.
+ */
+export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
+  bearingOf(await otherProcesses(), marks)
+
+/** Whether a living process bears the mark. Only those are asked that were not there before `startOf` of the first one that got it. */
+export const isBorne = async (mark: Mark, since: number): Promise<boolean> => {
+  const pids = (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
+  return (await bearingOf(pids, [mark])).length > 0
 }
 
 /** Sends a signal; false if the target is gone. */
@@ -72,7 +108,7 @@ export const groupAlive = async (group: number): Promise<boolean> => {
   if (!signal(-group, 0)) return false
   if (process.platform !== "linux") return true
   for (const pid of await otherProcesses()) {
-    const member = await status(pid)
+    const member = status(pid)
     if (member.alive && member.group === group) return true
   }
   return false

@@ -84,12 +84,15 @@ const makeOwnDirectory = async (homeDir: string, directory: string): Promise<voi
 const writeFiles = (files: ReadonlyArray<{ readonly path: string; readonly content: string }>, homeDir: string) =>
   Effect.tryPromise({
     try: async () => {
-      for (const file of files) {
-        const target = path.join(homeDir, file.path)
-        await makeOwnDirectory(homeDir, path.dirname(target))
-        await rm(target, { recursive: true, force: true })
-        await writeFile(target, file.content, { flag: "wx", mode: 0o600 })
-      }
+      const targets = files.map(({ content, path: name }) => ({ content, target: path.join(homeDir, name) }))
+      const directories = new Set(targets.map(({ target }) => path.dirname(target)))
+      for (const directory of directories) await makeOwnDirectory(homeDir, directory)
+      await Promise.all(
+        targets.map(async ({ content, target }) => {
+          await rm(target, { recursive: true, force: true })
+          await writeFile(target, content, { flag: "wx", mode: 0o600 })
+        })
+      )
     },
     catch: () =>
       new HarnessFailure({

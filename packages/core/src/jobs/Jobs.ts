@@ -12,6 +12,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { fn } from "../Traced.js"
 import * as JobRow from "./JobRow.js"
+import * as JobStatements from "./JobStatements.js"
 
 export interface NewJob {
   readonly kind: string
@@ -106,8 +107,12 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     }) => Effect.Effect<ReadonlyArray<{ readonly claim: Claim; readonly loss: Loss }>>
     /** Makes due what waits only because the clock was ahead when it was written down: it was due at once, or after a back-off. */
     readonly catchUp: Effect.Effect<void>
-    /** When the next waiting job of these kinds is due; undefined when none waits. */
-    readonly nextDue: (kinds: ReadonlyArray<string>) => Effect.Effect<Timestamp | undefined>
+    /** When the first waiting job of each of these kinds is due. A kind is absent when none waits. */
+    readonly waiting: (kinds: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Timestamp>>
+    /** When the claim runs out, and whether the work should stop; undefined when the attempt is no longer the running one. */
+    readonly look: (
+      claim: Claim
+    ) => Effect.Effect<{ readonly endsAt: Timestamp; readonly cancelRequested: boolean } | undefined>
     /** Whether a boot holds no claim that has not run out. */
     readonly isSilent: (bootId: string) => Effect.Effect<boolean>
     /** The newest job that was enqueued for a subject, which has one. */
@@ -126,17 +131,16 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
       const journal = yield* Journal
       const access = yield* Access
       const sql = db.sql
+      const statements = JobStatements.make(db)
 
       const wake = journal.ringAfterCommit(jobsTopic)
 
       /** The attempt is the running one, and nobody has taken it over. */
       const runs = (claim: Claim) =>
         sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} and boot_id = ${claim.bootId}`
-      const hold = (where: Fragment) =>
-        Effect.map(
-          db.first(sql<{ id: string }>`update jobs set attempt_count = attempt_count where ${where} returning id`),
-          (row) => row !== undefined
-        )
+      /** Holds the row of a running attempt whose claim ends after the given time. */
+      const hold = ({ attempt, bootId, jobId }: Claim, endsAfter: string) =>
+        Effect.map(db.first(statements.hold(jobId, attempt, bootId, endsAfter)), (row) => row !== undefined)
 
       /** The jobs of one workspace, if the principal may see it; there is none among them that the condition does not name. */
       const visible = Effect.fnUntraced(function* (principal: Principal, where: Fragment) {
@@ -154,7 +158,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           const operationId = yield* newId(OperationId)
           const at = yield* now
           yield* db.run(
-            sql`insert into jobs ${sql.insert({
+            statements.insert({
               id,
               operation_id: operationId,
               workspace_id: job.workspaceId,
@@ -169,7 +173,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
               run_at: job.runAt ?? at,
               cancel_requested: 0,
               created_at: at
-            })}`
+            })
           )
           return { id: operationId, job_id: id, state: "queued" as const }
         }),
@@ -193,19 +197,14 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           const expiresAt = yield* fromNow(leaseMs)
           return yield* db.transaction(
             Effect.gen(function* () {
-              const rows =
-                yield* db.all(sql<JobRow.JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,
-              worker_id = ${worker.workerId}, boot_id = ${worker.bootId}, lease_expires_at = ${expiresAt}
-            where id in (select id from jobs where state in ('queued', 'retry_wait') and held = 0 and run_at <= ${at}
-              and kind = ${kind} order by run_at, id limit ${limit}${db.skipLocked})
-            returning *`)
+              const rows = yield* db.all(statements.claim(worker.workerId, worker.bootId, expiresAt, at, kind, limit))
               // PostgreSQL does not promise an order of what is returned.
               const oldestFirst = [...rows].sort((a, b) => (a.id < b.id ? -1 : 1))
               return yield* Effect.forEach(oldestFirst, (row) =>
                 Effect.gen(function* () {
                   const attemptId = yield* newId(AttemptId)
                   yield* db.run(
-                    sql`insert into attempts ${sql.insert({
+                    statements.insertAttempt({
                       id: attemptId,
                       job_id: row.id,
                       ordinal: row.attempt_count,
@@ -214,7 +213,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
                       boot_id: worker.bootId,
                       started_at: at,
                       heartbeat_at: at
-                    })}`
+                    })
                   )
                   return JobRow.toClaim(row, attemptId, worker)
                 })
@@ -237,7 +236,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             })
           )
         }),
-        fence: (claim) => Effect.flatMap(now, (at) => hold(sql`${runs(claim)} and lease_expires_at > ${at}`)),
+        fence: (claim) => Effect.flatMap(now, (at) => hold(claim, at)),
         takeOver: fn("Jobs.takeOver")(function* (claim, loss, bootId) {
           const at = yield* now
           const expiresAt = yield* fromNow(leaseMs)
@@ -248,7 +247,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             where ${runs(claim)} and ${isLost} returning id`)
           return row === undefined ? undefined : { ...claim, bootId }
         }),
-        seize: (claim) => hold(runs(claim)),
+        seize: (claim) => hold(claim, ""),
         finish: fn("Jobs.finish")(function* (claim, outcome) {
           yield* wake
           const at = yield* now
@@ -258,10 +257,10 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
           const error = failure === undefined ? null : JSON.stringify(failure)
           const attemptState =
             "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
-          yield* db.run(sql`update jobs set state = ${outcome.state}, run_at = ${runAt}, error = ${error},
-          max_attempts = ${claim.maxAttempts}, finished_at = ${ended ? at : null}, lease_expires_at = null where id = ${claim.jobId}`)
-          yield* db.run(sql`update attempts set state = ${attemptState}, finished_at = ${at}, error = ${error}
-          where id = ${claim.attemptId}`)
+          yield* db.run(
+            statements.finish(outcome.state, runAt, error, claim.maxAttempts, ended ? at : null, claim.jobId)
+          )
+          yield* db.run(statements.finishAttempt(attemptState, at, error, claim.attemptId))
         }),
         listLost: fn("Jobs.listLost")(function* ({ alone, bootId, ended }) {
           const at = yield* now
@@ -292,14 +291,19 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
             sql`update jobs set run_at = ${at} where state in ('queued', 'retry_wait') and ${sql.in("id", ids)}`
           )
         }),
-        nextDue: (kinds) =>
+        waiting: (kinds) =>
           kinds.length === 0
-            ? Effect.succeed(undefined)
+            ? Effect.succeed(new Map())
             : Effect.map(
-                db.first(sql<{ run_at: Timestamp | null }>`select min(run_at) as run_at from jobs
-            where state in ('queued', 'retry_wait') and held = 0 and ${sql.in("kind", kinds)}`),
-                (row) => row?.run_at ?? undefined
+                db.all(statements.waiting(kinds)),
+                (rows) =>
+                  new Map(rows.flatMap(({ kind, run_at }) => (run_at === null ? [] : [[kind, run_at] as const])))
               ),
+        look: (claim) =>
+          Effect.map(
+            db.first(statements.look(claim.jobId, claim.attempt, claim.bootId)),
+            (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
+          ),
         isSilent: (bootId) =>
           Effect.flatMap(now, (at) =>
             Effect.map(

@@ -1,6 +1,6 @@
 import { Cause, Clock, Deferred, Effect, FiberSet, Layer } from "effect"
 import type { JobFailure } from "../domain/Job.js"
-import { toMillis } from "../domain/Timestamp.js"
+import { type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { failpoint } from "../Failpoint.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
@@ -65,19 +65,14 @@ export const layer = <E, R>(
       }
       const free = (kind: JobKind) => kind.concurrency - [...load.values()].filter((each) => each === kind).length
       const kindsWithRoom = () => [...byName.values()].filter((kind) => free(kind) > 0)
-      const claimDue = Effect.suspend(() =>
-        Effect.forEach(
-          kindsWithRoom(),
-          // What is claimed is started, also when the service stops in between: it is then given up in order.
-          (kind) =>
-            Effect.uninterruptible(
-              Effect.map(jobs.claim(kind.kind, free(kind), worker), (claims) => {
-                for (const claim of claims) start(kind, claim)
-              })
-            ),
-          { discard: true }
+      /** Starts what is due, and says whether there was something. What is claimed is started, also when the service stops in between. */
+      const claim = (kind: JobKind) =>
+        Effect.uninterruptible(
+          Effect.map(jobs.claim(kind.kind, free(kind), worker), (claims) => {
+            for (const claim of claims) start(kind, claim)
+            return claims.length > 0
+          })
         )
-      )
       // An attempt of this process that has lost its claim stops first; its end rings, and it is given up then. One that cannot be
       // given up now holds up nothing else, and is looked at again when it has been silent for as long as any other.
       const giveUp = (claim: Claim, loss: Loss) =>
@@ -91,11 +86,19 @@ export const layer = <E, R>(
         yield* Effect.forEach(lost, ({ claim, loss }) => giveUp(claim, loss), { discard: true })
         yield* Effect.forEach(ended, placement.forget, { discard: true })
       })
-      const untilDue = Effect.gen(function* () {
+      /** Claims what is due. Gives back how long to wait when nothing was. */
+      const claimDue = Effect.gen(function* () {
         // A kind that is full is looked at again when one of its jobs ends, which rings.
-        const due = yield* jobs.nextDue(kindsWithRoom().map((kind) => kind.kind))
+        const kinds = kindsWithRoom()
+        const waiting = yield* jobs.waiting(kinds.map((kind) => kind.kind))
         const at = yield* Clock.currentTimeMillis
-        return due === undefined ? pollMs : Math.min(pollMs, Math.max(0, toMillis(due) - at))
+        const left = kinds.map((kind) => ({ kind, ms: millisUntil(waiting.get(kind.kind), at) }))
+        const claimed = yield* Effect.forEach(
+          left.filter(({ ms }) => ms <= 0),
+          ({ kind }) => claim(kind)
+        )
+        if (claimed.some((some) => some)) return 0
+        return Math.min(pollMs, ...left.map(({ ms }) => ms).filter((ms) => ms > 0))
       })
 
       const latch = yield* Effect.makeLatch(true)
@@ -107,8 +110,9 @@ export const layer = <E, R>(
         yield* latch.close
         yield* recover
         yield* jobs.catchUp
-        yield* claimDue
-        yield* Effect.timeoutOption(latch.await, yield* untilDue)
+        const waitMs = yield* claimDue
+        // What was claimed may have left more of its kind, which is due at once.
+        if (waitMs > 0) yield* Effect.timeoutOption(latch.await, waitMs)
       }).pipe(
         Effect.catchAllDefect((defect) =>
           Effect.zipRight(tell("the job worker failed and goes on", defect), Effect.sleep(pollMs))
@@ -211,14 +215,21 @@ const makeAttempts = Effect.fnUntraced(function* (
     const cancel = yield* Deferred.make<void>()
     const rung = yield* Effect.makeLatch(false)
     const stopListening = bell.listen(jobTopic(claim.jobId), () => rung.unsafeOpen())
-    // Also renewed at once when a cancellation rings.
-    const watch = Effect.forever(
-      Effect.gen(function* () {
+    // It may have been asked to stop, or have waited for long, between its claim and the listening.
+    const watch = Effect.gen(function* () {
+      const found = yield* jobs.look(claim)
+      if (found === undefined) return yield* new AttemptLost({ jobId: claim.jobId })
+      if (found.cancelRequested) yield* Deferred.succeed(cancel, undefined)
+      const endsInMs = toMillis(found.endsAt) - (yield* Clock.currentTimeMillis)
+      let waitMs = Math.max(0, endsInMs - (leaseMs - renewMs))
+      while (true) {
+        // Also renewed at once when a cancellation rings.
+        yield* Effect.timeoutOption(rung.await, waitMs)
         yield* rung.close
         yield* heartbeat(claim, cancel)
-        yield* Effect.timeoutOption(rung.await, renewMs)
-      })
-    )
+        waitMs = renewMs
+      }
+    })
     const attempt: RunningAttempt = {
       claim,
       cancelRequested: Deferred.await(cancel),
@@ -259,6 +270,9 @@ const makeAttempts = Effect.fnUntraced(function* (
 
   return { run, lose }
 })
+
+const millisUntil = (due: Timestamp | undefined, at: number): number =>
+  due === undefined ? Number.POSITIVE_INFINITY : toMillis(due) - at
 
 const outcomeOf = (completion: Completion): Outcome =>
   completion.state === "failed"

@@ -196,10 +196,13 @@ export const turnJob = Effect.gen(function* () {
     credentialId: CredentialId | null
   ) {
     const { session, turn } = work
-    const nativeDigest = yield* setup.nativeDigest(session)
     const cancelled = (yield* turns.find(turn.id))?.state === "cancelling"
     const problem = cancelled ? undefined : (failure ?? unprovenEnd(output, questions))
-    const capture = problem === undefined && !cancelled ? yield* captureFor(session) : undefined
+    const isCaptured = problem === undefined && !cancelled
+    const [nativeDigest, capture] = yield* Effect.all(
+      [setup.nativeDigest(session), isCaptured ? captureFor(session) : Effect.succeed(undefined)],
+      { concurrency: 2 }
+    )
     const content = output.content()
     // Outside of the command, which may be run again.
     const sealed = output.seal()

@@ -61,6 +61,13 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
         )
       })
 
+      /** Whether the agent can go on with what its last turn left. */
+      const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
+        if (session.native_session_id === null) return true
+        const digest = yield* nativeDigest(session)
+        return digest !== unreadable && digest === session.native_digest
+      })
+
       const installed = Effect.fnUntraced(function* (providerId: string) {
         const found = yield* Effect.orDie(install.find(providerId))
         if (Option.isSome(found)) return found.value
@@ -105,12 +112,12 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
                 (error) => new TurnRefused({ reason: "executor_unavailable", message: error.message, retryable: false })
               )
             )
-          if (ready.native_session_id !== null) {
-            const digest = yield* nativeDigest(ready)
-            if (digest === unreadable || digest !== ready.native_digest) return yield* contextChanged
-          }
+          const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connection(ready))], {
+            concurrency: 2
+          })
+          if (!isUnchanged) return yield* contextChanged
+          const using = yield* opened
           const { home, workTree } = workspaces.paths(session.id)
-          const opened = yield* connection(ready)
           return {
             manifest: yield* manifestOf(ready),
             installed: agent,
@@ -118,8 +125,8 @@ export class TurnSetup extends Context.Tag("@reins/core/sessions/TurnSetup")<
             leaseId: yield* leaseOf(ready.id, ready.lease_id),
             workspaceDir: workTree,
             homeDir: home,
-            connection: opened,
-            credentialId: opened?.credentialId ?? null,
+            connection: using,
+            credentialId: using?.credentialId ?? null,
             model: ready.model,
             nativeSessionId: ready.native_session_id,
             deadline: config.turnDeadlineMs

@@ -181,7 +181,14 @@ export class Workspaces extends Context.Tag("@reins/core/sessions/Workspaces")<
         paths: (id) => sessionPaths(config.dataDir, id),
         exclusive,
         make: fn("Workspaces.make")((id) => making(id, workspace(id))),
-        prepare: fn("Workspaces.prepare")((id) => making(id, prepare(id))),
+        prepare: fn("Workspaces.prepare")((id) =>
+          Effect.flatMap(existing(id), (row) =>
+            // What stands needs nothing, and nobody removes it beside a turn.
+            row.lease_state === "ready" && row.workspace_state === "ready"
+              ? Effect.succeed(row)
+              : making(id, prepare(id))
+          )
+        ),
         remove: fn("Workspaces.remove")((id) =>
           making(
             id,

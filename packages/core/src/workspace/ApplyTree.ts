@@ -106,7 +106,7 @@ const inexact = (options: GitOptionsShape, request: ApplyRequest<unknown>, ours:
       .map((change) => change.path)
   })
 
-const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)), flush: Effect.void }
+const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)) }
 
 // What is on disk must still be what was merged: an ignored file in the way, or a process that writes meanwhile, is a conflict.
 const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>

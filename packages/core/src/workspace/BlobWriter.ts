@@ -1,14 +1,24 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import { git } from "./GitCommand.js"
-import type { GitError } from "./GitError.js"
+import type { RawChange } from "./Changes.js"
+import { service, signatureOf } from "./Commit.js"
+import { git, noObject } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
-/** Stores contents as git blobs, many at a time. Nothing is stored for certain before `flush`. */
+/** Stores contents as git blobs, many at a time. Nothing is stored for certain before `commit`. */
 export interface BlobWriter {
   /** The id of the blob with this content. */
   readonly put: (bytes: Buffer) => Effect.Effect<string, GitError>
-  readonly flush: Effect.Effect<void, GitError>
+}
+
+export interface TreeWriter extends BlobWriter {
+  /** Stores what was put and the commit that the changes make on top of another one (null: as the first). */
+  readonly commit: (request: {
+    readonly base: string | null
+    readonly message: string
+    readonly changes: ReadonlyArray<RawChange>
+  }) => Effect.Effect<{ readonly commit: string; readonly tree: string }, GitError>
 }
 
 const pendingLimit = 32 * 1024 * 1024
@@ -17,43 +27,65 @@ const pendingLimit = 32 * 1024 * 1024
 export const blobId = (bytes: Uint8Array): string =>
   createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex")
 
-async function* importStream(blobs: ReadonlyArray<Buffer>) {
+const quoted = (latin1: string): string =>
+  `"${latin1.replace(/[^ !#-[\]-~]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`)}"`
+
+const changeLine = ({ newId, newMode, path }: RawChange): string =>
+  newId === noObject ? `D ${quoted(path)}\n` : `M ${newMode} ${newId} ${quoted(path)}\n`
+
+// Nothing points at the commit in the end. Removals first: a file may take the place of a folder.
+const commitCommands = ({ base, changes, message }: Parameters<TreeWriter["commit"]>[0]): string => {
+  const removed = changes.filter(({ newId }) => newId === noObject)
+  const written = changes.filter(({ newId }) => newId !== noObject)
+  return [
+    `commit refs/reins/snapshot\nmark :1\ncommitter ${signatureOf(service)} 0 +0000\n`,
+    `data ${Buffer.byteLength(message)}\n${message}\n`,
+    ...(base === null ? [] : [`from ${base}\n`]),
+    ...[...removed, ...written].map(changeLine),
+    `ls ""\n\nget-mark :1\nreset refs/reins/snapshot\nfrom ${noObject}\n\n`
+  ].join("")
+}
+
+const told = /^040000 tree ([0-9a-f]{40})\t\n([0-9a-f]{40})\n/
+
+async function* importStream(blobs: ReadonlyArray<Buffer>, commands: string) {
   for (const blob of blobs) {
     yield Buffer.from(`blob\ndata ${blob.length}\n`)
     yield blob
     yield Buffer.from("\n")
   }
-  yield Buffer.from("done\n")
+  yield Buffer.from(`${commands}done\n`)
 }
 
-/** A writer into `gitDir`; contents whose id is `known` are there already and are not stored again. */
+/**
+ * A writer into `gitDir`; contents whose id is `known` are there already and are not stored again. What is durable is on disk for
+ * certain after `commit`, in one pack with one flush rather than one for each object.
+ */
 export const makeBlobWriter = (
   options: GitOptionsShape,
   gitDir: string,
-  known: Set<string>
-): Effect.Effect<BlobWriter> =>
+  { isDurable, known }: { readonly known: Set<string>; readonly isDurable: boolean }
+): Effect.Effect<TreeWriter> =>
   Effect.gen(function* () {
     const one = yield* Effect.makeSemaphore(1)
     let pending: Array<Buffer> = []
     let pendingBytes = 0
 
-    const flush = one.withPermits(1)(
-      Effect.suspend(() => {
-        const blobs = pending
-        pending = []
-        pendingBytes = 0
-        return blobs.length === 0
-          ? Effect.void
-          : Effect.asVoid(
-              git({
-                args: ["fast-import", "--quiet", "--done"],
-                gitDir,
-                stdin: importStream(blobs),
-                timeoutMs: options.localTimeoutMs
-              })
-            )
-      })
-    )
+    const store = (commands: string) =>
+      one.withPermits(1)(
+        Effect.suspend(() => {
+          const blobs = pending
+          pending = []
+          pendingBytes = 0
+          return git({
+            args: ["fast-import", "--quiet", "--done", "--date-format=raw"],
+            gitDir,
+            settings: isDurable ? ["fastimport.unpackLimit=0"] : [],
+            stdin: importStream(blobs, commands),
+            timeoutMs: options.localTimeoutMs
+          })
+        })
+      )
 
     const put = (bytes: Buffer) =>
       Effect.suspend(() => {
@@ -62,8 +94,16 @@ export const makeBlobWriter = (
         known.add(id)
         pending.push(bytes)
         pendingBytes += bytes.length
-        return pendingBytes > pendingLimit ? Effect.as(flush, id) : Effect.succeed(id)
+        return pendingBytes > pendingLimit ? Effect.as(store(""), id) : Effect.succeed(id)
       })
 
-    return { put, flush }
+    const commit: TreeWriter["commit"] = (request) =>
+      Effect.flatMap(store(commitCommands(request)), ({ stdout }) => {
+        const [, tree, id] = told.exec(stdout.toString("latin1")) ?? []
+        return tree === undefined || id === undefined
+          ? Effect.fail(new GitError({ kind: "internal", message: "git did not say which tree it wrote." }))
+          : Effect.succeed({ commit: id, tree })
+      })
+
+    return { put, commit }
   })

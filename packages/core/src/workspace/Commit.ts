@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { type DateTime, Effect } from "effect"
 import { git } from "./GitCommand.js"
@@ -22,7 +23,13 @@ interface InternalCommitRequest extends CommitRequest {
   readonly env?: Readonly<Record<string, string>>
 }
 
-const service = { name: "Reins", email: "reins@localhost" }
+/** The author of what the service itself writes. */
+export const service = { name: "Reins", email: "reins@localhost" }
+
+export const signatureOf = ({ email, name }: typeof service): string => `${name} <${email}>`
+
+/** A message as it stands in a commit. */
+export const messageOf = (text: string): string => `${text.replaceAll("\0", "").trimEnd()}\n`
 
 const plain = (text: string, fallback: string): string => {
   const cleaned = text.replace(/[<>\n\r\0]/g, " ").trim()
@@ -37,7 +44,7 @@ export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape,
   const output = yield* git({
     args: ["commit-tree", ...request.parents.flatMap((parent) => ["-p", parent]), "-F", "-", request.tree],
     gitDir: request.gitDir,
-    stdin: Buffer.from(`${request.message.replaceAll("\0", "").trimEnd()}\n`),
+    stdin: Buffer.from(messageOf(request.message)),
     env: {
       ...request.env,
       GIT_AUTHOR_NAME: plain(author.name, service.name),
@@ -52,18 +59,6 @@ export const commitTree = Effect.fnUntraced(function* (options: GitOptionsShape,
   return output.stdout.toString("utf8").trim()
 })
 
-// One pack with one flush to disk, in place of a flush for each small file; it also keeps the object folders small.
-const packUp = (options: GitOptionsShape, gitDir: string, commit: string) =>
-  Effect.zipRight(
-    git({
-      args: ["pack-objects", "-q", "--unpacked", "--non-empty", join(gitDir, "objects", "pack", "pack")],
-      gitDir,
-      stdin: Buffer.from(`${commit}^!\n`),
-      timeoutMs: options.localTimeoutMs
-    }),
-    git({ args: ["prune-packed", "-q"], gitDir, timeoutMs: options.localTimeoutMs })
-  )
-
 /** See `Git.keep`. */
 export const keep = Effect.fnUntraced(function* (
   options: GitOptionsShape,
@@ -76,10 +71,34 @@ export const keep = Effect.fnUntraced(function* (
       message: "The name to keep a commit under is not a valid ref name."
     })
   }
-  yield* packUp(options, request.gitDir, request.commit)
   yield* git({
     args: ["update-ref", `refs/reins/${request.ref}`, request.commit],
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
   })
+  // What a passing snapshot left as single files, and is in a pack by now.
+  if ((yield* looseObjects(request.gitDir)).size > 0)
+    yield* git({ args: ["prune-packed", "-q"], gitDir: request.gitDir, timeoutMs: options.localTimeoutMs })
 })
+
+/** The ids of the objects that are files of their own, which are not flushed to disk. */
+export const looseObjects = (gitDir: string): Effect.Effect<ReadonlySet<string>, GitError> =>
+  Effect.tryPromise({
+    try: async () => {
+      const folders = (await readdir(join(gitDir, "objects"))).filter((name) => /^[0-9a-f]{2}$/.test(name))
+      const found = await Promise.all(
+        folders.map(async (folder) =>
+          (await readdir(join(gitDir, "objects", folder)).catch(orPruned)).map((rest) => `${folder}${rest}`)
+        )
+      )
+      return new Set(found.flat())
+    },
+    catch: () =>
+      new GitError({ kind: "internal", message: "The git directory cannot be read: check the data directory." })
+  })
+
+/** A folder whose last object has just been moved into a pack is removed. */
+const orPruned = (cause: unknown): ReadonlyArray<string> => {
+  if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return []
+  throw cause
+}

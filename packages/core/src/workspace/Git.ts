@@ -37,7 +37,7 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
      * The tree is a function of base and content alone: ignored files that base does not hold stay out, content is
      * taken byte for byte, and what the agent did with its own `.git` has no influence. What could not be captured
      * (nested repositories, special or oversized files, names that are not UTF-8) is said in `diagnostics`.
-     * `files` is sorted by path. Nothing pins the tree: see `commitTree` and `keep`.
+     * `files` is sorted by path. The tree is on disk for certain, unless it was `passing`; nothing pins it: see `keep`.
      */
     readonly snapshot: (request: SnapshotRequest) => Effect.Effect<Snapshot, GitError>
     /** The sealed description of `tree` against `base`, and its digest `sha256:<hex>`. Equal if and only if the content is. */
@@ -45,8 +45,8 @@ export class Git extends Context.Tag("@reins/core/workspace/Git")<
     /** A commit of `tree`. The same request gives the same commit id, always. */
     readonly commitTree: (request: CommitRequest) => Effect.Effect<string, GitError>
     /**
-     * Pins `commit` as `refs/reins/<ref>`: on disk for certain, and never dropped by garbage collection. Before it, a
-     * snapshot's objects may be lost with the power. Repeating it changes nothing.
+     * Pins the commit of a snapshot as `refs/reins/<ref>`, so that it is never dropped by garbage collection. Repeating it changes
+     * nothing.
      */
     readonly keep: (request: {
       readonly gitDir: string

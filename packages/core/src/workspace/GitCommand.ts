@@ -9,6 +9,9 @@ import { classify, GitError, scrub } from "./GitError.js"
 /** The empty tree, which git knows without storing it. */
 export const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
+/** In the place of an object where there is none. */
+export const noObject = "0".repeat(40)
+
 /** One git process. Its arguments hold no secret; credentials go in `env` and are named in `secrets` for scrubbing. */
 export interface GitInvocation {
   readonly args: ReadonlyArray<string>
@@ -17,6 +20,8 @@ export interface GitInvocation {
   readonly workTree?: string
   readonly indexFile?: string
   readonly env?: Readonly<Record<string, string>>
+  /** Settings besides those that hold for all, as `name=value`. */
+  readonly settings?: ReadonlyArray<string>
   readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>
   readonly timeoutMs: number
   readonly secrets?: ReadonlyArray<string>
@@ -50,7 +55,7 @@ const settings = [
   "core.quotePath=false",
   "core.bigFileThreshold=8m",
   "core.splitIndex=false",
-  // A snapshot may be lost with the power and be taken again; `keep` is what makes one durable.
+  // What must not be lost with the power is stored as packs, each of which is flushed once.
   "core.fsync=committed,-loose-object",
   "fetch.unpackLimit=1",
   "safe.bareRepository=explicit",
@@ -97,6 +102,7 @@ const argv = (invocation: GitInvocation): ReadonlyArray<string> => [
   "--literal-pathspecs",
   "--no-pager",
   ...settings,
+  ...(invocation.settings ?? []).flatMap((setting) => ["-c", setting]),
   ...invocation.args
 ]
 

@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import type { TreeFile } from "./Capture.js"
-import { git } from "./GitCommand.js"
+import { git, noObject } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
-
-const noObject = "0".repeat(40)
 
 interface Edit {
   readonly path: string
@@ -74,9 +72,14 @@ export const editIndex = (
   index: string,
   from: ReadonlyMap<string, TreeFile>,
   to: ReadonlyMap<string, TreeFile>
-): Effect.Effect<ReadonlyArray<string>, GitError> =>
-  Effect.zipRight(
-    // First, so that a file may take the place of a directory and the other way round.
-    apply(options, gitDir, index, removals(from, to)),
-    applyOrFind(options, gitDir, index, additions(from, to))
+): Effect.Effect<{ readonly edited: boolean; readonly refused: ReadonlyArray<string> }, GitError> => {
+  const [gone, added] = [removals(from, to), additions(from, to)]
+  return Effect.map(
+    Effect.zipRight(
+      // First, so that a file may take the place of a directory and the other way round.
+      apply(options, gitDir, index, gone),
+      applyOrFind(options, gitDir, index, added)
+    ),
+    (refused) => ({ edited: gone.length + added.length > 0, refused })
   )
+}

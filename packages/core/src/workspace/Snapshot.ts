@@ -5,8 +5,9 @@ import { Effect } from "effect"
 import { attempt, inDirectory } from "./Beneath.js"
 import { makeBlobWriter } from "./BlobWriter.js"
 import { type Captured, capture, pathBytes, refusedName, type TreeFile } from "./Capture.js"
-import { type FileChange, fileChanges, parseChanges, shownName } from "./Changes.js"
-import { git, records, runGit } from "./GitCommand.js"
+import { type FileChange, fileChanges, parseChanges, type RawChange, shownName } from "./Changes.js"
+import { looseObjects, messageOf } from "./Commit.js"
+import { emptyTree, git, noObject, records, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
@@ -20,10 +21,18 @@ export interface SnapshotRequest {
   readonly workTree: string
   /** The commit that the workspace started from; null when it started empty. */
   readonly base: string | null
+  /** Of the commit. */
+  readonly message?: string
+  /** Only looked at, and never pinned: its objects may be lost with the power. */
+  readonly passing?: boolean
 }
 
 export interface Snapshot {
   readonly tree: string
+  /** The tree on top of the base, as `commitTree` makes it of the same message at the time 0. */
+  readonly commit: string
+  /** Each changed path by itself, in byte order. */
+  readonly changes: ReadonlyArray<RawChange>
   readonly files: ReadonlyArray<FileChange>
   readonly additions: number
   readonly deletions: number
@@ -41,17 +50,26 @@ interface Room {
 
 type Entries = ReadonlyMap<string, TreeFile>
 
+/** What is known of a path before its file is looked at. */
+interface Known {
+  readonly base: TreeFile | undefined
+  readonly cached: TreeFile | undefined
+}
+
 interface Survey {
-  readonly base: Entries
-  readonly cached: Entries
+  /** Every path that may differ from the base or from the cached index. All others are as both have them. */
+  readonly known: ReadonlyMap<string, Known>
   /** Paths of the cached index whose file may differ from it. */
   readonly dirty: ReadonlySet<string>
-  readonly untracked: ReadonlyArray<string>
+  readonly untracked: ReadonlySet<string>
   readonly nested: ReadonlyArray<string>
+  /** The submodules of the base. */
+  readonly submodules: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
 }
 
 const gitlink = "160000"
+const noMode = "000000"
 
 const plumbing = (room: Room, index: string, args: ReadonlyArray<string>) =>
   git({
@@ -61,13 +79,6 @@ const plumbing = (room: Room, index: string, args: ReadonlyArray<string>) =>
     indexFile: index,
     timeoutMs: room.options.localTimeoutMs
   })
-
-// `<mode> <id> <stage> TAB <path>`
-const entryOf = (record: string): readonly [string, TreeFile] => {
-  const tab = record.indexOf("\t")
-  const [mode = "", id = ""] = record.slice(0, tab).split(" ")
-  return [record.slice(tab + 1), { mode, id }]
-}
 
 const directoryWarnings = (stderr: string): ReadonlyArray<string> =>
   [...stderr.matchAll(/could not open directory '([^\n]*)':/g)].map(
@@ -82,98 +93,122 @@ const exists = (path: string): Effect.Effect<boolean> =>
     )
   )
 
-const moveIndex = (from: string, to: string) =>
+const inGitDir = <A>(run: () => Promise<A>) =>
   Effect.tryPromise({
-    try: () => fs.rename(from, to),
+    try: run,
     catch: () => new GitError({ kind: "internal", message: "The index could not be kept: check the data directory." })
   })
 
-// An index of exactly the base, made once: what is untracked, and so what an ignore rule applies to, depends on it alone.
+const moveIndex = (from: string, to: string) => inGitDir(() => fs.rename(from, to))
+
+// `<mode> <id> <stage> TAB <path>`
+const gitlinkIn = (record: string): ReadonlyArray<string> =>
+  record.startsWith(gitlink) ? [record.slice(record.indexOf("\t") + 1)] : []
+
+// An index of exactly the base with the names of its submodules, made once: what is untracked, and so what an ignore rule applies to,
+// depends on it alone.
 const baseIndex = (room: Room) =>
   Effect.gen(function* () {
     const { base, gitDir } = room.request
     const path = join(gitDir, `reins-base-${base ?? "none"}`)
-    if (base !== null && !(yield* exists(path))) {
+    if (base === null) return { path, submodules: [] }
+    const names = `${path}-submodules`
+    if (!(yield* exists(path)) || !(yield* exists(names))) {
       const made = join(room.folder, "base")
       yield* plumbing(room, made, ["read-tree", base])
+      const listed = yield* plumbing(room, made, ["ls-files", "-z", "--stage"])
+      const links = records(listed.stdout).flatMap(gitlinkIn)
+      yield* inGitDir(() => fs.writeFile(`${made}-submodules`, links.join("\0"), "latin1"))
+      yield* moveIndex(`${made}-submodules`, names)
       yield* moveIndex(made, path)
     }
-    return path
+    const submodules = yield* inGitDir(() => fs.readFile(names, "latin1"))
+    return { path, submodules: submodules === "" ? [] : submodules.split("\0") }
   })
 
 const surveyBase = (room: Room) =>
   Effect.gen(function* () {
-    const index = yield* baseIndex(room)
-    const output = yield* plumbing(room, index, ["ls-files", "-z", "-t", "--stage", "--others", "--exclude-standard"])
-    const listed = records(output.stdout)
-    const others = listed.filter((record) => record.startsWith("? ")).map((record) => record.slice(2))
+    const { path, submodules } = yield* baseIndex(room)
+    const output = yield* plumbing(room, path, ["ls-files", "-z", "--others", "--exclude-standard"])
+    const others = records(output.stdout)
     return {
-      base: new Map(listed.filter((record) => !record.startsWith("? ")).map((record) => entryOf(record.slice(2)))),
-      untracked: others.filter((name) => !name.endsWith("/")),
+      untracked: new Set(others.filter((name) => !name.endsWith("/"))),
       nested: others.filter((name) => name.endsWith("/")),
+      submodules,
       warnings: directoryWarnings(output.stderr)
     }
   })
 
+const rawFlags = ["-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all"]
+
+const sideOf = (mode: string, id: string): TreeFile | undefined => (mode === noMode ? undefined : { mode, id })
+
+// Only what differs is listed: a workspace has many more files than changes.
 const survey = (room: Room): Effect.Effect<Survey, GitError> =>
   Effect.gen(function* () {
-    const [found, dirty, cached] = yield* Effect.all(
+    const [found, dirty, differing] = yield* Effect.all(
       [
         surveyBase(room),
-        plumbing(room, room.index, ["diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=all"]),
-        plumbing(room, room.index, ["ls-files", "-z", "--stage"])
+        plumbing(room, room.index, ["diff-files", ...rawFlags]),
+        plumbing(room, room.index, ["diff-index", "--cached", ...rawFlags, room.request.base ?? emptyTree])
       ],
       { concurrency: 3 }
     )
-    return {
-      ...found,
-      cached: new Map(records(cached.stdout).map(entryOf)),
-      dirty: new Set(parseChanges(dirty.stdout).raw.map((change) => change.path))
+    const dirtyFiles = parseChanges(dirty.stdout).raw
+    const known = new Map<string, Known>()
+    for (const path of found.untracked) known.set(path, { base: undefined, cached: undefined })
+    // Where the index is as the base, its entry is that of both.
+    for (const { oldId, oldMode, path } of dirtyFiles) {
+      const entry = sideOf(oldMode, oldId)
+      known.set(path, { base: entry, cached: entry })
     }
+    for (const { newId, newMode, oldId, oldMode, path } of parseChanges(differing.stdout).raw)
+      known.set(path, { base: sideOf(oldMode, oldId), cached: sideOf(newMode, newId) })
+    return { ...found, known, dirty: new Set(dirtyFiles.map((change) => change.path)) }
   })
-
-const isUnchanged = (found: Survey, path: string): boolean => found.cached.has(path) && !found.dirty.has(path)
 
 interface Plan {
   /** Taken over without a look at the file: the cached index vouches for them. */
-  readonly known: Map<string, TreeFile>
+  readonly wanted: Map<string, TreeFile>
   readonly toRead: ReadonlyArray<string>
   readonly diagnostics: Array<string>
 }
 
-const planFor = (options: GitOptionsShape, found: Survey): Plan => {
-  const known = new Map<string, TreeFile>()
-  const toRead: Array<string> = []
+const byBytes = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+
+const planFor = (options: GitOptionsShape, found: Survey, loose: ReadonlySet<string>): Plan => {
+  const wanted = new Map<string, TreeFile>()
+  const ofBase: Array<string> = []
+  const added: Array<string> = []
   const diagnostics = [
     ...found.warnings,
     ...found.nested.map(
       (path) => `${JSON.stringify(shownName(path))} is a nested git repository: its files are not part of the snapshot`
     )
   ]
-  const consider = (path: string, base: TreeFile | undefined) => {
-    const cached = isUnchanged(found, path) ? found.cached.get(path) : undefined
-    if (base?.mode === gitlink) known.set(path, base)
-    else if (cached !== undefined && cached.mode !== gitlink) known.set(path, cached)
+  for (const [path, { base, cached }] of found.known) {
+    // What only the cached index has is ignored by now, or gone.
+    if (base === undefined && !found.untracked.has(path)) continue
+    const isCached = cached !== undefined && cached.mode !== gitlink && !found.dirty.has(path) && !loose.has(cached.id)
+    const refused = base?.mode === gitlink || isCached ? null : refusedName(path)
+    if (base?.mode === gitlink) wanted.set(path, base)
+    else if (isCached) wanted.set(path, cached)
+    else if (refused === null) (base === undefined ? added : ofBase).push(path)
     else {
-      const refused = refusedName(path)
-      if (refused === null) toRead.push(path)
-      else {
-        diagnostics.push(refused)
-        if (base !== undefined) known.set(path, base)
-      }
+      diagnostics.push(refused)
+      if (base !== undefined) wanted.set(path, base)
     }
   }
-  for (const [path, entry] of found.base) consider(path, entry)
-  for (const path of found.untracked) consider(path, undefined)
+  const toRead = [...ofBase.sort(byBytes), ...added.sort(byBytes)]
   const left = toRead.length - options.maxChangedFiles
   if (left > 0) {
     diagnostics.push(`${left} changed files were left out: one snapshot reads at most ${options.maxChangedFiles}`)
     for (const path of toRead.splice(options.maxChangedFiles)) {
-      const base = found.base.get(path)
-      if (base !== undefined) known.set(path, base)
+      const base = found.known.get(path)?.base
+      if (base !== undefined) wanted.set(path, base)
     }
   }
-  return { known, toRead, diagnostics }
+  return { wanted, toRead, diagnostics }
 }
 
 const linkedOf = (captured: ReadonlyMap<string, Captured>): Entries =>
@@ -181,24 +216,22 @@ const linkedOf = (captured: ReadonlyMap<string, Captured>): Entries =>
     [...captured].flatMap(([path, result]) => (result.state === "file" && result.isLinked ? [[path, result.file]] : []))
   )
 
-const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Captured>): Entries => {
-  const wanted = new Map(plan.known)
+const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Captured>): void => {
   for (const [path, result] of captured) {
-    const base = found.base.get(path)
-    if (result.state === "file") wanted.set(path, result.file)
+    const base = found.known.get(path)?.base
+    if (result.state === "file") plan.wanted.set(path, result.file)
     else {
       if (result.note !== undefined) plan.diagnostics.push(result.note)
-      if (result.state === "kept" && base !== undefined) wanted.set(path, base)
+      if (result.state === "kept" && base !== undefined) plan.wanted.set(path, base)
     }
   }
-  return wanted
 }
 
 // A submodule's folder is empty unless somebody put files there; those are in no snapshot, which must be said.
 const submoduleNotes = (room: Room, found: Survey) =>
   Effect.forEach(
-    [...found.base].filter(([, entry]) => entry.mode === gitlink).slice(0, 1_000),
-    ([path]) =>
+    found.submodules.slice(0, 1_000),
+    (path) =>
       inDirectory(room.request.workTree, pathBytes(path), { create: false }, (directory) =>
         attempt(path, () => fs.readdir(directory.entry(".")))
       ).pipe(
@@ -222,28 +255,79 @@ const refresh = (room: Room) =>
     timeoutMs: room.options.localTimeoutMs
   })
 
-const writeTree = (room: Room) =>
+const noLoose: Effect.Effect<ReadonlySet<string>> = Effect.succeed(new Set())
+
+/** How what is wanted differs from the base, in byte order of the path. */
+const changesOf = (found: Survey, wanted: Entries): ReadonlyArray<RawChange> =>
+  [...found.known]
+    .flatMap(([path, { base }]) => {
+      const file = wanted.get(path)
+      if (file?.id === base?.id && file?.mode === base?.mode) return []
+      const [oldMode, oldId, newMode, newId] = [
+        base?.mode ?? noMode,
+        base?.id ?? noObject,
+        file?.mode ?? noMode,
+        file?.id ?? noObject
+      ]
+      const letter =
+        base === undefined ? "A" : file === undefined ? "D" : kindOf(oldMode) === kindOf(newMode) ? "M" : "T"
+      return [{ oldMode, oldId, newMode, newId, letter, path, oldPath: null }]
+    })
+    .sort((left, right) => byBytes(left.path, right.path))
+
+/** The bits of a mode that tell a file from a link and a submodule. */
+const kindOf = (mode: string): string => mode.slice(0, 2)
+
+// For the next snapshot, beside the tree, which does not depend on it. Gives the paths that git refuses to hold.
+const keepIndex = (room: Room, found: Survey, plan: Plan, captured: ReadonlyMap<string, Captured>) =>
   Effect.gen(function* () {
-    const found = yield* survey(room)
-    const plan = planFor(room.options, found)
-    const known = new Set([...found.base.values(), ...found.cached.values()].map((entry) => entry.id))
-    const writer = yield* makeBlobWriter(room.options, room.request.gitDir, known)
-    const captured = yield* capture(room.options, room.request.workTree, writer, plan.toRead)
-    yield* writer.flush
-    const wanted = settle(plan, found, captured)
-    const refused = yield* editIndex(room.options, room.request.gitDir, room.index, found.cached, wanted)
-    const written = yield* plumbing(room, room.index, ["write-tree"])
+    const { gitDir } = room.request
+    const cached = new Map(
+      [...found.known].flatMap(([path, { cached }]) => (cached === undefined ? [] : [[path, cached] as const]))
+    )
+    const { edited, refused } = yield* editIndex(room.options, gitDir, room.index, cached, plan.wanted)
     if (plan.toRead.length > 0) yield* refresh(room)
     // git's file times are seconds, in which a name can leave the workspace unseen: these are read again each time.
-    yield* editIndex(room.options, room.request.gitDir, room.index, linkedOf(captured), new Map())
-    yield* moveIndex(room.index, cachedIndex(room.request.gitDir))
-    const submodules = yield* submoduleNotes(room, found)
+    yield* editIndex(room.options, gitDir, room.index, linkedOf(captured), new Map())
+    // There is none yet when nothing was ever put into it.
+    const isChanged = edited || plan.toRead.length > 0
+    if (isChanged && (yield* exists(room.index))) yield* moveIndex(room.index, cachedIndex(gitDir))
+    return refused
+  })
+
+const writeTree = (room: Room) =>
+  Effect.gen(function* () {
+    const { base, gitDir, message = "Snapshot", passing } = room.request
+    const [found, loose] = yield* Effect.all([survey(room), passing === true ? noLoose : looseObjects(gitDir)], {
+      concurrency: 2
+    })
+    const plan = planFor(room.options, found, loose)
+    const stored = [...found.known.values()].flatMap((entry) => [entry.base?.id ?? "", entry.cached?.id ?? ""])
+    const writer = yield* makeBlobWriter(room.options, gitDir, {
+      known: new Set(stored.filter((id) => !loose.has(id))),
+      isDurable: passing !== true
+    })
+    const captured = yield* capture(room.options, room.request.workTree, writer, plan.toRead)
+    settle(plan, found, captured)
+    const treeOf = (wanted: Entries) =>
+      Effect.gen(function* () {
+        const changes = changesOf(found, wanted)
+        const written = yield* writer.commit({ base, changes, message: messageOf(message) })
+        const files = changes.length === 0 ? [] : yield* fileChanges(room.options, gitDir, base, written.tree)
+        return { ...written, changes, files }
+      })
+    const [first, refused, submodules] = yield* Effect.all(
+      [treeOf(plan.wanted), keepIndex(room, found, plan, captured), submoduleNotes(room, found)],
+      { concurrency: 3 }
+    )
+    for (const path of refused) plan.wanted.delete(path)
+    const written = refused.length === 0 ? first : yield* treeOf(plan.wanted)
     const diagnostics = [
       ...plan.diagnostics,
       ...refused.map((path) => `${JSON.stringify(shownName(path))} has a name that git refuses`),
       ...submodules
     ]
-    return { tree: written.stdout.toString("utf8").trim(), diagnostics: diagnostics.sort() }
+    return { ...written, diagnostics: diagnostics.sort() }
   })
 
 // A hard link suffices as a copy: git replaces an index file and never writes into it. The file times stay with it.
@@ -289,20 +373,17 @@ export const snapshot = Effect.fnUntraced(function* (options: GitOptionsShape, r
   yield* requireWorkTree(request.workTree)
   const attemptWith = (cached: boolean) => inRoom(options, request, cached, writeTree)
   // A cached index that is damaged, or names objects that were pruned, is no reason to fail: without it, all is read anew.
-  const { diagnostics, tree } = yield* attemptWith(true).pipe(
+  const found = yield* attemptWith(true).pipe(
     Effect.catchIf(
       (error) => error.kind === "internal",
       () => attemptWith(false)
     )
   )
-  const files = yield* fileChanges(options, request.gitDir, request.base, tree)
   const result: Snapshot = {
-    tree,
-    files,
-    additions: files.reduce((sum, file) => sum + file.additions, 0),
-    deletions: files.reduce((sum, file) => sum + file.deletions, 0),
-    fileCount: files.length,
-    diagnostics
+    ...found,
+    additions: found.files.reduce((sum, file) => sum + file.additions, 0),
+    deletions: found.files.reduce((sum, file) => sum + file.deletions, 0),
+    fileCount: found.files.length
   }
   return result
 })

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto"
 import { Effect } from "effect"
-import { rawChanges, shownName } from "./Changes.js"
+import { type RawChange, rawChanges, shownName } from "./Changes.js"
 import { git } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
@@ -27,6 +27,8 @@ export interface SubjectRequest {
   readonly gitDir: string
   readonly base: string | null
   readonly tree: string
+  /** How they differ, where a snapshot has found it already. */
+  readonly changes?: ReadonlyArray<RawChange>
 }
 
 /**
@@ -103,7 +105,7 @@ const gitlink = "160000"
 /** See `Git.subject`. */
 export const subjectOf = Effect.fnUntraced(function* (options: GitOptionsShape, request: SubjectRequest) {
   yield* requireTrusted(request.gitDir, request.tree, ...(request.base === null ? [] : [request.base]))
-  const changes = yield* rawChanges(options, request.gitDir, request.base, request.tree)
+  const changes = request.changes ?? (yield* rawChanges(options, request.gitDir, request.base, request.tree))
   const files = changes.filter((change) => change.newMode !== absentMode && change.newMode !== gitlink)
   const digests = yield* blobDigests(options, request.gitDir, [...new Set(files.map((change) => change.newId))])
   const entries = changes.map(

@@ -2,9 +2,9 @@ import { assert, layer as withLayer } from "@effect/vitest"
 import type { JobKind } from "@reins/core/jobs/JobKind"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Database } from "@reins/core/store/Database"
+import { Chunk, Clock, Deferred, Effect, Layer, Logger, TestClock } from "effect"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Deferred, Effect, Layer, Logger, TestClock } from "effect"
 import { errors, given, newKind, succeeded } from "./Workers.js"
 
 /** Works a kind, and says when it is logged that a claim could not be renewed. */
@@ -23,11 +23,17 @@ const workingAloud = (kind: JobKind, failed: Deferred.Deferred<void>) =>
 const rename = (from: string, to: string) =>
   Effect.flatMap(Database, ({ run, sql }) => run(sql`alter table ${sql(from)} rename to ${sql(to)}`))
 
+/** Waits until somebody sleeps for as long as it takes from a claim that is made or renewed now to its next renewal. */
+const renewalAwaited = Effect.gen(function* () {
+  const at = (yield* Clock.currentTimeMillis) + 10_000
+  yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), TestClock.sleeps()), { until: Chunk.contains(at) })
+})
+
 for (const { layer, name } of databases) {
   withLayer(identity(layer))(`a claim that cannot be renewed on ${name}`, (it) => {
     it.effect("is renewed once it can be again, and the attempt goes on", () =>
       Effect.gen(function* () {
-        const { enqueue, get, pass } = yield* given
+        const { enqueue, get, pass, until } = yield* given
         const [begun, goOn, failed] = yield* Effect.all([
           Deferred.make<void>(),
           Deferred.make<void>(),
@@ -39,12 +45,15 @@ for (const { layer, name } of databases) {
         })
         const id = yield* enqueue(kind)
         yield* Effect.gen(function* () {
-          yield* Deferred.await(begun)
+          yield* Effect.zipRight(Deferred.await(begun), renewalAwaited)
+          yield* TestClock.adjust("10 seconds")
+          const renewed = yield* until(id, ({ attempts }) => attempts[0]?.heartbeat_at !== attempts[0]?.started_at)
+          yield* renewalAwaited
           yield* rename("attempts", "attempts_away")
           yield* TestClock.adjust("10 seconds")
           yield* Deferred.await(failed)
           yield* rename("attempts_away", "attempts")
-          yield* pass(id, ({ attempts }) => attempts[0]?.heartbeat_at !== attempts[0]?.started_at)
+          yield* pass(id, ({ attempts }) => attempts[0]?.heartbeat_at !== renewed.attempts[0]?.heartbeat_at)
           yield* TestClock.adjust("25 seconds")
           yield* Deferred.succeed(goOn, undefined)
           yield* pass(id, ({ state }) => state !== "running")
@@ -71,7 +80,7 @@ for (const { layer, name } of databases) {
         })
         yield* enqueue(kind)
         yield* Effect.gen(function* () {
-          yield* Deferred.await(begun)
+          yield* Effect.zipRight(Deferred.await(begun), renewalAwaited)
           yield* rename("attempts", "attempts_away")
           yield* TestClock.adjust("10 seconds")
           yield* Deferred.await(failed)

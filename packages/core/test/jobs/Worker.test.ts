@@ -6,9 +6,9 @@ import type { JobKind, RunningAttempt } from "@reins/core/jobs/JobKind"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
+import { Context, Deferred, Effect, Exit, Layer, TestClock } from "effect"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Deferred, Effect, Exit, Layer, TestClock } from "effect"
 import { elsewhere, errors, failingUntil, given, newKind, succeeded, working } from "./Workers.js"
 
 const self = `${hostname()}/${process.pid}`
@@ -52,8 +52,24 @@ const silence = (worker: string, finder: string) =>
   `Its worker ${worker} did not renew its claim for 30 seconds; ${finder} took over, and nothing that the attempt still does counts. ` +
   "Attempt 2 of 4 is due at once."
 
+/** The database with a count of the transactions that were begun. */
+const counting = (layer: Layer.Layer<Database | Bell>) => {
+  const transactions = { count: 0 }
+  const counted = Layer.map(layer, (context) => {
+    const db = Context.get(context, Database)
+    const transaction: typeof db.transaction = (effect) =>
+      Effect.suspend(() => {
+        transactions.count += 1
+        return db.transaction(effect)
+      })
+    return Context.add(context, Database, Database.of({ ...db, transaction }))
+  })
+  return { transactions, counted }
+}
+
 for (const { layer, name } of databases) {
-  withLayer(identity(layer))(`the worker on ${name}`, (it) => {
+  const { counted, transactions } = counting(layer)
+  withLayer(identity(counted))(`the worker on ${name}`, (it) => {
     it.effect("renews the claim of what takes long, so that nobody takes it over", () =>
       Effect.gen(function* () {
         const { enqueue, get, pass } = yield* given
@@ -64,6 +80,23 @@ for (const { layer, name } of databases) {
         const [attempt] = (yield* get(id)).attempts
         const renewed = toMillis(attempt?.heartbeat_at ?? job.created_at) - toMillis(job.created_at)
         assert.isAtLeast(renewed, 85_000)
+      })
+    )
+
+    it.effect("starts what is submitted while it idles without any time passing, and commits three times for it", () =>
+      Effect.gen(function* () {
+        const { enqueue, until } = yield* given
+        const kinds = Array.from({ length: 12 }, () => newKind())
+        const [kind = newKind()] = kinds
+        yield* Effect.gen(function* () {
+          for (const _ of [1, 2, 3]) {
+            const before = transactions.count
+            const id = yield* enqueue(kind)
+            yield* until(id, ({ state }) => state === "succeeded")
+            // It is submitted, claimed and ended.
+            assert.strictEqual(transactions.count - before, 3)
+          }
+        }).pipe(Effect.provide(working(kinds)))
       })
     )
 

@@ -23,13 +23,21 @@ const commitOf = (content: string) =>
     return { ...fixture, commit, tree }
   })
 
+/** The objects that are in packs, which are flushed to disk. */
+const packedIn = (gitDir: string): string =>
+  fs
+    .readdirSync(join(gitDir, "objects", "pack"))
+    .filter((name) => name.endsWith(".idx"))
+    .map((name) => plainGit("/", `--git-dir=${gitDir}`, "verify-pack", "-v", join(gitDir, "objects", "pack", name)))
+    .join("\n")
+
 const password = "s3cr3t+pass/w%rd"
 const basic = `Basic ${Buffer.from(`ann:${password}`).toString("base64")}`
 
 describe("Git.commitTree", () => {
-  it.scopedLive("the same request gives the same commit, and keep holds it through a prune", () =>
+  it.scopedLive("the same request gives the same commit, which is that of a snapshot with its message", () =>
     Effect.gen(function* () {
-      const { base, commit, git, gitDir, tree } = yield* commitOf("two\n")
+      const { base, commit, git, gitDir, tree, workTree } = yield* commitOf("two\n")
       const again = yield* git.commitTree({
         gitDir,
         tree,
@@ -38,6 +46,26 @@ describe("Git.commitTree", () => {
         date: DateTime.unsafeMake(1_700_000_000_999)
       })
       assert.strictEqual(again, commit)
+      const message = "Capture of ünïcødé\n\nin two paragraphs\n\n"
+      const snapshot = yield* git.snapshot({ gitDir, workTree, base, message })
+      const parents = base === null ? [] : [base]
+      const beginning = DateTime.unsafeMake(0)
+      assert.strictEqual(snapshot.commit, yield* git.commitTree({ gitDir, tree, parents, message, date: beginning }))
+    }).pipe(Effect.provide(gitLayer))
+  )
+})
+
+describe("Git.keep", () => {
+  it.scopedLive("holds the commit of a snapshot, all of which is in packs, through a prune", () =>
+    Effect.gen(function* () {
+      const { base, git, gitDir, workTree } = yield* cloned({ "a.txt": "one\n" })
+      put(workTree, "a.txt", "looked at\n")
+      yield* git.snapshot({ gitDir, workTree, base, passing: true })
+      const { commit } = yield* git.snapshot({ gitDir, workTree, base })
+      const missing = plainGit("/", `--git-dir=${gitDir}`, "rev-list", "--objects", commit)
+        .split("\n")
+        .filter((line) => !packedIn(gitDir).includes(line.slice(0, 40)))
+      assert.deepStrictEqual(missing, [])
       yield* git.keep({ gitDir, ref: "changesets/cs_1", commit })
       yield* git.keep({ gitDir, ref: "changesets/cs_1", commit })
       assert.match(plainGit("/", `--git-dir=${gitDir}`, "count-objects"), /^0 objects/)

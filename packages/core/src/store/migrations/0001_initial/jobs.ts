@@ -21,6 +21,7 @@ export const jobs: ReadonlyArray<string> = [
     finished_at text
   )`,
   `create index jobs_due on jobs (run_at) where state in ('queued', 'retry_wait')`,
+  `create index jobs_waiting on jobs (kind, run_at, id) where state in ('queued', 'retry_wait') and held = 0`,
   `create index jobs_running on jobs (lease_expires_at) where state = 'running'`,
   `create index jobs_operation on jobs (operation_id)`,
   `create index jobs_subject on jobs (subject_id)`,

@@ -8,29 +8,8 @@ export const make = ({ prepare, prepareRow, skipLocked, sql }: Database["Type"])
   const firstOf = (kind: string) =>
     sql`select ${kind} as kind, (select min(run_at) from jobs where ${waits} and kind = ${kind}) as run_at`
   return {
-    insert: prepareRow(
-      [
-        "id",
-        "operation_id",
-        "workspace_id",
-        "kind",
-        "state",
-        "subject_type",
-        "subject_id",
-        "payload",
-        "attempt_count",
-        "max_attempts",
-        "held",
-        "run_at",
-        "cancel_requested",
-        "created_at"
-      ],
-      (row) => sql`insert into jobs ${sql.insert(row)}`
-    ),
-    insertAttempt: prepareRow(
-      ["id", "job_id", "ordinal", "state", "worker_id", "boot_id", "started_at", "heartbeat_at"],
-      (row) => sql`insert into attempts ${sql.insert(row)}`
-    ),
+    insert: prepareRow((row) => sql`insert into jobs ${sql.insert(row)}`),
+    insertAttempt: prepareRow((row) => sql`insert into attempts ${sql.insert(row)}`),
     claim: prepare(
       (workerId: string, bootId: string, expiresAt: string, at: string, kind: string, limit: number) =>
         sql<JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,

@@ -2,9 +2,9 @@ import { assert, layer as withLayer } from "@effect/vitest"
 import type { JobKind } from "@reins/core/jobs/JobKind"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Database } from "@reins/core/store/Database"
-import { Chunk, Clock, Deferred, Effect, Layer, Logger, TestClock } from "effect"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
+import { Chunk, Clock, Deferred, Effect, Layer, Logger, TestClock } from "effect"
 import { errors, given, newKind, succeeded } from "./Workers.js"
 
 /** Works a kind, and says when it is logged that a claim could not be renewed. */

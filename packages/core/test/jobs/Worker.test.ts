@@ -6,9 +6,9 @@ import type { JobKind, RunningAttempt } from "@reins/core/jobs/JobKind"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
-import { Context, Deferred, Effect, Exit, Layer, TestClock } from "effect"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
+import { Context, Deferred, Effect, Exit, Layer, TestClock } from "effect"
 import { elsewhere, errors, failingUntil, given, newKind, succeeded, working } from "./Workers.js"
 
 const self = `${hostname()}/${process.pid}`

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
-import { Effect } from "effect"
 import { databases } from "@reins/testing/store/Databases"
+import { Effect } from "effect"
 
 for (const { layer, name } of databases) {
   describe(`prepared statements on ${name}`, () => {

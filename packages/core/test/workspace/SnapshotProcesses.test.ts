@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process"
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import { cloned, gitLayer, temporary } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
-import { cloned, gitLayer, temporary } from "./Fixture.js"
 
 /** Has every git that is started from here on write down its command, and gives what takes the commands so far. */
 const commandsOfGit = Effect.gen(function* () {

@@ -45,6 +45,6 @@ export default defineConfig({
     // A process runs one file after the other and loads what they share once.
     isolate: false,
     // Many tests wait for something: a third process keeps two cores busy.
-    poolOptions: { forks: { maxForks: 3 } }
+    poolOptions: { forks: { minForks: 3, maxForks: 3 } }
   }
 })

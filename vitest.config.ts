@@ -44,7 +44,8 @@ export default defineConfig({
     pool: "forks",
     // A process runs one file after the other and loads what they share once.
     isolate: false,
-    // Many tests wait for something: a third process keeps two cores busy.
+    // Many tests wait for something: a third process keeps two cores busy. With fewer at least, the pool would end the first one that is
+    // idle twice, and the run with it.
     poolOptions: { forks: { minForks: 3, maxForks: 3 } }
   }
 })

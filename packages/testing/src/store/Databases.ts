@@ -29,24 +29,25 @@ export const postgresDatabase = Effect.gen(function* () {
 })
 
 /**
- * The URL of a PostgreSQL database that has the schema and no rows. Another test gets it once the scope has closed, so a test that changes
- * more than rows takes `postgresDatabase`.
+ * The URL of a PostgreSQL database that has the schema and no rows. Another test gets it once the scope has closed, unless its schema was
+ * changed.
  */
 export const migratedPostgresDatabase = Effect.map(
   Effect.acquireRelease(
     Effect.promise(async () => {
       const used = idle.pop()
       if (used !== undefined) {
-        await runOn(used, emptying)
-        return used
+        await runOn(used.name, emptying)
+        if ((await schemaOf(used.name)) === used.schema) return used
+        await runOn("postgres", `drop database ${used.name} with (force)`)
       }
       const name = newName()
       await runOn("postgres", `create database ${name} template ${inject("postgresTemplate")}`)
-      return name
+      return { name, schema: await schemaOf(name) }
     }),
-    (name) => Effect.sync(() => idle.push(name))
+    (used) => Effect.sync(() => idle.push(used))
   ),
-  (name) => urlOf(name)
+  ({ name }) => urlOf(name)
 )
 
 /** Every database that a store must work on. A suite runs once for each. */
@@ -58,8 +59,18 @@ export const databases: ReadonlyArray<{
   { name: "PostgreSQL", layer: Layer.orDie(Layer.unwrapScoped(Effect.map(migratedPostgresDatabase, Postgres.layer))) }
 ]
 
-/** The databases of this process that nobody uses. */
-const idle: Array<string> = []
+/** The databases of this process that nobody uses, with what their schemas were. */
+const idle: Array<{ readonly name: string; readonly schema: string }> = []
+
+/** The names of all that a schema is made of. */
+const schema = `select concat_ws(' ',
+  (select string_agg(concat(relname, relkind, attname), ' ' order by relname, attname) from pg_class
+    join pg_attribute on attrelid = pg_class.oid where relnamespace = 'public'::regnamespace and attnum > 0),
+  (select string_agg(conname, ' ' order by conname) from pg_constraint where connamespace = 'public'::regnamespace),
+  (select string_agg(tgname, ' ' order by tgname) from pg_trigger where not tgisinternal),
+  (select string_agg(proname, ' ' order by proname) from pg_proc where pronamespace = 'public'::regnamespace)) as names`
+
+const schemaOf = async (name: string): Promise<string> => (await runOn(name, schema)).rows[0]?.names ?? ""
 
 /** Ends the connections that are still there, and deletes all rows but those that say which steps of the schema were taken. */
 const emptying = `do $$
@@ -82,11 +93,11 @@ const urlOf = (name: string): Redacted.Redacted => {
   return Redacted.make(url.href)
 }
 
-const runOn = async (name: string, statement: string): Promise<void> => {
+const runOn = async (name: string, statement: string) => {
   const client = new pg.Client({ connectionString: Redacted.value(urlOf(name)) })
   await client.connect()
   try {
-    await client.query(statement)
+    return await client.query<{ names: string }>(statement)
   } finally {
     await client.end()
   }

@@ -2,6 +2,7 @@ import { assert, layer as suite } from "@effect/vitest"
 import { AccountId, JobId, newId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import { fromNow, now } from "@reins/core/domain/Timestamp"
+import { turnOfTheLoop } from "@reins/core/EventLoop"
 import { Jobs, type Outcome } from "@reins/core/jobs/Jobs"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
@@ -99,7 +100,8 @@ for (const { name, layer } of databases) {
               )
             )
           ),
-          Effect.zipRight(Effect.yieldNow()),
+          // A fiber that only yields lets a thousand others go before the loop comes round, and commits begin with a turn of the loop.
+          Effect.zipRight(turnOfTheLoop),
           Effect.forever
         )
         const four = Effect.all([reading, reading, reading, reading], { concurrency: "unbounded" })

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { remote, token } from "@reins/testing/changes/World"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { startServer } from "@reins/testing/process/ServerProcess"
 import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
@@ -48,11 +49,18 @@ const server = (dataDir: string, env: Readonly<Record<string, string>>) =>
       })
   )
 
+/** With the real agent on SQLite; on PostgreSQL the database is what is proved. */
 const databases = [
   { database: "SQLite", settings: Effect.succeed({}) },
   {
     database: "PostgreSQL",
-    settings: Effect.map(postgresDatabase, (url) => ({ REINS_DATABASE_URL: Redacted.value(url) }))
+    settings: Effect.gen(function* () {
+      const url = yield* postgresDatabase
+      return {
+        REINS_DATABASE_URL: Redacted.value(url),
+        REINS_CACHE_DIR: cacheWithSmallAgent(yield* temporaryDirectory)
+      }
+    })
   }
 ]
 

@@ -1,7 +1,9 @@
-import { join } from "node:path"
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { Manifests } from "@reins/core/catalog/Manifests"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import beta from "../../../../manifests/beta.json" with { type: "json" }
+import { cacheDir } from "./Turns.js"
 
 const program = join(import.meta.dirname, "small-agent.mjs")
 
@@ -51,4 +53,25 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
   return Manifests.layerOf([
     { ...manifest, capabilities: { ...manifest.capabilities, interactive_approval: approval } }
   ])
+}
+
+/**
+ * A cache directory below `directory` with the small agent installed as alpha's, for published servers (REINS_CACHE_DIR), which know no
+ * manifests but their own.
+ */
+export const cacheWithSmallAgent = (directory: string): string => {
+  const cache = join(directory, "cache")
+  for (const name of readdirSync(join(cacheDir, "harnesses"))) {
+    const real = join(cacheDir, "harnesses", name)
+    for (const { executable } of alpha.runtime.install.platforms) {
+      if (!existsSync(join(real, executable))) continue
+      const installed = join(cache, "harnesses", name)
+      mkdirSync(dirname(join(installed, executable)), { recursive: true })
+      copyFileSync(join(real, "reins-install.json"), join(installed, "reins-install.json"))
+      writeFileSync(join(installed, executable), `#!/bin/sh\nexec "${process.execPath}" "${program}"\n`, {
+        mode: 0o755
+      })
+    }
+  }
+  return cache
 }

@@ -7,10 +7,15 @@ import { request } from "node:http"
 import { dirname, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
-const { BASE_URL, HOME, MODEL, PERMISSION, REINS_API_KEY, ...rest } = process.env
+const { BASE_URL, HOME, MODEL, OPENCODE_CONFIG_CONTENT, PERMISSION, REINS_API_KEY, ...rest } = process.env
 /** The commands of the agent need no key. */
 const environment = { ...rest, HOME }
-const store = `${HOME}/sessions.json`
+/** Installed in the place of opencode it is told what opencode is told, and keeps its sessions where opencode does. */
+const asOpencode = OPENCODE_CONFIG_CONTENT && JSON.parse(OPENCODE_CONFIG_CONTENT)
+const baseUrl = asOpencode ? asOpencode.provider.gateway.options.baseURL : BASE_URL
+const model = asOpencode ? Object.keys(asOpencode.provider.gateway.models)[0] : MODEL
+const store = `${HOME}/${asOpencode ? ".local/share/opencode/storage/" : ""}sessions.json`
+mkdirSync(dirname(store), { recursive: true })
 /** The directory and the conversation of each native session. */
 const sessions = existsSync(store) ? JSON.parse(readFileSync(store, "utf8")) : {}
 const keep = () => writeFileSync(store, JSON.stringify(sessions))
@@ -70,7 +75,7 @@ const offered = Object.entries(tools).map(([name, { takes }]) => ({
 const post = (body) =>
   new Promise((done, fail) => {
     const headers = { "content-type": "application/json", authorization: `Bearer ${REINS_API_KEY}` }
-    const asking = request(`${BASE_URL}/chat/completions`, { method: "POST", headers }, async (response) => {
+    const asking = request(`${baseUrl}/chat/completions`, { method: "POST", headers }, async (response) => {
       if (response.statusCode === 200) return done(response)
       const { error } = JSON.parse(Buffer.concat(await response.toArray()).toString())
       fail(new Error(`HTTP ${response.statusCode}: ${error.message}`))
@@ -84,7 +89,7 @@ const post = (body) =>
 const answerOf = async (messages, update) => {
   const said = { role: "assistant", content: "" }
   const chunk = (sessionUpdate, text) => update({ sessionUpdate, content: { type: "text", text } })
-  const response = await post({ model: MODEL, messages, tools: offered, stream: true })
+  const response = await post({ model, messages, tools: offered, stream: true })
   for await (const line of createInterface({ input: response })) {
     if (!line.startsWith("data: {")) continue
     const delta = JSON.parse(line.slice("data: ".length)).choices[0]?.delta ?? {}

@@ -52,8 +52,14 @@ export const install = (name, env = {}) => {
       headers,
       get: (path) => side(200, () => request("GET", path, headers)),
       createSession: () => side(201, mutation(`/api/workspaces/${workspace.id}/sessions`, '{"title":"bench"}')),
-      sendNote: (sessionId) =>
-        side(202, mutation(`/api/sessions/${sessionId}/messages`, '{"content":"a note","routing":"note"}')),
+      /** Notes to these sessions in turn. */
+      sendNote: (...sessionIds) => {
+        const notes = sessionIds.map((id) =>
+          mutation(`/api/sessions/${id}/messages`, '{"content":"a note","routing":"note"}')
+        )
+        let sent = 0
+        return side(202, () => notes[sent++ % notes.length]())
+      },
       /** A session that can be sent notes. */
       newSession: (input = {}) => reins.sessions.create({ workspace_id: workspace.id, title: "bench", ...input })
     }

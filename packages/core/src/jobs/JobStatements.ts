@@ -12,11 +12,12 @@ export const make = ({ prepare, prepareRow, skipLocked, sql }: Database["Type"])
     insertAttempt: prepareRow((row) => sql`insert into attempts ${sql.insert(row)}`),
     claim: prepare(
       (workerId: string, bootId: string, expiresAt: string, at: string, kind: string, limit: number) =>
-        sql<JobRow>`update jobs set state = 'running', attempt_count = attempt_count + 1,
-          worker_id = ${workerId}, boot_id = ${bootId}, lease_expires_at = ${expiresAt}
-        where id in (select id from jobs where ${waits} and run_at <= ${at}
+        // Materialized, since PostgreSQL may run a plain subquery once for each row, and then takes more than the limit.
+        sql<JobRow>`with due as materialized (select id from jobs where ${waits} and run_at <= ${at}
           and kind = ${kind} order by run_at, id limit ${limit}${skipLocked})
-        returning *`
+        update jobs set state = 'running', attempt_count = attempt_count + 1,
+          worker_id = ${workerId}, boot_id = ${bootId}, lease_expires_at = ${expiresAt}
+        where id in (select id from due) returning *`
     ),
     /** Changes nothing, so that the row is held until the commit is through. */
     hold: prepare(

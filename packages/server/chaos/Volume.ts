@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { isSoak, share } from "@reins/testing/Volume"
 
-/** How long what is random goes on, in milliseconds, once it has had its volume. */
+/** Random tests go on for so many milliseconds after they have had their volume. */
 export const soakMs = Number(process.env["REINS_SOAK_MINUTES"] ?? "0") * 60_000
 
 /** The seed of what is random. It is printed, and a run with it is the same run. */
@@ -13,7 +13,7 @@ export const agent = isSoak ? undefined : join(import.meta.dirname, "agent/agent
 /** After how long without a word the work of a server is taken over; a soak keeps to the product's own times. */
 export const leaseSeconds = share(8, 30)
 
-/** How often an event stream beats, and how long a request may take to arrive. */
+/** The time between two beats of an event stream, and the time that a request has to arrive. */
 export const heartbeatSeconds = share(4, 15)
 export const requestSeconds = share(15, 120)
 

@@ -147,9 +147,9 @@ export interface Config {
   readonly idleMinutes: number | undefined
   /** The lifetime of a claim on a job: others take over what a server has not renewed for so long. It renews each three times before. */
   readonly leaseSeconds: number | undefined
-  /** How often an event stream beats. A client that misses three beats of 15 s connects again, so they come no later. */
+  /** The time between two beats of an event stream. A client that misses three beats of 15 s connects again, so they come no later. */
   readonly heartbeatSeconds: number
-  /** How long a client may take to send a request. */
+  /** The time that a client has to send a request. */
   readonly requestSeconds: number
   /** What is given of the limits. The requests a minute are `rateLimit`. */
   readonly limits: Partial<Omit<CoreLimits, "requestsPerMinute">>

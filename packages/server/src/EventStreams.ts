@@ -63,7 +63,7 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
               })
           )
 
-        /** How the streams that are open are told of the end of the service. */
+        /** The open streams, each by the function that ends it. */
         const open = new Set<(reason: EndReason) => void>()
         yield* Effect.forkScoped(
           Effect.map(shutdown.begun, () => {

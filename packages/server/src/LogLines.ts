@@ -1,6 +1,6 @@
 import { Logger } from "effect"
 
-/** How long a line may wait for others. */
+/** A line waits at most this long for others. */
 const everyMs = 20
 /** Characters that are not kept waiting: a burst must not become one huge write. */
 const most = 64 * 1024

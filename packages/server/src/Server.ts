@@ -17,11 +17,11 @@ export interface ListenOptions {
   /** How long requests that have begun may take when the service is stopped. */
   readonly grace: Duration.DurationInput
   /**
-   * How long connections that are kept without a request are told of the stop, should a request come, before they are closed; a second
-   * when left out. Nobody can tell that no request will come on such a connection, so the whole of it is waited for.
+   * The time that kept connections stay open at a stop, so that a request that still comes is answered; a second when left out. Nobody can
+   * tell that no request will come on such a connection, so the whole time is waited for.
    */
   readonly notice?: Duration.DurationInput
-  /** How long a client may take for what it sends, in milliseconds: two minutes unless it is given. Its headers come within 20 s of it. */
+  /** The time that a client has to send a request, in milliseconds: two minutes unless it is given. It has 20 s of it for the headers. */
   readonly requestMs?: number
 }
 
@@ -29,7 +29,7 @@ export interface ListenOptions {
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
 /**
- * How long a connection may take, in milliseconds. Proxies keep theirs for a minute: ours are kept longer. Those that are late are looked
+ * Time limits of a connection, in milliseconds. Proxies keep theirs for a minute: ours are kept longer. Late clients are looked
  * for often, so that of thousands not all are ended in one turn of the loop.
  */
 const patience = ({ requestMs = 120_000 }: ListenOptions) => ({
@@ -71,7 +71,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
 
 /** How long at least, and at most, a request that was on its way when the stop came is still served. */
 const arrival = { least: "100 millis", most: "2 seconds" } as const
-/** How long what waits to be accepted when the listener ends may take to be. */
+/** The time that connections have to be accepted that wait for it when the listener ends. */
 const lastArrival = "1 second"
 const defaultNotice = "1 second"
 /** How long a client has to take the end of its connection. */

@@ -9,7 +9,7 @@ export const fuzzRequests = share(2000, 20_000)
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
 
-/** How long requests for a path race with what exchanges it. */
+/** Requests for a path race this long with a program that exchanges it. */
 export const raceSeconds = share(5, 30)
 
 /** Random walks through the models of what has states, for each database. */

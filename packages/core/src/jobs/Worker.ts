@@ -131,7 +131,7 @@ const makeAttempts = Effect.fnUntraced(function* (
   const journal = yield* Journal
   const bell = yield* Bell
   const { leaseMs } = jobs
-  /** How often a claim is renewed: three times before it runs out. */
+  /** A claim is renewed three times before it runs out. */
   const renewMs = leaseMs / 3
 
   const holding = <A, E>(hold: Effect.Effect<boolean>, claim: Claim, command: Effect.Effect<A, E>) =>

@@ -32,7 +32,7 @@ export interface Holders {
   readonly self: string
   /** Whether a process has no claim any more. */
   readonly isSilent: (holder: string) => Effect.Effect<boolean>
-  /** How long a process is waited for that holds a lock and may have become silent, in milliseconds. */
+  /** The time that a process that holds a lock has to show that it lives, in milliseconds. */
   readonly leaseMs: number
 }
 

@@ -10,7 +10,7 @@ export const failedBy = (cause: unknown): SqlError.SqlError =>
 /** How many commands share one commit at most. */
 const largestBatch = 128
 
-/** How often a lock that another process holds is tried. */
+/** The time between two tries to take a lock that another process holds. */
 const retryMs = 5
 
 interface Turn {

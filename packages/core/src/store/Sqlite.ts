@@ -26,7 +26,7 @@ export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusab
   }
 }
 
-/** How long a write waits for one of another process. */
+/** The time that a write waits for a writer of another process. */
 const busyMs = 2000
 
 /**

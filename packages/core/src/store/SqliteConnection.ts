@@ -1,12 +1,12 @@
 import SqliteDatabase from "better-sqlite3"
 import { Effect, type Scope } from "effect"
 
-/** How a connection is opened. */
+/** The settings that a connection is opened with. */
 export interface SqliteOpening {
   readonly readonly: boolean
   /** `full` keeps what is committed through a loss of power; `off` is for data that nobody needs afterwards. */
   readonly synchronous: "full" | "off"
-  /** How long a statement that meets the lock of another process waits for it, and blocks this one. */
+  /** The time that a statement waits for the lock of another process. It blocks this process meanwhile. */
   readonly busyMs: number
 }
 

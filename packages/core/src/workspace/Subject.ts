@@ -27,7 +27,7 @@ export interface SubjectRequest {
   readonly gitDir: string
   readonly base: string | null
   readonly tree: string
-  /** How they differ, where a snapshot has found it already. */
+  /** The changes between them, where a snapshot has found them already. */
   readonly changes?: ReadonlyArray<RawChange>
 }
 

@@ -12,7 +12,7 @@ type Step =
   | { readonly kind: "wait" }
   | { readonly kind: "nest"; readonly steps: ReadonlyArray<Step>; readonly fails: boolean }
 
-/** How a command ends by itself; and how many turns of the loop after its arrival somebody interrupts it, if anybody does. */
+/** The end that a command comes to by itself, and the turn of the loop after its arrival in which it is interrupted, if it is. */
 interface Command {
   readonly steps: ReadonlyArray<Step>
   readonly end: "succeeds" | "fails" | "dies" | "interrupts itself"

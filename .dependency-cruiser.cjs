@@ -1,6 +1,45 @@
+/**
+ * The floors of the core, from the ground up. A room needs rooms of lower floors only; the files beside the rooms, which put them together, need
+ * all of them. `docs/architecture.md` says what each room is for.
+ */
+const floors = [
+  ["domain"],
+  ["api"],
+  ["base"],
+  ["secrets"],
+  ["store", "outbound", "files"],
+  ["access", "placement", "git"],
+  ["events", "jobs", "executor", "forge"],
+  ["harness", "identity", "projects"],
+  ["connections"],
+  ["catalog"],
+  ["sessions"],
+  ["changes"],
+  ["execution", "delegations"],
+  ["backup", "upkeep"]
+]
+
+const core = "^packages/core/src/"
+
+/** `$1` is the room itself. */
+const downwards = floors.map((rooms, index) => ({
+  name: `floor-${index}-${rooms.join("-")}`,
+  comment: "a room of the core needs rooms of lower floors only, for types too",
+  severity: "error",
+  from: { path: `${core}(${rooms.join("|")})/` },
+  to: { path: core, pathNot: `${core}(?:${["$1", ...floors.slice(0, index).flat()].join("|")})/` }
+}))
+
 /** The direction of the code: domain <- api <- core services <- server; the client takes domain and api only. */
 module.exports = {
   forbidden: [
+    ...downwards,
+    {
+      name: "every-room-has-a-floor",
+      severity: "error",
+      from: { path: `${core}[^/]+/`, pathNot: `${core}(?:${floors.flat().join("|")})/` },
+      to: {}
+    },
     {
       name: "no-cycles",
       severity: "error",

@@ -144,7 +144,7 @@ export default defineConfig(() => (process.env["REINS_BUILD_FAILPOINTS"] === "1"
 
 /** Node 20 warns at each import of JSON, and a published package does not have the repository's folders around it. */
 const inlineManifests = (): void => {
-  const file = "packages/core/dist/catalog/Manifests.js"
+  const file = "packages/core/dist/harness/Manifests.js"
   const inlined = readFileSync(file, "utf8").replace(
     /import (\w+) from "[^"]*\/manifests\/(\w+)\.json"(?: with \{ type: "json" \})?;?/g,
     (_, name: string, manifest: string) =>

@@ -1,8 +1,8 @@
 // Durable jobs, through the core inside this process: from submitting one to its start, attempts with their evidence, and a capture.
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { CoreConfig } from "@reins/core/CoreConfig"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"

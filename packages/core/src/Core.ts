@@ -1,8 +1,8 @@
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
-import { CoreConfig } from "./CoreConfig.js"
+import { Access } from "./access/Access.js"
+import { CoreConfig } from "./base/CoreConfig.js"
 import { Limits } from "./catalog/Limits.js"
-import { Manifests } from "./catalog/Manifests.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
 import { Applications } from "./changes/Applications.js"
@@ -18,13 +18,9 @@ import { MergeRequests } from "./changes/MergeRequests.js"
 import { refreshJob } from "./changes/RefreshJob.js"
 import { Connections } from "./connections/Connections.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
-import { KeyRing } from "./connections/KeyRing.js"
-import { KeyRotation, requireKeys } from "./connections/KeyRotation.js"
-import { Outbound } from "./connections/Outbound.js"
 import { validationJob } from "./connections/ValidationJob.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
 import { Validations } from "./connections/Validations.js"
-import { Vault } from "./connections/Vault.js"
 import { deadlineJob } from "./delegations/DeadlineJob.js"
 import { DelegationResults } from "./delegations/DelegationResults.js"
 import { DelegationStore } from "./delegations/DelegationStore.js"
@@ -36,13 +32,22 @@ import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
+import { activationJob } from "./execution/ActivationJob.js"
+import { HarnessSwitches } from "./execution/HarnessSwitches.js"
+import { NativeStateExport } from "./execution/NativeStateExport.js"
+import { releaseJob } from "./execution/ReleaseJob.js"
+import { SessionExecutors } from "./execution/SessionExecutors.js"
+import { turnJob } from "./execution/TurnRunner.js"
+import { TurnSetup } from "./execution/TurnSetup.js"
 import { Executors } from "./executor/Executors.js"
 import { markVariables } from "./executor/Marks.js"
 import { endProcessesOf } from "./executor/Orphans.js"
+import { Files } from "./files/Files.js"
 import { Forges } from "./forge/Forges.js"
+import { Git } from "./git/Git.js"
 import { Harness } from "./harness/Harness.js"
 import { HarnessInstall } from "./harness/Install.js"
-import { Access } from "./identity/Access.js"
+import { Manifests } from "./harness/Manifests.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
@@ -51,36 +56,31 @@ import * as MailJob from "./identity/MailJob.js"
 import { Members } from "./identity/Members.js"
 import { PasswordChanges } from "./identity/PasswordChanges.js"
 import { Passwords } from "./identity/Passwords.js"
-import { Workspaces as TenantWorkspaces } from "./identity/Workspaces.js"
-import * as Housekeeping from "./jobs/Housekeeping.js"
+import { Workspaces } from "./identity/Workspaces.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
+import { Outbound } from "./outbound/Outbound.js"
 import { Placement } from "./placement/Placement.js"
 import { Projects } from "./projects/Projects.js"
-import { activationJob } from "./sessions/ActivationJob.js"
-import { HarnessSwitches } from "./sessions/HarnessSwitches.js"
-import * as IdleRelease from "./sessions/IdleRelease.js"
+import { KeyRing } from "./secrets/KeyRing.js"
+import { Vault } from "./secrets/Vault.js"
 import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { Messages } from "./sessions/Messages.js"
-import { NativeStateExport } from "./sessions/NativeStateExport.js"
-import { releaseJob } from "./sessions/ReleaseJob.js"
-import { SessionExecutors } from "./sessions/SessionExecutors.js"
 import { SessionFiles } from "./sessions/SessionFiles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
-import { turnJob } from "./sessions/TurnRunner.js"
-import { TurnSetup } from "./sessions/TurnSetup.js"
 import { Turns } from "./sessions/Turns.js"
 import { Uploads } from "./sessions/Uploads.js"
-import { Workspaces } from "./sessions/Workspaces.js"
+import { WorkingTrees } from "./sessions/WorkingTrees.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
-import { Files } from "./workspace/Files.js"
-import { Git } from "./workspace/Git.js"
+import * as Housekeeping from "./upkeep/Housekeeping.js"
+import * as IdleRelease from "./upkeep/IdleRelease.js"
+import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
 const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A, E, R>) =>
   Layer.unwrapEffect(Effect.map(CoreConfig, make))
@@ -116,7 +116,7 @@ const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
 const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
 
 const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, TenantWorkspaces.layer))
+  Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, Workspaces.layer))
 )
 
 const sessions = Sessions.layer.pipe(
@@ -144,12 +144,12 @@ const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer, Forges.layer))
 )
 
-const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, TenantWorkspaces.layer))
+const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, Workspaces.layer))
 
 const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(TurnSetup.layer),
-  Layer.provideMerge(Workspaces.layer),
+  Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),

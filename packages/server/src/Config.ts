@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import type { CoreLimits } from "@reins/core/CoreLimits"
-import { isAllowedHost } from "@reins/core/connections/Address"
-import { fn } from "@reins/core/Traced"
+import type { CoreLimits } from "@reins/core/base/CoreLimits"
+import { fn } from "@reins/core/base/Traced"
+import { isAllowedHost } from "@reins/core/outbound/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 

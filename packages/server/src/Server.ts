@@ -1,10 +1,10 @@
 import { createServer, type Server as NodeServer } from "node:http"
-import { CoreConfig } from "@reins/core/CoreConfig"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Clock, Context, Data, type Duration, Effect, Layer } from "effect"
-import { Connections } from "./Connections.js"
 import { listener } from "./http/Listener.js"
 import type { Route } from "./http/Route.js"
 import { Shutdown } from "./Shutdown.js"
+import { Sockets } from "./Sockets.js"
 
 export interface ListenOptions {
   readonly host: string
@@ -57,11 +57,11 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const { grace, notice = defaultNotice } = options
         // An upgrade that is offered is passed over for want of a listener, and its request served like any other, with its body.
         const node = createServer(patience(options))
-        const connections = new Connections(node)
+        const sockets = new Sockets(node)
         node.on("request", yield* listener(yield* routes, shutdown, { ...options, limits }))
         // Clients are on the clock of the machine, whatever clock the services keep.
         const port = yield* Effect.acquireRelease(listen(node, options), () =>
-          Effect.withClock(stop(connections, shutdown, { grace, notice }), Clock.make())
+          Effect.withClock(stop(sockets, shutdown, { grace, notice }), Clock.make())
         )
         const host = options.host.includes(":") ? `[${options.host}]` : options.host
         return Server.of({ url: `http://${host}:${port}` })
@@ -90,21 +90,21 @@ const listen = (node: NodeServer, { host, port }: ListenOptions): Effect.Effect<
   })
 
 const stop = (
-  connections: Connections,
+  sockets: Sockets,
   shutdown: Shutdown["Type"],
   { grace, notice }: Readonly<Record<"grace" | "notice", Duration.DurationInput>>
 ) =>
   Effect.gen(function* () {
     yield* shutdown.begin
-    yield* Effect.zipRight(Effect.sleep(arrival.least), within(connections.arrived, arrival.most))
+    yield* Effect.zipRight(Effect.sleep(arrival.least), within(sockets.arrived, arrival.most))
     yield* shutdown.refuse
-    yield* Effect.all([within(connections.answered, grace), within(connections.closed, notice)], { concurrency: 2 })
+    yield* Effect.all([within(sockets.answered, grace), within(sockets.closed, notice)], { concurrency: 2 })
     yield* shutdown.giveUp
     // What waits to be accepted would be reset with the end of the listener.
-    yield* within(connections.arrived, lastArrival)
-    yield* connections.end
-    yield* within(connections.closed, farewell)
-    yield* connections.destroy
+    yield* within(sockets.arrived, lastArrival)
+    yield* sockets.end
+    yield* within(sockets.closed, farewell)
+    yield* sockets.destroy
   })
 
 /** Finalizers cannot be interrupted; their waiting may be given up. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http"
-import { bytesOf, type Sink } from "@reins/core/events/Room"
+import { bytesOf, type Sink } from "@reins/core/events/Audience"
 import type { Exchange } from "./http/Exchange.js"
 
 /** Why a stream ends; `refused` when its caller would no longer be given it, as the answer to the next request says. */

@@ -1,5 +1,5 @@
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { CoreConfig } from "@reins/core/CoreConfig"
 import type { Config } from "@reins/server/Config"
 import * as Outbox from "@reins/testing/process/Outbox"
 import { eventually } from "@reins/testing/process/Waiting"

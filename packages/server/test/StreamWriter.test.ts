@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Frame } from "@reins/core/events/Room"
+import { Frame } from "@reins/core/events/Audience"
 import { StreamWriter } from "@reins/server/StreamWriter"
 
 const frame = new Frame({ seq: 7, type: "usage.observed", turn_id: null, envelope: "{}" })

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { sealedWith } from "../connections/Vault.js"
+import { sealedWith } from "../secrets/Vault.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 import { applied, requireKnown } from "../store/Migrations.js"

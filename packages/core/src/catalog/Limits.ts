@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { Limits as LimitValues } from "../api/CatalogApi.js"
-import { CoreConfig } from "../CoreConfig.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { maxAttachments } from "../domain/Message.js"
 import { retentionMs } from "../store/Idempotency.js"
 

@@ -1,15 +1,15 @@
 import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
 import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
+import { fn } from "../base/Traced.js"
 import { Connections } from "../connections/Connections.js"
 import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
-import { Outbound, type OutboundError } from "../connections/Outbound.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
+import { Manifests } from "../harness/Manifests.js"
 import { Workspaces } from "../identity/Workspaces.js"
-import { fn } from "../Traced.js"
-import { Manifests } from "./Manifests.js"
+import { Outbound, type OutboundError } from "../outbound/Outbound.js"
 import { connectionRequired, Providers } from "./Providers.js"
 
 /** How long what a gateway lists is taken for true. A new credential version is asked anew. */

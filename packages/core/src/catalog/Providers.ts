@@ -1,12 +1,12 @@
 import { Context, Effect, Layer } from "effect"
+import { fn } from "../base/Traced.js"
 import { Connections } from "../connections/Connections.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { HarnessInstall } from "../harness/Install.js"
 import type { CapabilityName, Manifest } from "../harness/Manifest.js"
-import { fn } from "../Traced.js"
-import { Manifests } from "./Manifests.js"
+import { Manifests } from "../harness/Manifests.js"
 
 /** The providers as callers see them, and the rules of who may be chosen with what. */
 export class Providers extends Context.Tag("@reins/core/catalog/Providers")<

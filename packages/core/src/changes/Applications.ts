@@ -1,5 +1,7 @@
 import { Context, Effect, Layer } from "effect"
+import { actorOf } from "../access/Access.js"
 import type { ApplicationAnswer, ApplicationInput } from "../api/ChangesApi.js"
+import { fn } from "../base/Traced.js"
 import {
   type Application,
   type ApplicationReason,
@@ -11,7 +13,6 @@ import { ApplicationId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import { actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
@@ -19,7 +20,6 @@ import { notOpen } from "../sessions/Turns.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-import { fn } from "../Traced.js"
 import { Changesets, noWorkspace } from "./Changesets.js"
 import { unsealed } from "./Deliveries.js"
 

@@ -1,15 +1,15 @@
 import { Effect } from "effect"
+import { systemActor } from "../access/Access.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
 import { type Application, ApplicationReason } from "../domain/Application.js"
 import type { Changeset } from "../domain/Changeset.js"
 import { ApplicationId } from "../domain/Ids.js"
-import { failpoint } from "../Failpoint.js"
-import { systemActor } from "../identity/Access.js"
+import { Git } from "../git/Git.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Workspaces } from "../sessions/Workspaces.js"
-import { fn } from "../Traced.js"
-import { Git } from "../workspace/Git.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Applications, applyJobKind } from "./Applications.js"
 import { Changesets } from "./Changesets.js"
 
@@ -28,7 +28,7 @@ export const applyJob = Effect.gen(function* () {
   const applications = yield* Applications
   const changesets = yield* Changesets
   const sessions = yield* SessionStore
-  const workspaces = yield* Workspaces
+  const trees = yield* WorkingTrees
   const git = yield* Git
 
   const begin = (attempt: RunningAttempt) =>
@@ -57,10 +57,10 @@ export const applyJob = Effect.gen(function* () {
         retryable: false
       })
     }
-    const paths = workspaces.paths(target.id)
+    const paths = trees.paths(target.id)
     return yield* git
       .applyTree({
-        source: { gitDir: workspaces.paths(changeset.session_id).gitDir, base: changeset.base_commit, tree },
+        source: { gitDir: trees.paths(changeset.session_id).gitDir, base: changeset.base_commit, tree },
         target: { gitDir: paths.gitDir, workTree: paths.workTree, base: target.base_commit },
         strategy: application.strategy,
         dryRun: application.dry_run,
@@ -95,7 +95,7 @@ export const applyJob = Effect.gen(function* () {
         })
       }
       yield* failpoint("application.begun")
-      const { changed, conflicts, state } = yield* workspaces.exclusive(
+      const { changed, conflicts, state } = yield* trees.exclusive(
         application.target_session_id,
         apply(attempt, application, changeset, changeset.tree)
       )

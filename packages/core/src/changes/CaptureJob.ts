@@ -1,11 +1,11 @@
 import { Effect } from "effect"
+import { systemActor } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
 import { ChangesetId } from "../domain/Ids.js"
-import { systemActor } from "../identity/Access.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Workspaces } from "../sessions/Workspaces.js"
-import { fn } from "../Traced.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Changesets, captureJobKind } from "./Changesets.js"
 
 const actor = systemActor("capture")
@@ -16,7 +16,7 @@ const changesetOf = (claim: Claim): ChangesetId => ChangesetId.make(claim.subjec
 export const captureJob = Effect.gen(function* () {
   const changesets = yield* Changesets
   const sessions = yield* SessionStore
-  const workspaces = yield* Workspaces
+  const trees = yield* WorkingTrees
   return {
     kind: captureJobKind,
     concurrency: 4,
@@ -25,7 +25,7 @@ export const captureJob = Effect.gen(function* () {
       const changeset = yield* changesets.find(changesetOf(claim))
       const session = changeset === undefined ? undefined : yield* sessions.find(changeset.session_id)
       if (changeset === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }
-      const captured = yield* workspaces
+      const captured = yield* trees
         .exclusive(session.id, changesets.take(session, changeset.id))
         .pipe(
           Effect.mapError(

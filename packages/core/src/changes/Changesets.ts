@@ -1,7 +1,10 @@
 import { Context, Effect, Layer } from "effect"
+import { actorOf } from "../access/Access.js"
 import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
-import { CoreConfig } from "../CoreConfig.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
 import type { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
@@ -9,19 +12,16 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import { failpoint } from "../Failpoint.js"
-import { actorOf } from "../identity/Access.js"
+import { Git } from "../git/Git.js"
+import type { GitError } from "../git/GitError.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
-import { Workspaces } from "../sessions/Workspaces.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { fn } from "../Traced.js"
-import { Git } from "../workspace/Git.js"
-import type { GitError } from "../workspace/GitError.js"
 
 /** The kind of the job that captures on request; its payload is `{changeset_id}`. */
 export const captureJobKind = "changeset.capture"
@@ -89,7 +89,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       const journal = yield* Journal
       const jobs = yield* Jobs
       const store = yield* SessionStore
-      const workspaces = yield* Workspaces
+      const trees = yield* WorkingTrees
       const git = yield* Git
       const { limits } = yield* CoreConfig
       const sql = db.sql
@@ -117,7 +117,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         const changeset = yield* readable(principal, id)
         const { subject_digest: digest, tree } = changeset
         if (tree === null || digest === null) return yield* notReady(changeset)
-        return { changeset, tree, digest, gitDir: workspaces.paths(changeset.session_id).gitDir }
+        return { changeset, tree, digest, gitDir: trees.paths(changeset.session_id).gitDir }
       })
       const tell = (
         changeset: Changeset,
@@ -237,7 +237,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           const session = yield* store.readable(principal, sessionId)
           const at = yield* now
           if (session.workspace_state === "ready") {
-            const { gitDir, workTree } = workspaces.paths(session.id)
+            const { gitDir, workTree } = trees.paths(session.id)
             const live = yield* git
               .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
               .pipe(Effect.mapError(unreadable))
@@ -255,7 +255,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         newestSealed,
         open,
         take: fn("Changesets.take")(function* (session, changesetId) {
-          const { gitDir, workTree } = workspaces.paths(session.id)
+          const { gitDir, workTree } = trees.paths(session.id)
           const base = session.base_commit
           const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
           yield* failpoint("capture.tree_written")

@@ -1,17 +1,17 @@
 import { DateTime, Effect } from "effect"
+import { systemActor } from "../access/Access.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
 import type { Changeset } from "../domain/Changeset.js"
 import { type Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { DeliveryId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
-import { failpoint } from "../Failpoint.js"
-import { systemActor } from "../identity/Access.js"
+import { Git } from "../git/Git.js"
+import type { GitError } from "../git/GitError.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { Workspaces } from "../sessions/Workspaces.js"
-import { fn } from "../Traced.js"
-import { Git } from "../workspace/Git.js"
-import type { GitError } from "../workspace/GitError.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Changesets } from "./Changesets.js"
 import { deliveryJobKind } from "./Deliveries.js"
 import { deliveryCancelled } from "./DeliveryCancelled.js"
@@ -43,7 +43,7 @@ export const deliveryJob = Effect.gen(function* () {
   const deliveries = yield* DeliveryStore
   const changesets = yield* Changesets
   const sessions = yield* SessionStore
-  const workspaces = yield* Workspaces
+  const trees = yield* WorkingTrees
   const git = yield* Git
   const remoteOf = yield* deliveryRemote
   const cancelled = yield* deliveryCancelled
@@ -73,7 +73,7 @@ export const deliveryJob = Effect.gen(function* () {
   const materialize = (work: Work) =>
     git
       .commitTree({
-        gitDir: workspaces.paths(work.session.id).gitDir,
+        gitDir: trees.paths(work.session.id).gitDir,
         tree: work.tree,
         parents: work.changeset.base_commit === null ? [] : [work.changeset.base_commit],
         message: `${work.delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${work.session.id}\nReins-Changeset: ${work.changeset.id}`,
@@ -172,7 +172,7 @@ export const deliveryJob = Effect.gen(function* () {
   const patch = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<Completion, JobError | AttemptLost> {
     const text = yield* git
       .patch({
-        gitDir: workspaces.paths(work.session.id).gitDir,
+        gitDir: trees.paths(work.session.id).gitDir,
         base: work.changeset.base_commit,
         tree: work.tree
       })

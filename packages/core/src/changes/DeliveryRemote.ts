@@ -2,18 +2,18 @@ import { Effect } from "effect"
 import { Connections } from "../connections/Connections.js"
 import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { mayReceive } from "../forge/ForgeHost.js"
+import type { GitError, GitErrorKind } from "../git/GitError.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { toGitCredential, Workspaces } from "../sessions/Workspaces.js"
-import type { GitError, GitErrorKind } from "../workspace/GitError.js"
+import { toGitCredential, WorkingTrees } from "../sessions/WorkingTrees.js"
 
 /** The branch of a delivery as git is asked for it, with the credential of its connection or of the project. */
 export const deliveryRemote = Effect.gen(function* () {
-  const workspaces = yield* Workspaces
+  const trees = yield* WorkingTrees
   const connections = yield* Connections
 
   const credentialOf = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
-    if (delivery.connection_id === null) return yield* workspaces.gitCredential(session)
+    if (delivery.connection_id === null) return yield* trees.gitCredential(session)
     const connection = yield* connections
       .open(session.workspace_id, delivery.connection_id)
       .pipe(Effect.mapError((error) => refusedCredential(error.message)))
@@ -28,7 +28,7 @@ export const deliveryRemote = Effect.gen(function* () {
   return Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     const credential = yield* credentialOf(delivery, session)
     return {
-      gitDir: workspaces.paths(session.id).gitDir,
+      gitDir: trees.paths(session.id).gitDir,
       url: delivery.remote_url ?? "",
       branch: delivery.target_ref,
       ...(credential && { credential })

@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
+import { fn } from "../base/Traced.js"
 import {
   type Delivery,
   type DeliveryReason,
@@ -14,7 +15,6 @@ import type { DeliveryTransport } from "../domain/Project.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
-import { fn } from "../Traced.js"
 
 export interface NewDelivery {
   readonly id: DeliveryId

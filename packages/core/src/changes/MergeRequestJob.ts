@@ -1,17 +1,17 @@
 import { Effect, Schema } from "effect"
+import { systemActor } from "../access/Access.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
 import { Connections } from "../connections/Connections.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
 import { MergeRequestId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
 import { MergeMethod, type MergeRequest, MergeRequestReason } from "../domain/MergeRequest.js"
-import { failpoint } from "../Failpoint.js"
 import { type Forge, ForgeError, type ForgeErrorKind, unproven } from "../forge/Forge.js"
 import { Forges } from "../forge/Forges.js"
-import { systemActor } from "../identity/Access.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { fn } from "../Traced.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { type Declined, MergeRequestStore } from "./MergeRequestStore.js"
 import { mergeJobKind, openJobKind } from "./MergeRequests.js"
@@ -65,13 +65,12 @@ export const forgeAccess = Effect.gen(function* () {
     const session = yield* sessions.find(request.session_id)
     const delivery = yield* deliveries.find(request.delivery_id)
     if (session === undefined || delivery === undefined) return yield* Effect.dieMessage(`no delivery of ${request.id}`)
-    const { credentialId, forge } = yield* forges.open(
-      session.workspace_id,
-      request.connection_id,
-      delivery.remote_url ?? ""
-    )
+    const connection = yield* connections
+      .open(session.workspace_id, request.connection_id)
+      .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
+    const forge = yield* forges.open(connection, delivery.remote_url ?? "")
     const observe = (health: ConnectionHealth) =>
-      attempt.commit(connections.observe(request.connection_id, credentialId, health))
+      attempt.commit(connections.observe(connection.id, connection.credentialId, health))
     return yield* use(forge).pipe(
       Effect.tapErrorTag("ForgeError", (error) =>
         error.kind === "unauthenticated" ? observe("reauth_required") : Effect.void

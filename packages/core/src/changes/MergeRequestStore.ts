@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
+import { fn } from "../base/Traced.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type { MergeRequestId } from "../domain/Ids.js"
 import {
@@ -12,7 +13,6 @@ import { now } from "../domain/Timestamp.js"
 import type { RemoteMergeRequest } from "../forge/Forge.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
-import { fn } from "../Traced.js"
 
 export type NewMergeRequest = Pick<
   MergeRequest,

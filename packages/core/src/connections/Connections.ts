@@ -1,5 +1,7 @@
 import { Context, Effect, Either, Layer, Redacted, Schema } from "effect"
+import { Access } from "../access/Access.js"
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "../api/ConnectionsApi.js"
+import { fn } from "../base/Traced.js"
 import {
   type Connection,
   type ConnectionHealth,
@@ -13,15 +15,13 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
-import { Access } from "../identity/Access.js"
+import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
-import { fn } from "../Traced.js"
 import { type CredentialParts, partsOf } from "./CredentialParts.js"
 import { ValidationStore } from "./ValidationStore.js"
-import { Vault } from "./Vault.js"
 
 /** A connection ready to be used: what is readable of it, and its secrets in the clear. For workers, never for an answer. */
 export interface OpenConnection {

@@ -1,13 +1,13 @@
 import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
-import { Manifests } from "../catalog/Manifests.js"
+import { fn } from "../base/Traced.js"
+import { Manifests } from "../harness/Manifests.js"
 import type { HarnessConnection } from "../harness/TurnInput.js"
-import { fn } from "../Traced.js"
+import type { GuardedAgents } from "../outbound/GuardedAgents.js"
+import { Outbound } from "../outbound/Outbound.js"
 import { refuse, relay } from "./GatewayRelay.js"
-import type { GuardedAgents } from "./GuardedAgents.js"
 import * as Loan from "./Loan.js"
-import { Outbound } from "./Outbound.js"
 
 /** TRACE and CONNECT are not among them: one would have the gateway say the key back, the other leads anywhere. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])

@@ -1,8 +1,8 @@
 import { Either, Redacted, Schema } from "effect"
 import type { GatewayProtocol } from "../domain/Connection.js"
 import { scrubber } from "../harness/Secrets.js"
+import type { OutboundRequest } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./Connections.js"
-import type { OutboundRequest } from "./Outbound.js"
 
 /** A gateway as the service asks it: where, in which protocol, and with which key. */
 export interface Gateway {

@@ -10,7 +10,7 @@ import { urlToHttpOptions } from "node:url"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { type Scrubber, scrubber } from "../harness/Secrets.js"
-import { AddressRefused, type GuardedAgents, limitConnecting } from "./GuardedAgents.js"
+import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { credentialFields, type Loan } from "./Loan.js"
 
 /** One request of an agent, to be asked of the gateway as `target`. */

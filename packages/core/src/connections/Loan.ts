@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import { Effect, Redacted } from "effect"
-import * as Token from "../identity/Token.js"
+import * as Token from "../secrets/Token.js"
 
 /** A credential lent to one agent. */
 export interface Loan {

@@ -7,9 +7,9 @@ import type {
 } from "../domain/ConnectionValidation.js"
 import { now } from "../domain/Timestamp.js"
 import { forgeHost } from "../forge/ForgeHost.js"
+import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./Connections.js"
 import { complete, type Gateway, type GatewayRequest, gatewayOf, listModels, modelsOf } from "./GatewayClient.js"
-import type { Outbound, OutboundAnswer, OutboundError } from "./Outbound.js"
 
 /** What a validation learned, and the health of the connection after it. Nothing in it quotes an answer. */
 export interface Verdict {

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { fn } from "../base/Traced.js"
 import {
   type ConnectionValidation,
   type ConnectionValidationReason,
@@ -12,7 +13,6 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
-import { fn } from "../Traced.js"
 
 /** Where a validation goes, and what is written with it. */
 export interface ValidationChange {

@@ -1,4 +1,6 @@
 import { Context, Effect, Layer } from "effect"
+import { Access } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
 import {
   type Delegation,
   type DelegationReason,
@@ -17,13 +19,11 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
-import { Access } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { fn } from "../Traced.js"
 
 /** The kind of the job that tells the session that delegated of the end; its payload is `{wait_id}`. */
 export const wakeJobKind = "delegation.wake"

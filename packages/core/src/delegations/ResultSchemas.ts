@@ -1,9 +1,9 @@
 import { runInNewContext } from "node:vm"
 import { Context, Effect, Layer, ParseResult, Schema, SchemaAST } from "effect"
 import type { ResultInput } from "../api/DelegationsApi.js"
+import { fn } from "../base/Traced.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { fn } from "../Traced.js"
 
 /** A schema is compiled to code, so its size is bounded: in characters of its JSON. */
 const maxSchemaLength = 64 * 1024

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { failpoint } from "../Failpoint.js"
+import { failpoint } from "../base/Failpoint.js"
 import { type AttemptLost, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { wakeJobKind } from "./DelegationStore.js"
 import { Waits } from "./Waits.js"

@@ -1,12 +1,12 @@
 import { Cause, Chunk, Context, Effect, Fiber, FiberSet, Layer, Schema, Stream } from "effect"
+import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { MessageDelta } from "../domain/Message.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { Bell, sessionTopic } from "../store/Bell.js"
-import { fn } from "../Traced.js"
+import { Audience, type Frame, type Reader, type Sink } from "./Audience.js"
 import { type EventFilter, EventLog } from "./EventLog.js"
-import { type Frame, type Reader, Room, type Sink } from "./Room.js"
 
 export interface FeedRequest extends EventFilter {
   /** The `seq` to read on from, exclusive; the beginning when undefined. */
@@ -53,29 +53,29 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
       const log = yield* EventLog
       const bell = yield* Bell
       const run = yield* FiberSet.makeRuntime<never>()
-      const rooms = new Map<string, Occupied>()
+      const audiences = new Map<string, Occupied>()
 
-      const follow = (sessionId: string, room: Room, rung: Effect.Latch) =>
+      const follow = (sessionId: string, audience: Audience, rung: Effect.Latch) =>
         Effect.gen(function* () {
           // Closed before the read, so that a ring during it is not missed.
           yield* rung.close
-          const { events, isWhole } = yield* log.read(sessionId, room.head, readAhead)
+          const { events, isWhole } = yield* log.read(sessionId, audience.head, readAhead)
           if (events.length > 0) {
-            room.publish(events)
-            yield* pauseAfter(room.readers.size)
+            audience.publish(events)
+            yield* pauseAfter(audience.readers.size)
           }
           if (isWhole) yield* Effect.timeoutOption(rung.await, pollMs)
         }).pipe(keepTrying, Effect.forever)
 
       const enter = (sessionId: string, watermark: number): Occupied => {
-        const existing = rooms.get(sessionId)
+        const existing = audiences.get(sessionId)
         if (existing !== undefined) return existing
-        const room: Room = new Room(watermark, (reader) => {
+        const audience: Audience = new Audience(watermark, (reader) => {
           run(
             keepTrying(
               Effect.map(log.read(sessionId, reader.cursor, reader.batch), ({ events }) => {
                 // Deleted since the reader came: it gets no more, rather than a gap, and is told so when it comes back.
-                if (events.length > 0) room.supply(reader, events)
+                if (events.length > 0) audience.supply(reader, events)
               })
             )
           )
@@ -84,16 +84,16 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         const unlisten = bell.listen(sessionTopic(sessionId), () => {
           rung.unsafeOpen()
         })
-        const follower = run(follow(sessionId, room, rung))
+        const follower = run(follow(sessionId, audience, rung))
         const leave = (reader: Reader) => {
-          room.readers.delete(reader)
-          if (room.readers.size > 0 || rooms.get(sessionId) !== occupied) return
-          rooms.delete(sessionId)
+          audience.readers.delete(reader)
+          if (audience.readers.size > 0 || audiences.get(sessionId) !== occupied) return
+          audiences.delete(sessionId)
           unlisten()
           run(Fiber.interrupt(follower))
         }
-        const occupied: Occupied = { room, leave }
-        rooms.set(sessionId, occupied)
+        const occupied: Occupied = { audience, leave }
+        audiences.set(sessionId, occupied)
         return occupied
       }
 
@@ -104,20 +104,20 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
         sink: Sink
       ) {
         const watermark = yield* log.open(principal, sessionId, after)
-        const { leave, room } = enter(sessionId, watermark)
+        const { leave, audience } = enter(sessionId, watermark)
         const reader: Reader = { filter: { turnId, types }, batch, sink, deltas, cursor: after, state: "paused" }
-        room.readers.add(reader)
+        audience.readers.add(reader)
         return {
           watermark,
           cursor: () => reader.cursor,
-          resume: () => room.resume(reader),
+          resume: () => audience.resume(reader),
           close: () => leave(reader)
         }
       })
 
       return EventFeed.of({
         subscribe,
-        whisper: (delta) => Effect.sync(() => rooms.get(delta.session_id)?.room.whisper(delta)),
+        whisper: (delta) => Effect.sync(() => audiences.get(delta.session_id)?.audience.whisper(delta)),
         stream: (principal, sessionId, request) =>
           Stream.unwrapScoped(
             Effect.gen(function* () {
@@ -150,7 +150,7 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
 }
 
 interface Occupied {
-  readonly room: Room
+  readonly audience: Audience
   readonly leave: (reader: Reader) => void
 }
 

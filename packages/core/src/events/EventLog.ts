@@ -1,12 +1,12 @@
 import type { Statement } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { Access } from "../access/Access.js"
 import type { EventPage } from "../api/SessionsApi.js"
+import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { Access } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
-import { fn } from "../Traced.js"
 import type { EventTypes } from "./EventTypes.js"
 
 /** What a reader wants of the events of a session. */

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { CoreConfig } from "../CoreConfig.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
 import { fromNow, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"

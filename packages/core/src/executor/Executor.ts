@@ -1,5 +1,5 @@
 import { Data, type Effect, type Redacted, type Scope, type Stream } from "effect"
-import type { StopPolicy } from "../harness/Manifest.js"
+import type { StopPolicy } from "./StopPolicy.js"
 
 /** What a backend really keeps apart. `none` is no security boundary: the agent can do whatever the service's user can. */
 export interface Isolation {

@@ -2,8 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
 import { constants } from "node:fs"
 import { access, mkdir } from "node:fs/promises"
 import { Deferred, Effect, Exit, Mailbox, Redacted } from "effect"
-import type { StopPolicy } from "../harness/Manifest.js"
-import { fn } from "../Traced.js"
+import { fn } from "../base/Traced.js"
 import {
   type AgentCommand,
   type AgentExit,
@@ -16,6 +15,7 @@ import {
 import * as LineReader from "./LineReader.js"
 import { type Limit, limitsOf, markVariables } from "./Marks.js"
 import { end, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
+import type { StopPolicy } from "./StopPolicy.js"
 
 /**
  * Every process of an agent bears the marks of its lease and of this boot, which it inherits in its environment and, where the

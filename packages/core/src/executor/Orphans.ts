@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { fn } from "../Traced.js"
+import { fn } from "../base/Traced.js"
 import { end } from "./ProcessTable.js"
 
 /**

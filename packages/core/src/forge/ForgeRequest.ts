@@ -1,5 +1,5 @@
 import { Data, Effect, Redacted, Schema } from "effect"
-import type { Outbound, OutboundAnswer, OutboundError } from "../connections/Outbound.js"
+import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
 import { ForgeError } from "./Forge.js"
 
 /** What a forge is asked: a path below the root of its API, and a body that is sent as JSON. */

@@ -1,8 +1,5 @@
-import { Context, Effect, Layer } from "effect"
-import { Connections } from "../connections/Connections.js"
-import { Outbound } from "../connections/Outbound.js"
-import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
-import { fn } from "../Traced.js"
+import { Context, Effect, Layer, type Redacted } from "effect"
+import { Outbound } from "../outbound/Outbound.js"
 import { type Forge, ForgeError } from "./Forge.js"
 import { forgeHost, isForgeKind, repositoryOn } from "./ForgeHost.js"
 import * as Gitea from "./Gitea.js"
@@ -11,36 +8,34 @@ import * as GitLab from "./GitLab.js"
 
 const makers = { github: GitHub.make, gitlab: GitLab.make, gitea: Gitea.make } as const
 
+/** An opened connection to a forge. */
+export interface ForgeCredential {
+  readonly kind: string
+  readonly settings: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, Redacted.Redacted>>
+}
+
 /** The forges that connections lead to. A token is never sent to another host than its connection's own. */
 export class Forges extends Context.Tag("@reins/core/forge/Forges")<
   Forges,
   {
     /**
-     * The repository on the forge of a connection, asked with the named version of its credential. Fails with `unauthenticated` when the connection cannot be used, and with
+     * The repository on the forge of a connection. Fails with `unauthenticated` when the connection is not one to a forge, and with
      * `rejected` when the repository is not on that forge.
      */
-    readonly open: (
-      workspaceId: WorkspaceId,
-      connectionId: ConnectionId,
-      repositoryUrl: string
-    ) => Effect.Effect<{ readonly forge: Forge; readonly credentialId: CredentialId }, ForgeError>
+    readonly open: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<Forge, ForgeError>
   }
 >() {
   static readonly layer = Layer.effect(
     Forges,
-    Effect.gen(function* () {
-      const connections = yield* Connections
-      const outbound = yield* Outbound
-      return Forges.of({
-        open: fn("Forges.open")(function* (workspaceId, connectionId, repositoryUrl) {
-          const connection = yield* connections
-            .open(workspaceId, connectionId)
-            .pipe(Effect.mapError((error) => new ForgeError({ kind: "unauthenticated", message: error.message })))
-          const token = connection.secrets["token"]
-          if (!isForgeKind(connection.kind) || token === undefined) {
+    Effect.map(Outbound, (outbound) =>
+      Forges.of({
+        open: Effect.fnUntraced(function* ({ kind, secrets, settings }, repositoryUrl) {
+          const token = secrets["token"]
+          if (!isForgeKind(kind) || token === undefined) {
             return yield* new ForgeError({ kind: "unauthenticated", message: "The connection is not one to a forge." })
           }
-          const host = forgeHost(connection.kind, connection.settings["base_url"])
+          const host = forgeHost(kind, settings["base_url"])
           const repository = repositoryOn(host, repositoryUrl)
           if (repository === undefined) {
             return yield* new ForgeError({
@@ -48,12 +43,9 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
               message: `The repository is not on ${host.web.host}, where the connection leads: use a connection to its forge.`
             })
           }
-          return {
-            forge: makers[connection.kind]({ outbound, api: host.api, token }, repository),
-            credentialId: connection.credentialId
-          }
+          return makers[kind]({ outbound, api: host.api, token }, repository)
         })
       })
-    })
+    )
   )
 }

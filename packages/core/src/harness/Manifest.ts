@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { StopPolicy } from "../executor/StopPolicy.js"
 
 /** What a harness can do. `unknown` is refused exactly like `unsupported`. */
 export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
@@ -91,15 +92,6 @@ export const Profile = Schema.Struct({
   files: Schema.Array(Schema.Struct({ path: Template, content: Template }))
 })
 export type Profile = typeof Profile.Type
-
-/** How long each step of stopping may take before the next one, in milliseconds. A step that is not listed is left out. */
-export const StopPolicy = Schema.Struct({
-  cancel_ms: exactOptional(Schema.Int),
-  close_ms: exactOptional(Schema.Int),
-  stdin_eof_ms: Schema.Int,
-  sigterm_ms: Schema.Int
-}).annotations({ identifier: "StopPolicy" })
-export type StopPolicy = typeof StopPolicy.Type
 
 export const FailureReason = Schema.Literal(
   "credential_invalid",

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import * as fs from "node:fs/promises"
 import { Effect } from "effect"
-import { fn } from "../Traced.js"
+import { fn } from "../base/Traced.js"
 import {
   attempt,
   type BeneathError,
@@ -12,8 +12,8 @@ import {
   type OpenDirectory,
   openIn,
   withFile
-} from "../workspace/Beneath.js"
-import { hardLinksOf } from "../workspace/HardLinks.js"
+} from "../files/Beneath.js"
+import { hardLinksOf } from "../files/HardLinks.js"
 import type { Manifest } from "./Manifest.js"
 
 export interface NativeStateFile {

@@ -4,7 +4,7 @@ import { mkdir, rename, rm } from "node:fs/promises"
 import * as path from "node:path"
 import { pipeline } from "node:stream/promises"
 import { Data, Effect, Schedule } from "effect"
-import { fn } from "../Traced.js"
+import { fn } from "../base/Traced.js"
 import type { PinnedPackage } from "./Manifest.js"
 
 /** Why a harness is not there, and in `message` what to do. */

@@ -1,5 +1,7 @@
 import { Context, Effect, Layer, ParseResult, Redacted } from "effect"
+import { Access } from "../access/Access.js"
 import type { ApiKeyInput } from "../api/AccountsApi.js"
+import { fn } from "../base/Traced.js"
 import type { ApiKey, IssuedApiKey, Scope } from "../domain/ApiKey.js"
 import { type AccountId, ApiKeyId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
@@ -7,14 +9,12 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromNow, now, Timestamp } from "../domain/Timestamp.js"
+import * as Token from "../secrets/Token.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { fn } from "../Traced.js"
-import { Access } from "./Access.js"
 import { findById } from "./AccountRow.js"
 import * as ApiKeySecret from "./ApiKeySecret.js"
-import * as Token from "./Token.js"
 
 export interface NewApiKey {
   readonly name: string

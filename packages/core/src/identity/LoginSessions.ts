@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto"
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import type { Login, LoginInput } from "../api/AccountsApi.js"
-import { Vault } from "../connections/Vault.js"
+import { fn } from "../base/Traced.js"
 import type { AccountId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import * as Token from "../secrets/Token.js"
+import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 import { defectFields } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
-import { fn } from "../Traced.js"
 import { type AccountRow, findByEmail, normaliseEmail, toAccount } from "./AccountRow.js"
 import * as PasswordGuesses from "./PasswordGuesses.js"
 import { Passwords } from "./Passwords.js"
-import * as Token from "./Token.js"
 
 export interface LoggedIn {
   readonly login: Login

@@ -2,7 +2,7 @@ import { mkdir, open, readdir, rename } from "node:fs/promises"
 import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { Clock, Context, Data, Effect, Layer, Redacted, Scope } from "effect"
-import { fn } from "../Traced.js"
+import { fn } from "../base/Traced.js"
 
 export interface Mail {
   readonly to: string

@@ -1,7 +1,7 @@
 import { Effect, type Redacted } from "effect"
 import { fromNow, now } from "../domain/Timestamp.js"
+import * as Token from "../secrets/Token.js"
 import type { Database } from "../store/Database.js"
-import * as Token from "./Token.js"
 
 /** What a token in a mail is good for, how long, and what its subject is: an account, or the invitation to a workspace. */
 const lifetimeMs = {

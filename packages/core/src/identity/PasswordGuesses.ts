@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { Vault } from "../connections/Vault.js"
 import type { ReinsError } from "../domain/ReinsError.js"
+import type { Vault } from "../secrets/Vault.js"
 import type { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Throttle from "./Throttle.js"

@@ -1,7 +1,7 @@
 import { hash, parseOptions, verify } from "@node-rs/argon2"
 import { Context, Effect, Layer, Redacted } from "effect"
+import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { fn } from "../Traced.js"
 
 /** What a hash costs, and how many may be made at once. */
 export interface Cost {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
-import { Vault } from "../connections/Vault.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis, fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
+import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 
 /** At most `max` hits in any `windowMs`. */

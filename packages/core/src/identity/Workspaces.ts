@@ -1,4 +1,6 @@
 import { Context, Effect, Layer } from "effect"
+import { Access } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
 import type { Role, Workspace } from "../domain/Account.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
@@ -7,8 +9,6 @@ import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
-import { fn } from "../Traced.js"
-import { Access } from "./Access.js"
 
 /** The workspaces that an account belongs to. Owns who is a member; does not own what is on disk for a session. */
 export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<

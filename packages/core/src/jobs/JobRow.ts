@@ -1,9 +1,9 @@
 import type { Fragment } from "@effect/sql/Statement"
+import { fn } from "../base/Traced.js"
 import type { AttemptId, JobId, OperationId, WorkspaceId } from "../domain/Ids.js"
 import type { Attempt, Job, JobState } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
-import { fn } from "../Traced.js"
 import type { Claim } from "./Jobs.js"
 
 /** A job as it is stored. */

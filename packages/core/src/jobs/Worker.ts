@@ -1,7 +1,7 @@
 import { Cause, Clock, Deferred, Effect, FiberSet, Layer } from "effect"
+import { failpoint } from "../base/Failpoint.js"
 import type { JobFailure } from "../domain/Job.js"
 import { type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { failpoint } from "../Failpoint.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { logDefect } from "../store/FailedStatement.js"

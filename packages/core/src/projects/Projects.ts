@@ -1,18 +1,18 @@
 import { Context, Effect, Layer } from "effect"
+import { Access } from "../access/Access.js"
 import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "../api/ProjectsApi.js"
+import { fn } from "../base/Traced.js"
 import { newId, ProjectId, ProjectVersionId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { Project, ProjectSpec, ProjectVersion } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
-import { Access } from "../identity/Access.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
-import { fn } from "../Traced.js"
 
 /** Projects and their published versions, which never change. */
 export class Projects extends Context.Tag("@reins/core/projects/Projects")<

@@ -1,11 +1,11 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { fn } from "../base/Traced.js"
 import type { Actor } from "../domain/Event.js"
 import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
 import { type LeaseState, leaseStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import { Journal } from "../store/Journal.js"
-import { fn } from "../Traced.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
 /** The states of a lease that has not ended. */

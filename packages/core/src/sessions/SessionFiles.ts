@@ -1,25 +1,25 @@
 import { Context, DateTime, Effect, Layer, ParseResult, Schema } from "effect"
+import { Access, actorOf } from "../access/Access.js"
 import type { FileUpload } from "../api/SessionsApi.js"
-import { CoreConfig } from "../CoreConfig.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { inItsTurn } from "../base/EventLoop.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromMillis } from "../domain/Timestamp.js"
 import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
-import { inItsTurn } from "../EventLoop.js"
-import { failpoint } from "../Failpoint.js"
-import { Access, actorOf } from "../identity/Access.js"
+import { type FileDigestMismatch, type FileError, Files } from "../files/Files.js"
+import { type PathRefused, parseWorkspacePath } from "../files/WorkspacePath.js"
+import type { GitError } from "../git/GitError.js"
 import { digestOf } from "../store/CanonicalJson.js"
 import { Journal } from "../store/Journal.js"
 import { storageError } from "../store/StorageFault.js"
-import { fn } from "../Traced.js"
-import { type FileDigestMismatch, type FileError, Files } from "../workspace/Files.js"
-import type { GitError } from "../workspace/GitError.js"
-import { type PathRefused, parseWorkspacePath } from "../workspace/WorkspacePath.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { notOpen } from "./Turns.js"
 import { Uploads } from "./Uploads.js"
-import { Workspaces } from "./Workspaces.js"
+import { WorkingTrees } from "./WorkingTrees.js"
 
 type Failure = ReinsError | RequestInvalid
 
@@ -46,7 +46,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const journal = yield* Journal
       const store = yield* SessionStore
       const uploads = yield* Uploads
-      const workspaces = yield* Workspaces
+      const trees = yield* WorkingTrees
       const files = yield* Files
       const { limits } = yield* CoreConfig
 
@@ -54,13 +54,13 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const rootOf = Effect.fnUntraced(function* (principal: Principal, sessionId: string) {
         const session = yield* store.readable(principal, sessionId)
         if (session.workspace_state !== "ready") return yield* noWorkspace(session)
-        return workspaces.paths(session.id).workTree
+        return trees.paths(session.id).workTree
       })
 
       /** Writes the file; one that is there already because an earlier try was broken off is taken for written. */
       const put = (session: SessionRow, upload: FileUpload, bytes: Uint8Array) =>
         files
-          .write(workspaces.paths(session.id).workTree, upload.path, bytes, {
+          .write(trees.paths(session.id).workTree, upload.path, bytes, {
             ...(upload.expected_digest !== undefined && { expectedDigest: upload.expected_digest }),
             ...(upload.mode !== undefined && { mode: Number.parseInt(upload.mode, 8) })
           })
@@ -99,7 +99,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
           if (session.lifecycle !== "open") return yield* notOpen(session)
           yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
           const bytes = yield* bytesOf(upload, limits.uploadBytes)
-          yield* Effect.mapError(workspaces.make(session.id), notMade)
+          yield* Effect.mapError(trees.make(session.id), notMade)
           const written = yield* put(session, upload, bytes)
           yield* failpoint("upload.written")
           return yield* journal.commit(

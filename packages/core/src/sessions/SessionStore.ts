@@ -1,5 +1,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
+import { mayRead, mayWrite } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
 import type { Role } from "../domain/Account.js"
 import type {
   ConnectionId,
@@ -24,11 +26,9 @@ import type {
 } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
-import { mayRead, mayWrite } from "../identity/Access.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
-import { fn } from "../Traced.js"
 
 /** A session as it is stored, with what its turns say of it. */
 export interface SessionRow {

@@ -1,5 +1,7 @@
 import { Context, Effect, Layer } from "effect"
+import { Access, actorOf } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
+import { fn } from "../base/Traced.js"
 import { Providers } from "../catalog/Providers.js"
 import { Connections } from "../connections/Connections.js"
 import type { Actor, EventType } from "../domain/Event.js"
@@ -18,19 +20,17 @@ import {
   sessionStates
 } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
-import { Access, actorOf } from "../identity/Access.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
-import { fn } from "../Traced.js"
 import { Messages } from "./Messages.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { type SessionChange, type SessionRow, SessionStore, sessionPayload, toSession } from "./SessionStore.js"
 import { Turns } from "./Turns.js"
-import type { WorkspaceSeed } from "./Workspaces.js"
+import type { WorkspaceSeed } from "./WorkingTrees.js"
 
 /** The kind of the job that ends the executor of a closed session. */
 export const releaseJobKind = "session.release"

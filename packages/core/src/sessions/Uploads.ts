@@ -1,11 +1,11 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import type { MessageSend } from "../api/ConversationApi.js"
+import { fn } from "../base/Traced.js"
 import { newId, type SessionId, UploadId } from "../domain/Ids.js"
 import { type ContentBlock, type FileBlock, maxAttachments } from "../domain/Message.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
-import { fn } from "../Traced.js"
 
 /** A file as it was written to a workspace. */
 export interface WrittenFile {

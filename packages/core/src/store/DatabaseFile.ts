@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import SqliteDatabase from "better-sqlite3"
 import { Data, Effect, Layer, type Scope } from "effect"
-import { fn } from "../Traced.js"
+import { fn } from "../base/Traced.js"
 import { Database } from "./Database.js"
 import { FileLocked, lockFile } from "./FileLock.js"
 import * as SqliteEngine from "./SqliteEngine.js"

@@ -1,7 +1,7 @@
 import { constants } from "node:fs"
 import { access, statfs } from "node:fs/promises"
 import { Cause, Context, Effect, Layer } from "effect"
-import { CoreConfig } from "../CoreConfig.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { now } from "../domain/Timestamp.js"
 import { Database } from "./Database.js"
 import { defectFields } from "./FailedStatement.js"

@@ -13,18 +13,18 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { systemActor } from "@reins/core/access/Access"
 import { Changesets } from "@reins/core/changes/Changesets"
 import * as Embedded from "@reins/core/Embedded"
 import { EventLog } from "@reins/core/events/EventLog"
-import { systemActor } from "@reins/core/identity/Access"
+import { Git } from "@reins/core/git/Git"
 import { Leases } from "@reins/core/sessions/Leases"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
-import { Git } from "@reins/core/workspace/Git"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { Effect } from "effect"
 import { backUp, capture, databases, installation, restoreTo, temporary } from "./Installations.js"
@@ -36,7 +36,7 @@ const worked = Effect.gen(function* () {
   const files = yield* SessionFiles
   yield* files.upload(owner.principal, session.id, { path: "notes/a.txt", content: "one\n" })
   const changesetId = yield* capture(session.id)
-  return { ...owner, session, changesetId, paths: (yield* Workspaces).paths(session.id) }
+  return { ...owner, session, changesetId, paths: (yield* WorkingTrees).paths(session.id) }
 })
 
 /** What a client can read of the session and its changeset. */
@@ -84,12 +84,12 @@ for (const { name, place: makePlace } of databases) {
           yield* Effect.gen(function* () {
             assert.deepStrictEqual(yield* seen(work.session.id, work.changesetId), before)
             const target = yield* (yield* Sessions).create(work.principal, work.workspaceId, {})
-            const workspaces = yield* Workspaces
-            yield* workspaces.make(target.id)
-            const { gitDir, workTree } = workspaces.paths(target.id)
+            const trees = yield* WorkingTrees
+            yield* trees.make(target.id)
+            const { gitDir, workTree } = trees.paths(target.id)
             const applied = yield* (yield* Git).applyTree({
               source: {
-                gitDir: workspaces.paths(work.session.id).gitDir,
+                gitDir: trees.paths(work.session.id).gitDir,
                 base: null,
                 tree: before.changeset.tree ?? ""
               },
@@ -161,7 +161,7 @@ for (const { name, place: makePlace } of databases) {
             assert.deepStrictEqual([row?.workspace_state, row?.lease_state], ["none", "lost"])
             const { events: items } = yield* (yield* EventLog).read(session.id, 0, 1000)
             assert.deepStrictEqual([items.at(-1)?.type, items.at(-1)?.seq], ["executor.lost", row?.event_watermark])
-            yield* (yield* Workspaces).make(session.id)
+            yield* (yield* WorkingTrees).make(session.id)
           }).pipe(Effect.provide(installation(place, elsewhere)))
         })
     )

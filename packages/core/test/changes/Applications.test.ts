@@ -20,11 +20,11 @@ import {
   sealed,
   system,
   workspace
-} from "@reins/testing/changes/World"
+} from "@reins/testing/changes/Fixture"
+import { put } from "@reins/testing/git/Fixture"
 import { newAccount } from "@reins/testing/identity/Identity"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { put } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
 import { principalOf } from "../identity/Principals.js"
 

@@ -16,10 +16,10 @@ import {
   operationEnd,
   remote,
   workspace
-} from "@reins/testing/changes/World"
+} from "@reins/testing/changes/Fixture"
+import { plainGit } from "@reins/testing/git/Fixture"
 import { ownerWithConnection } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { plainGit } from "@reins/testing/workspace/Fixture"
 import { Effect } from "effect"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]

@@ -7,7 +7,7 @@ import type { Delivery } from "@reins/core/domain/Delivery"
 import { AttemptId, DeliveryId, JobId, newId, OperationId } from "@reins/core/domain/Ids"
 import { AttemptLost } from "@reins/core/jobs/JobKind"
 import { Journal } from "@reins/core/store/Journal"
-import { eventOf, installation, operationEnd, remote, system, workspace } from "@reins/testing/changes/World"
+import { eventOf, installation, operationEnd, remote, system, workspace } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Exit } from "effect"
 

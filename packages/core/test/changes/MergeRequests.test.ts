@@ -17,7 +17,7 @@ import {
   remote,
   token,
   workspace
-} from "@reins/testing/changes/World"
+} from "@reins/testing/changes/Fixture"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"

@@ -11,7 +11,7 @@ import { type MergeRequestState, mergeRequestStates } from "@reins/core/domain/M
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Journal } from "@reins/core/store/Journal"
-import { forgeConnection, sealed, system } from "@reins/testing/changes/World"
+import { forgeConnection, sealed, system } from "@reins/testing/changes/Fixture"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { walks } from "@reins/testing/Volume"

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto"
 import { assert, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/catalog/Manifests"
 import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
-import { Outbound } from "@reins/core/connections/Outbound"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { Outbound } from "@reins/core/outbound/Outbound"
 import { Effect, Fiber, Layer, Queue } from "effect"
 import { ask, bearer, errorOf, gatewayOf, key, lentTo, services } from "./Loans.js"
 

@@ -1,8 +1,8 @@
 import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
-import { Manifests } from "@reins/core/catalog/Manifests"
 import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
-import { Outbound } from "@reins/core/connections/Outbound"
+import { Manifests } from "@reins/core/harness/Manifests"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
+import { Outbound } from "@reins/core/outbound/Outbound"
 import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect, Layer, Redacted } from "effect"
 

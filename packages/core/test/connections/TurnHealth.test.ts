@@ -5,7 +5,7 @@ import { Validations } from "@reins/core/connections/Validations"
 import { connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect, Schedule } from "effect"
-import { canary, say, withAgent } from "../sessions/Agent.js"
+import { canary, say, withAgent } from "../execution/Agent.js"
 
 it.scopedLive(
   "a turn tells the health of the connection that it ran with, and a validation by the worker agrees",

@@ -7,7 +7,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { isTurnEnd, makeRemote, withAgent } from "../sessions/Agent.js"
+import { isTurnEnd, makeRemote, withAgent } from "../execution/Agent.js"
 
 const bySum = "export const sum = (a, b) => a + b\n"
 

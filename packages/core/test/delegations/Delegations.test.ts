@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/CoreLimits"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"

@@ -1,11 +1,10 @@
 import { assert, it } from "@effect/vitest"
-import { toDetails } from "@reins/core/api/Validation"
 import { ResultSchemas } from "@reins/core/delegations/ResultSchemas"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { faultsOf } from "@reins/testing/Faults"
 import { Effect } from "effect"
 
-const detailsOf = <A>(check: Effect.Effect<A, RequestInvalid>) =>
-  Effect.map(Effect.flip(check), ({ input, issue, loc }) => toDetails(loc, issue, input))
+const detailsOf = <A>(check: Effect.Effect<A, RequestInvalid>) => Effect.map(Effect.flip(check), faultsOf)
 
 const run = <A, E>(effect: Effect.Effect<A, E, ResultSchemas>) => Effect.provide(effect, ResultSchemas.layer)
 
@@ -74,15 +73,15 @@ it.live("a value is told of everything that is wrong with it, each at its place 
       }
       const details = yield* detailsOf(schemas.checkResult(schema, result({ score: "7", files: [{}, 3] })))
       assert.sameDeepMembers(
-        details.map(({ loc, type }) => [loc, type]),
+        details.map(({ isMissing, loc }) => [loc, isMissing]),
         [
-          [["body", "value", "score"], "value_error"],
-          [["body", "value", "files", 0, "a/b"], "missing"],
-          [["body", "value", "files", 1], "value_error"]
+          [["body", "value", "score"], false],
+          [["body", "value", "files", 0, "a/b"], true],
+          [["body", "value", "files", 1], false]
         ]
       )
       const absent = yield* detailsOf(schemas.checkResult(schema, { kind: "generic", summary: "Done." }))
-      assert.deepInclude(absent[0], { loc: ["body", "value"], type: "missing", msg: "Field required" })
+      assert.deepInclude(absent[0], { loc: ["body", "value"], isMissing: true })
     })
   )
 )

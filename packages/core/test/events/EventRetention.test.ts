@@ -1,5 +1,5 @@
 import { assert, layer as withLayer } from "@effect/vitest"
-import { CoreConfig } from "@reins/core/CoreConfig"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import type { SessionId } from "@reins/core/domain/Ids"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"

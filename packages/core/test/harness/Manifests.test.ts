@@ -1,7 +1,7 @@
 import { assert, describe, it, layer as withLayer } from "@effect/vitest"
-import { Manifests } from "@reins/core/catalog/Manifests"
 import { render } from "@reins/core/harness/Launch"
 import { capabilityNames, Manifest } from "@reins/core/harness/Manifest"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { Effect, Schema } from "effect"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 

@@ -1,10 +1,10 @@
 import * as fs from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/catalog/Manifests"
+import { Manifests } from "@reins/core/harness/Manifests"
 import * as NativeState from "@reins/core/harness/NativeState"
 import { Effect } from "effect"
-import { temporaryDirectory } from "../sessions/Agent.js"
+import { temporaryDirectory } from "../execution/Agent.js"
 
 const kept = ".local/share/opencode"
 

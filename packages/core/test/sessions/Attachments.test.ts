@@ -1,31 +1,29 @@
 import { rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { toDetails } from "@reins/core/api/Validation"
-import { Manifests } from "@reins/core/catalog/Manifests"
 import { newId, UploadId } from "@reins/core/domain/Ids"
 import { maxAttachments, textOf } from "@reins/core/domain/Message"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
-import { mediaTypeOf } from "@reins/core/sessions/MediaType"
+import { mediaTypeOf } from "@reins/core/execution/MediaType"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { withAgent } from "./Agent.js"
+import { withAgent } from "../execution/Agent.js"
 
 /** What is wrong with a request, and where. */
 const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) =>
-    error instanceof RequestInvalid
-      ? toDetails(error.loc, error.issue, error.input).map(({ loc, msg }) => [loc.join("."), msg])
-      : error
+    error instanceof RequestInvalid ? faultsOf(error).map(({ loc, msg }) => [loc.join("."), msg]) : error
   )
 
-const notOfSession = "Value error, it is no upload of this session"
+const notOfSession = "it is no upload of this session"
 
 const twoSessions = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
@@ -109,7 +107,7 @@ for (const { layer, name } of databases) {
           })
         assert.strictEqual((yield* send(1, maxAttachments - 1)).message.content.length, maxAttachments + 1)
         assert.deepStrictEqual(yield* refusalOf(send(1, maxAttachments)), [
-          ["body.content", `Value error, a message may have ${maxAttachments} files`]
+          ["body.content", `a message may have ${maxAttachments} files`]
         ])
       }).pipe(Effect.provide(services(layer)))
     )
@@ -139,7 +137,7 @@ it.scopedLive(
           const kept = yield* put("docs/the plan.md", "Plant a pear tree.")
           const changed = yield* put("changed.txt", "The first version.")
           const gone = yield* put("gone.txt", "Nobody reads this.")
-          const root = (yield* Workspaces).paths(session.id).workTree
+          const root = (yield* WorkingTrees).paths(session.id).workTree
           yield* Effect.promise(() => writeFile(join(root, "changed.txt"), "The second version."))
           yield* Effect.promise(() => rm(join(root, "gone.txt")))
 
@@ -182,7 +180,7 @@ it.scopedLive(
           const turn = yield* runTurn(session.id, script("Read it.", { say: "I have." }), [upload_id])
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
           const told = gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join("\n")
-          assert.include(told, join((yield* Workspaces).paths(session.id).workTree, "plan.md"))
+          assert.include(told, join((yield* WorkingTrees).paths(session.id).workTree, "plan.md"))
         }),
       {},
       Manifests.layer

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { toDetails } from "@reins/core/api/Validation"
+import { systemActor } from "@reins/core/access/Access"
 import type { Event } from "@reins/core/domain/Event"
 import { InteractionId, newId, type TurnId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
@@ -7,16 +7,16 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { toMillis } from "@reins/core/domain/Timestamp"
 import { EventLog } from "@reins/core/events/EventLog"
 import type { Asked } from "@reins/core/harness/HarnessEvent"
-import { systemActor } from "@reins/core/identity/Access"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
+import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Fiber } from "effect"
-import { question } from "./Questions.js"
+import { question } from "../execution/Questions.js"
 
 const runner = systemActor("runner")
 
@@ -24,9 +24,7 @@ const runner = systemActor("runner")
 const failureOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error): unknown => {
     if (error instanceof ReinsError) return error.code
-    return error instanceof RequestInvalid
-      ? toDetails(error.loc, error.issue, error.input).map(({ loc }) => loc.join("."))
-      : error
+    return error instanceof RequestInvalid ? faultsOf(error).map(({ loc }) => loc.join(".")) : error
   })
 
 /** A session whose turn runs, as far as the database knows, with what a test does with it. */

@@ -2,21 +2,21 @@ import { createHash } from "node:crypto"
 import { link, mkdir, readFile, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { toDetails } from "@reins/core/api/Validation"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import * as Core from "@reins/core/Core"
-import { defaultLimits } from "@reins/core/CoreLimits"
 import { Changesets } from "@reins/core/changes/Changesets"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
-import { HarnessSwitches } from "@reins/core/sessions/HarnessSwitches"
+import { HarnessSwitches } from "@reins/core/execution/HarnessSwitches"
+import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { Messages } from "@reins/core/sessions/Messages"
-import { NativeStateExport } from "@reins/core/sessions/NativeStateExport"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { faultsOf } from "@reins/testing/Faults"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Stream } from "effect"
@@ -28,8 +28,8 @@ const failureOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error): unknown => {
     if (error instanceof ReinsError) return error.code
     if (error instanceof RequestInvalid) {
-      const [detail] = toDetails(error.loc, error.issue, error.input)
-      return [detail?.type, ...(detail?.loc ?? [])].join(" ")
+      const [fault] = faultsOf(error)
+      return ["invalid", ...(fault?.loc ?? [])].join(" ")
     }
     return error
   })
@@ -39,7 +39,7 @@ const sha256 = (content: string) => `sha256:${createHash("sha256").update(conten
 const newSession = Effect.gen(function* () {
   const owner = yield* ownerWithConnection
   const session = yield* (yield* Sessions).create(owner.principal, owner.workspaceId, {})
-  return { ...owner, session, files: yield* SessionFiles, root: (yield* Workspaces).paths(session.id).workTree }
+  return { ...owner, session, files: yield* SessionFiles, root: (yield* WorkingTrees).paths(session.id).workTree }
 })
 
 const untilEvent = Effect.fnUntraced(function* (principal: Principal, sessionId: string, type: string) {
@@ -105,10 +105,10 @@ for (const { layer, name } of databases) {
         const wrongLate = [`${long}AAAA`, `${long.slice(0, -8)}-${long.slice(-7)}`, long.replaceAll("V", "_")]
         for (const wrong of [...wrongs, ...wrongLate]) {
           const upload = files.upload(principal, session.id, { path: "c", content: wrong, encoding: "base64" })
-          assert.strictEqual(yield* failureOf(upload), "value_error body content", wrong.slice(-20))
+          assert.strictEqual(yield* failureOf(upload), "invalid body content", wrong.slice(-20))
         }
         const half = files.upload(principal, session.id, { path: "c", content: "\ud800" })
-        assert.strictEqual(yield* failureOf(half), "value_error body content")
+        assert.strictEqual(yield* failureOf(half), "invalid body content")
         const empty = yield* files.upload(principal, session.id, { path: "c", content: "", encoding: "base64" })
         assert.strictEqual(empty.file.size, 0)
       }).pipe(Effect.provide(asleep))
@@ -140,7 +140,7 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { files, principal, root, session } = yield* newSession
           const refused = files.upload(principal, session.id, { path: "../x", content: "" })
-          assert.strictEqual(yield* failureOf(refused), "value_error body path")
+          assert.strictEqual(yield* failureOf(refused), "invalid body path")
           assert.strictEqual((yield* (yield* Sessions).get(principal, session.id)).workspace.state, "none")
           const tooLarge = files.upload(principal, session.id, {
             path: "x",
@@ -157,21 +157,17 @@ for (const { layer, name } of databases) {
           assert.strictEqual(yield* read("absent"), "not_found")
           assert.strictEqual(yield* read("absent/absent"), "not_found")
           for (const path of ["dir", "dir/file/x", "link", "hard", "", ".git/config"]) {
-            assert.strictEqual(yield* read(path), "value_error query path", path)
+            assert.strictEqual(yield* read(path), "invalid query path", path)
           }
           for (const path of ["dir/file", "link", "a/..", ".git"]) {
-            assert.strictEqual(
-              yield* failureOf(files.list(principal, session.id, path)),
-              "value_error query path",
-              path
-            )
+            assert.strictEqual(yield* failureOf(files.list(principal, session.id, path)), "invalid query path", path)
           }
           const hashed = files.upload(principal, session.id, {
             path: "hard",
             content: "x",
             expected_digest: sha256("y")
           })
-          assert.strictEqual(yield* failureOf(hashed), "value_error body path")
+          assert.strictEqual(yield* failureOf(hashed), "invalid body path")
           yield* files.upload(principal, session.id, { path: "hard", content: "INSIDE" })
           assert.strictEqual(yield* Effect.promise(() => readFile(join(root, "..", "outside"), "utf8")), "OUTSIDE")
           assert.strictEqual((yield* files.read(principal, session.id, "hard")).content, "INSIDE")
@@ -187,10 +183,10 @@ for (const { layer, name } of databases) {
     it.scopedLive("an upload does not wait for the turn that holds the workspace", () =>
       Effect.gen(function* () {
         const { files, principal, session } = yield* newSession
-        const workspaces = yield* Workspaces
+        const trees = yield* WorkingTrees
         const held = yield* Deferred.make<void>()
         const turn = yield* Effect.fork(
-          workspaces.exclusive(session.id, Effect.zipRight(Deferred.succeed(held, undefined), Effect.never))
+          trees.exclusive(session.id, Effect.zipRight(Deferred.succeed(held, undefined), Effect.never))
         )
         yield* Deferred.await(held)
         const { file } = yield* files
@@ -221,7 +217,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual((yield* files.read(principal, session.id, "a")).content, "a")
         yield* (yield* Sessions).close(principal, session.id)
         assert.strictEqual(yield* failureOf(late), "invalid_transition")
-        yield* (yield* Workspaces).remove(session.id)
+        yield* (yield* WorkingTrees).remove(session.id)
         assert.strictEqual(yield* failureOf(files.read(principal, session.id, "a")), "executor_unavailable")
       }).pipe(Effect.provide(asleep))
     )
@@ -238,7 +234,7 @@ for (const { layer, name } of databases) {
         const captured = yield* changesets.capture(principal, session.id, {})
         const input = { harness: { provider_id: "beta" }, summary: "It is half done." }
         const unsealed = switches.create(principal, session.id, { ...input, changeset_id: captured.changeset.id })
-        assert.strictEqual(yield* failureOf(unsealed), "value_error body changeset_id")
+        assert.strictEqual(yield* failureOf(unsealed), "invalid body changeset_id")
         yield* Effect.provide(untilEvent(principal, session.id, "changeset.ready"), Core.worker)
         yield* files.upload(principal, session.id, { path: "later.txt", content: "not captured" })
         const made = yield* switches.create(principal, session.id, { ...input, changeset_id: captured.changeset.id })
@@ -264,14 +260,14 @@ for (const { layer, name } of databases) {
             }
           ])
         }
-        yield* (yield* Workspaces).make(made.id)
+        yield* (yield* WorkingTrees).make(made.id)
         assert.deepStrictEqual(
           (yield* files.list(principal, made.id, "")).items.map((item) => item.name),
           ["kept.txt"]
         )
         const other = yield* (yield* Sessions).create(principal, workspaceId, {})
         const foreign = switches.create(principal, other.id, { ...input, changeset_id: captured.changeset.id })
-        assert.strictEqual(yield* failureOf(foreign), "value_error body changeset_id")
+        assert.strictEqual(yield* failureOf(foreign), "invalid body changeset_id")
         const disabled = switches.create(principal, session.id, { harness: { provider_id: "gamma" }, summary: "x" })
         assert.strictEqual(yield* failureOf(disabled), "provider_disabled")
       }).pipe(Effect.provide(asleep))
@@ -284,7 +280,7 @@ for (const { layer, name } of databases) {
         const { principal, session, workspaceId } = yield* newSession
         const states = yield* NativeStateExport
         assert.strictEqual(yield* failureOf(states.read(principal, session.id)), "not_found")
-        const { home } = (yield* Workspaces).paths(session.id)
+        const { home } = (yield* WorkingTrees).paths(session.id)
         const kept = ".local/share/opencode"
         yield* Effect.promise(async () => {
           await mkdir(join(home, kept, "storage"), { recursive: true })

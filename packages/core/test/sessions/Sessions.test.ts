@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/CoreLimits"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Connections } from "@reins/core/connections/Connections"
 import type { ReinsError } from "@reins/core/domain/ReinsError"

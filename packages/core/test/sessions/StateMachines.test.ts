@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { defaultLimits } from "@reins/core/CoreLimits"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import type { Event } from "@reins/core/domain/Event"
 import { TurnId, type WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
@@ -18,7 +18,7 @@ import { databases } from "@reins/testing/store/Databases"
 import { walks } from "@reins/testing/Volume"
 import { Cause, Effect, Exit, Option, Runtime, Schema } from "effect"
 import * as fc from "fast-check"
-import { question } from "./Questions.js"
+import { question } from "../execution/Questions.js"
 
 const runner = { kind: "system", id: "runner" } as const
 const worker = { workerId: "test", bootId: "test" }

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { Manifests } from "@reins/core/catalog/Manifests"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Deliveries } from "@reins/core/changes/Deliveries"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -9,7 +9,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { isTurnEnd, makeRemote, say, withAgent } from "./Agent.js"
+import { isTurnEnd, makeRemote, say, withAgent } from "../execution/Agent.js"
 
 it.scopedLive(
   "a message becomes a turn of the real agent, a sealed changeset and a pushed branch",

@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { newId, SessionId } from "@reins/core/domain/Ids"
-import { Workspaces } from "@reins/core/sessions/Workspaces"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 
 for (const { layer, name } of databases) {
-  describe(`workspaces on ${name}`, () => {
+  describe(`working trees on ${name}`, () => {
     it.scopedLive("two servers on the same data directory do not use the workspace of a session at once", () =>
       Effect.gen(function* () {
-        const one = yield* Workspaces
-        const other = yield* Workspaces.pipe(Effect.provide(Layer.fresh(Workspaces.layer)))
+        const one = yield* WorkingTrees
+        const other = yield* WorkingTrees.pipe(Effect.provide(Layer.fresh(WorkingTrees.layer)))
         const [id, anotherId] = [yield* newId(SessionId), yield* newId(SessionId)]
         const began = yield* Deferred.make<void>()
         const mayEnd = yield* Deferred.make<void>()

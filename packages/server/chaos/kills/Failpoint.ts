@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync } from "node:fs"
-import type { FailpointName } from "@reins/core/Failpoint"
+import type { FailpointName } from "@reins/core/base/Failpoint"
 import { Effect } from "effect"
 
 /** `name` or `name:n`: the point at which this process is killed, and at which passage of it. */

@@ -1,40 +1,40 @@
-import type { FailpointName } from "@reins/core/Failpoint"
+import type { FailpointName } from "@reins/core/base/Failpoint"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import type { DatabaseName, Installation } from "./Installation.js"
+import { Installations } from "./Installations.js"
 import { Audit } from "./invariants/Audit.js"
 import { matrix } from "./matrix/Matrix.js"
-import type { DatabaseName, World } from "./World.js"
-import { Worlds } from "./Worlds.js"
 
-/** Kills a server at each of these points, in every way of the matrix, in so many worlds beside each other. */
-export const killedAtEach = (database: DatabaseName, points: ReadonlyArray<FailpointName>, worldCount: number) =>
+/** Kills a server at each of these points, in every way of the matrix, in so many installations beside each other. */
+export const killedAtEach = (database: DatabaseName, points: ReadonlyArray<FailpointName>, count: number) =>
   describe(`a server on ${database} that is killed`, () => {
-    let worlds: Worlds
-    const audits = new Map<World, Audit>()
+    let installations: Installations
+    const audits = new Map<Installation, Audit>()
     const killedAt = new Set<string>()
     beforeAll(async () => {
-      worlds = await Worlds.start(database, worldCount)
-      for (const world of worlds.all) audits.set(world, new Audit(world))
+      installations = await Installations.start(database, count)
+      for (const installation of installations.all) audits.set(installation, new Audit(installation))
     })
-    afterAll(() => worlds.end())
+    afterAll(() => installations.end())
 
     for (const point of points) {
       for (const { play, rule } of matrix[point]) {
         it.concurrent(`at ${point}: ${rule}`, ({ onTestFailed }) =>
-          worlds.within(async (world) => {
-            onTestFailed(() => void process.stderr.write(world.log()))
-            await world.startServer()
-            await play(world, async (act, passage = 1) => {
-              const result = await world.crash(`${point}:${passage}`, act)
+          installations.within(async (installation) => {
+            onTestFailed(() => void process.stderr.write(installation.log()))
+            await installation.startServer()
+            await play(installation, async (act, passage = 1) => {
+              const result = await installation.crash(`${point}:${passage}`, act)
               killedAt.add(point)
               return result
             })
-            await audits.get(world)?.holds()
+            await audits.get(installation)?.holds()
           }))
       }
     }
 
     it("was killed at every point of its plan, and all that was done at any time is as it must be", async () => {
-      await Promise.all(worlds.all.map((world) => new Audit(world).holds()))
+      await Promise.all(installations.all.map((installation) => new Audit(installation).holds()))
       assert.sameMembers([...killedAt], [...points])
     })
   })

@@ -1,5 +1,6 @@
 import type { Turn } from "@reins/core/domain/Turn"
 import { password } from "@reins/testing/process/Caller"
+import type { Installation } from "./Installation.js"
 import {
   capture,
   changeOfRepository,
@@ -11,81 +12,85 @@ import {
   script,
   upload
 } from "./Scenes.js"
-import type { World } from "./World.js"
 
 /** What a client does again and again. */
-type Job = (world: World) => Promise<unknown>
+type Job = (installation: Installation) => Promise<unknown>
 
 /** Sees a turn through to an end that lets the session go on. */
-const seenThrough = async (world: World, turn_id: string): Promise<Turn> => {
-  const turn = await world.api.turns.wait({ turn_id })
-  return turn.state === "interrupted" ? world.api.turns.acknowledge({ turn_id }) : turn
+const seenThrough = async (installation: Installation, turn_id: string): Promise<Turn> => {
+  const turn = await installation.api.turns.wait({ turn_id })
+  return turn.state === "interrupted" ? installation.api.turns.acknowledge({ turn_id }) : turn
 }
 
-const talk: Job = async (world) => {
-  const session = await newSession(world, { message: say("Hello.") })
-  await world.api.messages.send({ session_id: session.id, content: newName("Note"), routing: "note" })
+const talk: Job = async (installation) => {
+  const session = await newSession(installation, { message: say("Hello.") })
+  await installation.api.messages.send({ session_id: session.id, content: newName("Note"), routing: "note" })
   const work = script([{ tool: "write", path: "done.txt", content: "done\n" }, { say: "Done." }])
-  const sent = await world.api.messages.send({ session_id: session.id, content: work })
-  await seenThrough(world, session.turn_id ?? "")
-  await seenThrough(world, sent.turn_id ?? "")
+  const sent = await installation.api.messages.send({ session_id: session.id, content: work })
+  await seenThrough(installation, session.turn_id ?? "")
+  await seenThrough(installation, sent.turn_id ?? "")
 }
 
-const cancel: Job = async (world) => {
-  const session = await newSession(world, { message: script([{ tool: "bash", cmd: "sleep 5" }, { say: "Done." }]) })
-  const sent = await world.api.messages.send({ session_id: session.id, content: say("Never.") })
-  await world.api.turns.cancel({ turn_id: sent.turn_id ?? "" })
-  for await (const event of world.api.sessions.stream({ session_id: session.id }))
+const cancel: Job = async (installation) => {
+  const session = await newSession(installation, {
+    message: script([{ tool: "bash", cmd: "sleep 5" }, { say: "Done." }])
+  })
+  const sent = await installation.api.messages.send({ session_id: session.id, content: say("Never.") })
+  await installation.api.turns.cancel({ turn_id: sent.turn_id ?? "" })
+  for await (const event of installation.api.sessions.stream({ session_id: session.id }))
     if (event.type === "turn.preparing" && event.turn_id === session.turn_id) break
-  await world.api.sessions.close({ session_id: session.id })
-  await world.api.turns.wait({ turn_id: session.turn_id ?? "" })
+  await installation.api.sessions.close({ session_id: session.id })
+  await installation.api.turns.wait({ turn_id: session.turn_id ?? "" })
 }
 
-const deliverChange: Job = async (world) => {
-  const changeset = await changeOfRepository(world)
-  const { delivery, operation } = await deliver(world, changeset.id)
-  const job = await world.api.jobs.wait({ job_id: operation.job_id })
+const deliverChange: Job = async (installation) => {
+  const changeset = await changeOfRepository(installation)
+  const { delivery, operation } = await deliver(installation, changeset.id)
+  const job = await installation.api.jobs.wait({ job_id: operation.job_id })
   if (job.state !== "succeeded") return
-  const opened = await openMergeRequest(world, delivery.id)
-  await world.api.jobs.wait({ job_id: opened.operation.job_id })
-  await world.api.sessions.close({ session_id: changeset.session_id })
+  const opened = await openMergeRequest(installation, delivery.id)
+  await installation.api.jobs.wait({ job_id: opened.operation.job_id })
+  await installation.api.sessions.close({ session_id: changeset.session_id })
 }
 
-const fill: Job = async (world) => {
-  const session = await newSession(world)
+const fill: Job = async (installation) => {
+  const session = await newSession(installation)
   for (let round = 0; round < 5; round++) {
-    await upload(world, session.id, { [`${round}.txt`]: newName("Content"), "same.txt": newName("Content") })
+    await upload(installation, session.id, { [`${round}.txt`]: newName("Content"), "same.txt": newName("Content") })
   }
-  const changeset = await capture(world, session.id)
-  const target = await newSession(world)
-  await upload(world, target.id, { "own.txt": "own\n" })
+  const changeset = await capture(installation, session.id)
+  const target = await newSession(installation)
+  await upload(installation, target.id, { "own.txt": "own\n" })
   if (changeset.state !== "ready") return
-  const { operation } = await world.api.changesets.apply({ changeset_id: changeset.id, target_session_id: target.id })
-  await world.api.jobs.wait({ job_id: operation.job_id })
+  const { operation } = await installation.api.changesets.apply({
+    changeset_id: changeset.id,
+    target_session_id: target.id
+  })
+  await installation.api.jobs.wait({ job_id: operation.job_id })
 }
 
-const delegate: Job = async (world) => {
-  const session = await newSession(world)
-  const { delegation, operation } = await world.api.sessions.delegate({
+const delegate: Job = async (installation) => {
+  const session = await newSession(installation)
+  const { delegation, operation } = await installation.api.sessions.delegate({
     session_id: session.id,
     role: newName("Scout"),
     instructions: say("I looked.")
   })
-  await world.api.delegations.wait({ delegation_id: delegation.id, wake: "message", timeout_seconds: 0 })
-  await world.api.jobs.wait({ job_id: operation.job_id })
-  const { items } = await world.api.turns.list({ session_id: delegation.child_session_id })
-  for (const turn of items) await seenThrough(world, turn.id)
+  await installation.api.delegations.wait({ delegation_id: delegation.id, wake: "message", timeout_seconds: 0 })
+  await installation.api.jobs.wait({ job_id: operation.job_id })
+  const { items } = await installation.api.turns.list({ session_id: delegation.child_session_id })
+  for (const turn of items) await seenThrough(installation, turn.id)
 }
 
-const publish: Job = async (world) => {
+const publish: Job = async (installation) => {
   const name = newName("project").replace(" ", "-")
-  const project = await world.api.projects.create({ workspace_id: world.workspaceId, slug: name, name })
+  const project = await installation.api.projects.create({ workspace_id: installation.workspaceId, slug: name, name })
   for (let round = 0; round < 5; round++) {
     const spec = { delivery: { branch_prefix: `team-${round}` } }
-    await world.api.projects.publish({ project_id: project.id, spec, notes: newName("Version") })
+    await installation.api.projects.publish({ project_id: project.id, spec, notes: newName("Version") })
   }
-  await world.api.apiKeys.create({ name: newName("Key") })
-  await world.stranger.accounts.register({ email: `${name}@example.org`, password })
+  await installation.api.apiKeys.create({ name: newName("Key") })
+  await installation.stranger.accounts.register({ email: `${name}@example.org`, password })
 }
 
 /** One client for each. */
@@ -96,7 +101,7 @@ export class Load {
   private stopped = false
   private readonly clients: Promise<unknown>
 
-  constructor(private readonly world: World) {
+  constructor(private readonly installation: Installation) {
     this.clients = Promise.all(jobs.map((job) => this.repeat(job)))
     // A client that fails is told by `stop`.
     this.clients.catch(() => {})
@@ -106,19 +111,19 @@ export class Load {
   async stop(): Promise<void> {
     this.stopped = true
     await this.clients
-    await this.world.settled()
+    await this.installation.settled()
     for (let held = await this.held(); held.length > 0; held = await this.held()) {
-      for (const { id } of held) await this.world.api.turns.acknowledge({ turn_id: id })
-      await this.world.settled()
+      for (const { id } of held) await this.installation.api.turns.acknowledge({ turn_id: id })
+      await this.installation.settled()
     }
   }
 
   private async repeat(job: Job): Promise<void> {
-    while (!this.stopped) await job(this.world)
+    while (!this.stopped) await job(this.installation)
   }
 
   private held() {
-    return this.world.turns("state = 'interrupted' and acknowledged_at is null")
+    return this.installation.turns("state = 'interrupted' and acknowledged_at is null")
   }
 }
 
@@ -128,8 +133,8 @@ export class Reader {
   private readonly stopping = new AbortController()
   private readonly reading: Promise<void>
 
-  constructor(world: World, session_id: string) {
-    this.reading = this.read(world, session_id)
+  constructor(installation: Installation, session_id: string) {
+    this.reading = this.read(installation, session_id)
   }
 
   async stop(): Promise<void> {
@@ -137,9 +142,9 @@ export class Reader {
     await this.reading
   }
 
-  private async read(world: World, session_id: string): Promise<void> {
+  private async read(installation: Installation, session_id: string): Promise<void> {
     try {
-      for await (const event of world.api.sessions.stream({ session_id }, { signal: this.stopping.signal }))
+      for await (const event of installation.api.sessions.stream({ session_id }, { signal: this.stopping.signal }))
         this.seqs.push(event.seq)
     } catch (error) {
       if (!this.stopping.signal.aborted) throw error

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import type { Step } from "reins-example-scripted-gateway/gateway.mjs"
-import type { World } from "./World.js"
+import type { Installation } from "./Installation.js"
 
 /** A name that is given once. */
 export const newName = (words: string): string => `${words} ${randomUUID()}`
@@ -11,69 +11,73 @@ export const script = (steps: ReadonlyArray<Step>): string => `${newName("Work."
 export const say = (text: string): string => script([{ say: text }])
 
 export const newSession = (
-  world: World,
+  installation: Installation,
   input: { readonly repository?: { readonly url: string }; readonly message?: string } = {}
 ) =>
-  world.api.sessions.create({
-    workspace_id: world.workspaceId,
+  installation.api.sessions.create({
+    workspace_id: installation.workspaceId,
     title: newName("Session"),
     harness: { provider_id: "alpha", model: "scripted-1" },
     ...input
   })
 
 /** A session with a workspace that nothing is in but what is uploaded here. */
-export const sessionWithFiles = async (world: World, files: Readonly<Record<string, string>>) => {
-  const session = await newSession(world)
-  await upload(world, session.id, files)
+export const sessionWithFiles = async (installation: Installation, files: Readonly<Record<string, string>>) => {
+  const session = await newSession(installation)
+  await upload(installation, session.id, files)
   return session
 }
 
-export const upload = async (world: World, session_id: string, files: Readonly<Record<string, string>>) => {
+export const upload = async (
+  installation: Installation,
+  session_id: string,
+  files: Readonly<Record<string, string>>
+) => {
   for (const [path, content] of Object.entries(files))
-    await world.api.sessions.uploadFile({ session_id, path, content })
+    await installation.api.sessions.uploadFile({ session_id, path, content })
 }
 
 /** What a session holds, sealed. */
-export const capture = async (world: World, session_id: string) => {
-  const { changeset, operation } = await world.api.sessions.capture({ session_id, label: newName("Capture") })
-  await world.api.jobs.wait({ job_id: operation.job_id })
-  return world.api.changesets.get({ changeset_id: changeset.id })
+export const capture = async (installation: Installation, session_id: string) => {
+  const { changeset, operation } = await installation.api.sessions.capture({ session_id, label: newName("Capture") })
+  await installation.api.jobs.wait({ job_id: operation.job_id })
+  return installation.api.changesets.get({ changeset_id: changeset.id })
 }
 
 /** A sealed change of the repository, that no other has made. */
-export const changeOfRepository = async (world: World) => {
-  const session = await newSession(world, { repository: { url: world.origin.url } })
-  await upload(world, session.id, { "changed.txt": newName("Changed") })
-  return capture(world, session.id)
+export const changeOfRepository = async (installation: Installation) => {
+  const session = await newSession(installation, { repository: { url: installation.origin.url } })
+  await upload(installation, session.id, { "changed.txt": newName("Changed") })
+  return capture(installation, session.id)
 }
 
 /** A change of the repository, on a branch of its own. */
-export const delivered = async (world: World) => {
-  const changeset = await changeOfRepository(world)
-  const { delivery, operation } = await deliver(world, changeset.id)
-  await world.api.jobs.wait({ job_id: operation.job_id })
-  return world.api.deliveries.get({ delivery_id: delivery.id })
+export const delivered = async (installation: Installation) => {
+  const changeset = await changeOfRepository(installation)
+  const { delivery, operation } = await deliver(installation, changeset.id)
+  await installation.api.jobs.wait({ job_id: operation.job_id })
+  return installation.api.deliveries.get({ delivery_id: delivery.id })
 }
 
-export const deliver = (world: World, changeset_id: string) =>
-  world.api.changesets.deliver({
+export const deliver = (installation: Installation, changeset_id: string) =>
+  installation.api.changesets.deliver({
     changeset_id,
     title: newName("Delivery"),
-    connection_id: world.forgeConnectionId
+    connection_id: installation.forgeConnectionId
   })
 
-export const openMergeRequest = (world: World, delivery_id: string) =>
-  world.api.deliveries.openMergeRequest({ delivery_id, title: newName("Request"), draft: false })
+export const openMergeRequest = (installation: Installation, delivery_id: string) =>
+  installation.api.deliveries.openMergeRequest({ delivery_id, title: newName("Request"), draft: false })
 
 /** A delegation whose child has done its turn, and that waits for somebody to submit the result. */
-export const delegationWithoutResult = async (world: World) => {
-  const parent = await newSession(world)
-  const { delegation, operation } = await world.api.sessions.delegate({
+export const delegationWithoutResult = async (installation: Installation) => {
+  const parent = await newSession(installation)
+  const { delegation, operation } = await installation.api.sessions.delegate({
     session_id: parent.id,
     role: newName("Reviewer"),
     instructions: say("I looked."),
     result_schema: { type: "object" }
   })
-  await world.api.jobs.wait({ job_id: operation.job_id })
+  await installation.api.jobs.wait({ job_id: operation.job_id })
   return delegation
 }

@@ -1,5 +1,5 @@
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { CoreConfig } from "@reins/core/CoreConfig"
 import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"

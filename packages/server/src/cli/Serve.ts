@@ -1,7 +1,7 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { CoreConfig } from "@reins/core/CoreConfig"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"

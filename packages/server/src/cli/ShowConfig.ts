@@ -1,5 +1,5 @@
 import { Command } from "@effect/cli"
-import type { CoreConfig } from "@reins/core/CoreConfig"
+import type { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Effect, Redacted } from "effect"
 import type { Config, SettingName } from "../Config.js"
 import { coreConfigOf } from "./Installation.js"

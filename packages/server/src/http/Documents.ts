@@ -1,6 +1,6 @@
 import { Api } from "@reins/core/api/Api"
-import { documentOf } from "@reins/core/api/OpenApiDocument"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
+import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
 import { Reply } from "./Reply.js"

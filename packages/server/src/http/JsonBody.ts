@@ -1,4 +1,4 @@
-import type { ValidationError } from "@reins/core/api/Validation"
+import type { ValidationError } from "@reins/server/http/validation/Validation"
 import { Either } from "effect"
 
 /** The deepest nesting that is read: beyond it the programs that walk a value, our own too, run out of stack. */

@@ -1,5 +1,5 @@
 import type { RequestListener } from "node:http"
-import type { CoreLimits } from "@reins/core/CoreLimits"
+import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { Cause, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "effect"
 import { type Shutdown, shuttingDown } from "../Shutdown.js"
 import { clientAddressBehind } from "./ClientAddress.js"

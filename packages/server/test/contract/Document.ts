@@ -1,5 +1,5 @@
 import { Api } from "@reins/core/api/Api"
-import { documentOf } from "@reins/core/api/OpenApiDocument"
+import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Schema } from "effect"
 
 const Json = Schema.Record({ key: Schema.String, value: Schema.Unknown })

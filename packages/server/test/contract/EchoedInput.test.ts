@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { change, newKey, password, send, service } from "../Service.js"
 import { mutations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
-import { allowGateway, Gateway, newWorld, type World } from "./World.js"
+import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
 
 const secrets = [password, "a loud heron at dawn", "canary-"]
 
@@ -18,18 +18,18 @@ const spoiled = (body: object): ReadonlyArray<object> =>
 
 describe("a malformed request", () => {
   layer(Layer.provideMerge(service(allowGateway), Gateway.layer), { excludeTestServices: true })("is told of", (it) => {
-    let shared: World
+    let shared: Tenant
     const prepare = Effect.gen(function* () {
-      shared ??= yield* newWorld
+      shared ??= yield* newTenant
       return shared
     })
 
     it.effect("without a secret of its body", () =>
       Effect.gen(function* () {
-        const world = yield* prepare
+        const tenant = yield* prepare
         const checked: Array<string> = []
         for (const operation of mutations) {
-          const { body, headers, path } = yield* exampleOf(operation, world)
+          const { body, headers, path } = yield* exampleOf(operation, tenant)
           if (typeof body !== "object" || body === null || !holdsSecret(JSON.stringify(body))) continue
           checked.push(operation.name)
           const asText = { headers: { ...headers, "content-type": "text/plain" }, body: JSON.stringify(body) }

@@ -12,9 +12,9 @@ import {
   newSession,
   readyLease,
   setState,
-  textAt,
-  type World
-} from "./World.js"
+  type Tenant,
+  textAt
+} from "./Tenant.js"
 
 /** A request that has to succeed, once. */
 export interface Example {
@@ -24,9 +24,9 @@ export interface Example {
 }
 
 interface Given {
-  /** Path parameters, where they are not those of the world. */
+  /** Path parameters, where they are not those of the tenant. */
   readonly ids?: Readonly<Record<string, string>>
-  /** Who calls, when it is not the person of the world. */
+  /** Who calls, when it is not the person of the tenant. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
@@ -38,24 +38,24 @@ const idOf = (name: string, made: unknown, at = "id"): Given => ({ ids: { [name]
 
 const address = () => `${newKey()}@example.com`
 
-const inWorkspace = (world: World, path: string, body: unknown) =>
-  done(world.person, "POST", `/api/workspaces/${world.ids["workspace_id"]}/${path}`, body)
+const inWorkspace = (tenant: Tenant, path: string, body: unknown) =>
+  done(tenant.person, "POST", `/api/workspaces/${tenant.ids["workspace_id"]}/${path}`, body)
 
-const freshSession = (world: World) => Effect.map(newSession(world), ({ session }) => idOf("session_id", session))
+const freshSession = (tenant: Tenant) => Effect.map(newSession(tenant), ({ session }) => idOf("session_id", session))
 
-const freshTurn = (world: World, state: string) =>
+const freshTurn = (tenant: Tenant, state: string) =>
   Effect.gen(function* () {
-    const { session } = yield* newSession(world, { message: "Do it." })
+    const { session } = yield* newSession(tenant, { message: "Do it." })
     const id = textAt(session, "turn_id")
     yield* setState("turns", id, state)
     return { ids: { turn_id: id } }
   })
 
-const freshDelivery = (world: World, state: string) =>
+const freshDelivery = (tenant: Tenant, state: string) =>
   Effect.gen(function* () {
-    const path = `/api/changesets/${world.ids["changeset_id"]}/deliveries`
+    const path = `/api/changesets/${tenant.ids["changeset_id"]}/deliveries`
     const id = textAt(
-      yield* done(world.person, "POST", path, { transport: "patch", target_ref: newKey() }),
+      yield* done(tenant.person, "POST", path, { transport: "patch", target_ref: newKey() }),
       "delivery.id"
     )
     yield* setState("deliveries", id, state)
@@ -63,10 +63,10 @@ const freshDelivery = (world: World, state: string) =>
   })
 
 /** A delegation of a session of its own, since few of one session may live at once. */
-const freshDelegation = (world: World, state: string) =>
+const freshDelegation = (tenant: Tenant, state: string) =>
   Effect.gen(function* () {
-    const { id } = yield* newSession(world)
-    const made = yield* done(world.person, "POST", `/api/sessions/${id}/delegations`, {
+    const { id } = yield* newSession(tenant)
+    const made = yield* done(tenant.person, "POST", `/api/sessions/${id}/delegations`, {
       role: "tester",
       instructions: "Test the thing."
     })
@@ -75,9 +75,9 @@ const freshDelegation = (world: World, state: string) =>
     return { ids: { delegation_id: delegation } }
   })
 
-const furnished = (world: World) =>
+const furnished = (tenant: Tenant) =>
   Effect.gen(function* () {
-    const { id } = yield* newSession(world)
+    const { id } = yield* newSession(tenant)
     yield* furnish(id)
     return { ids: { session_id: id } }
   })
@@ -85,7 +85,7 @@ const furnished = (world: World) =>
 /** One valid request for each mutation of the API and for the reads that need more than its ids, with whatever has to be there before it. */
 const examples = {
   "POST /api/auth/register": () => Effect.sync(() => ({ body: { email: address(), password } })),
-  "POST /api/auth/login": ({ person }: World) => Effect.succeed({ body: { email: person.email, password } }),
+  "POST /api/auth/login": ({ person }: Tenant) => Effect.succeed({ body: { email: person.email, password } }),
   "POST /api/auth/logout": nothing,
   "POST /api/auth/email-verifications": () => Effect.sync(() => ({ body: { email: address() } })),
   "POST /api/auth/password-changes": () =>
@@ -95,12 +95,12 @@ const examples = {
     })),
   "POST /api/auth/password-resets": () => Effect.sync(() => ({ body: { email: address() } })),
   "POST /api/api-keys": only({ name: "another", scopes: ["read"] }),
-  "DELETE /api/api-keys/{key_id}": ({ person }: World) =>
+  "DELETE /api/api-keys/{key_id}": ({ person }: Tenant) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
   "POST /api/workspaces/{workspace_id}/members": () =>
     Effect.sync(() => ({ body: { email: address(), role: "viewer" } })),
-  "DELETE /api/workspaces/{workspace_id}/members/{account_id}": (world: World) =>
-    Effect.map(inWorkspace(world, "members", { email: address(), role: "viewer" }), (member) => ({
+  "DELETE /api/workspaces/{workspace_id}/members/{account_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "members", { email: address(), role: "viewer" }), (member) => ({
       ids: { account_id: textAt(member, "id") }
     })),
   "POST /api/workspaces/{workspace_id}/connections": only({
@@ -109,9 +109,9 @@ const examples = {
     credential: { token: "canary-hub-token" }
   }),
   "PATCH /api/connections/{connection_id}": only({ label: "renamed" }),
-  "DELETE /api/connections/{connection_id}": (world: World) =>
+  "DELETE /api/connections/{connection_id}": (tenant: Tenant) =>
     Effect.map(
-      inWorkspace(world, "connections", { kind: "gitlab", label: "old", credential: { token: "canary-lab-token" } }),
+      inWorkspace(tenant, "connections", { kind: "gitlab", label: "old", credential: { token: "canary-lab-token" } }),
       (connection) => idOf("connection_id", connection)
     ),
   "POST /api/connections/{connection_id}/credential-versions": only({
@@ -128,99 +128,99 @@ const examples = {
   "POST /api/workspaces/{workspace_id}/sessions": only({ title: "Another", message: "Begin." }),
   "PATCH /api/sessions/{session_id}": only({ title: "Renamed", labels: { team: "a" } }),
   "POST /api/sessions/{session_id}/archives": freshSession,
-  "POST /api/sessions/{session_id}/unarchives": (world: World) =>
+  "POST /api/sessions/{session_id}/unarchives": (tenant: Tenant) =>
     Effect.gen(function* () {
-      const { id } = yield* newSession(world)
-      yield* done(world.person, "POST", `/api/sessions/${id}/archives`)
+      const { id } = yield* newSession(tenant)
+      yield* done(tenant.person, "POST", `/api/sessions/${id}/archives`)
       return { ids: { session_id: id } }
     }),
   "POST /api/sessions/{session_id}/closures": freshSession,
-  "POST /api/sessions/{session_id}/changesets": (world: World) =>
-    Effect.map(furnished(world), (given) => ({ ...given, body: { label: "now" } })),
-  "POST /api/sessions/{session_id}/delegations": (world: World) =>
-    Effect.map(freshSession(world), (given) => ({
+  "POST /api/sessions/{session_id}/changesets": (tenant: Tenant) =>
+    Effect.map(furnished(tenant), (given) => ({ ...given, body: { label: "now" } })),
+  "POST /api/sessions/{session_id}/delegations": (tenant: Tenant) =>
+    Effect.map(freshSession(tenant), (given) => ({
       ...given,
       body: { role: "reviewer", instructions: "Review it.", result_schema: { type: "object" }, deadline_seconds: 600 }
     })),
-  "POST /api/sessions/{session_id}/executor/activations": (world: World) =>
-    Effect.map(freshSession(world), (given) => ({ ...given, body: {} })),
-  "POST /api/sessions/{session_id}/executor/releases": (world: World) =>
+  "POST /api/sessions/{session_id}/executor/activations": (tenant: Tenant) =>
+    Effect.map(freshSession(tenant), (given) => ({ ...given, body: {} })),
+  "POST /api/sessions/{session_id}/executor/releases": (tenant: Tenant) =>
     Effect.gen(function* () {
-      const { id } = yield* newSession(world)
-      yield* done(world.person, "POST", `/api/sessions/${id}/executor/activations`)
+      const { id } = yield* newSession(tenant)
+      yield* done(tenant.person, "POST", `/api/sessions/${id}/executor/activations`)
       yield* readyLease(id)
       return { ids: { session_id: id }, body: { force: false } }
     }),
-  "POST /api/sessions/{session_id}/file-uploads": (world: World) =>
-    Effect.map(furnished(world), (given) => ({ ...given, body: { path: "a/b.txt", content: "hello" } })),
+  "POST /api/sessions/{session_id}/file-uploads": (tenant: Tenant) =>
+    Effect.map(furnished(tenant), (given) => ({ ...given, body: { path: "a/b.txt", content: "hello" } })),
   "POST /api/sessions/{session_id}/harness-switches": only({
     harness: { provider_id: "beta" },
     summary: "The thing is half done."
   }),
-  "POST /api/sessions/{session_id}/messages": (world: World) =>
-    Effect.map(freshSession(world), (given) => ({ ...given, body: { content: "Go on." } })),
-  "POST /api/turns/{turn_id}/cancellations": (world: World) => freshTurn(world, "queued"),
-  "POST /api/turns/{turn_id}/retries": (world: World) => freshTurn(world, "failed"),
-  "POST /api/turns/{turn_id}/acknowledgements": (world: World) => freshTurn(world, "interrupted"),
-  "POST /api/interactions/{interaction_id}/answers": (world: World) =>
-    Effect.map(newInteraction(world), (id) => ({ ids: { interaction_id: id }, body: { answer: "yes" } })),
+  "POST /api/sessions/{session_id}/messages": (tenant: Tenant) =>
+    Effect.map(freshSession(tenant), (given) => ({ ...given, body: { content: "Go on." } })),
+  "POST /api/turns/{turn_id}/cancellations": (tenant: Tenant) => freshTurn(tenant, "queued"),
+  "POST /api/turns/{turn_id}/retries": (tenant: Tenant) => freshTurn(tenant, "failed"),
+  "POST /api/turns/{turn_id}/acknowledgements": (tenant: Tenant) => freshTurn(tenant, "interrupted"),
+  "POST /api/interactions/{interaction_id}/answers": (tenant: Tenant) =>
+    Effect.map(newInteraction(tenant), (id) => ({ ids: { interaction_id: id }, body: { answer: "yes" } })),
   "POST /api/changesets/{changeset_id}/deliveries": () =>
     Effect.sync(() => ({ body: { transport: "patch", target_ref: newKey(), title: "The thing" } })),
-  "POST /api/changesets/{changeset_id}/applications": (world: World) =>
-    Effect.map(furnished(world), ({ ids }) => ({ body: { target_session_id: ids.session_id, dry_run: true } })),
-  "POST /api/deliveries/{delivery_id}/retries": (world: World) => freshDelivery(world, "failed"),
-  "POST /api/deliveries/{delivery_id}/refreshes": (world: World) => freshDelivery(world, "blocked"),
-  "POST /api/deliveries/{delivery_id}/cancellations": (world: World) => freshDelivery(world, "pending"),
-  "POST /api/deliveries/{delivery_id}/merge-requests": (world: World) =>
-    Effect.map(newBranch(world), (id) => ({ ids: { delivery_id: id }, body: { base_branch: "main", draft: false } })),
-  "POST /api/merge-requests/{merge_request_id}/merges": (world: World) =>
-    Effect.map(newMergeRequest(world), (id) => ({
+  "POST /api/changesets/{changeset_id}/applications": (tenant: Tenant) =>
+    Effect.map(furnished(tenant), ({ ids }) => ({ body: { target_session_id: ids.session_id, dry_run: true } })),
+  "POST /api/deliveries/{delivery_id}/retries": (tenant: Tenant) => freshDelivery(tenant, "failed"),
+  "POST /api/deliveries/{delivery_id}/refreshes": (tenant: Tenant) => freshDelivery(tenant, "blocked"),
+  "POST /api/deliveries/{delivery_id}/cancellations": (tenant: Tenant) => freshDelivery(tenant, "pending"),
+  "POST /api/deliveries/{delivery_id}/merge-requests": (tenant: Tenant) =>
+    Effect.map(newBranch(tenant), (id) => ({ ids: { delivery_id: id }, body: { base_branch: "main", draft: false } })),
+  "POST /api/merge-requests/{merge_request_id}/merges": (tenant: Tenant) =>
+    Effect.map(newMergeRequest(tenant), (id) => ({
       ids: { merge_request_id: id },
       body: { expected_head_sha: headSha }
     })),
-  "POST /api/delegations/{delegation_id}/cancellations": (world: World) => freshDelegation(world, "pending"),
-  "POST /api/delegations/{delegation_id}/messages": (world: World) =>
-    Effect.map(freshDelegation(world, "active"), (given) => ({ ...given, body: { content: "Hurry." } })),
-  "POST /api/delegations/{delegation_id}/result": (world: World) =>
-    Effect.map(freshDelegation(world, "active"), (given) => ({
+  "POST /api/delegations/{delegation_id}/cancellations": (tenant: Tenant) => freshDelegation(tenant, "pending"),
+  "POST /api/delegations/{delegation_id}/messages": (tenant: Tenant) =>
+    Effect.map(freshDelegation(tenant, "active"), (given) => ({ ...given, body: { content: "Hurry." } })),
+  "POST /api/delegations/{delegation_id}/result": (tenant: Tenant) =>
+    Effect.map(freshDelegation(tenant, "active"), (given) => ({
       ...given,
       body: { kind: "generic", summary: "It works.", value: { passed: 3 } }
     })),
-  "GET /api/delegations/{delegation_id}/result": (world: World) =>
+  "GET /api/delegations/{delegation_id}/result": (tenant: Tenant) =>
     Effect.gen(function* () {
-      const { ids } = yield* freshDelegation(world, "active")
-      yield* done(world.person, "POST", `/api/delegations/${ids.delegation_id}/result`, {
+      const { ids } = yield* freshDelegation(tenant, "active")
+      yield* done(tenant.person, "POST", `/api/delegations/${ids.delegation_id}/result`, {
         kind: "review",
         verdict: "approved",
         summary: "It is good."
       })
       return { ids }
     }),
-  "POST /api/delegations/{delegation_id}/waits": (world: World) =>
-    Effect.map(freshDelegation(world, "active"), (given) => ({ ...given, body: { timeout_seconds: 0 } }))
+  "POST /api/delegations/{delegation_id}/waits": (tenant: Tenant) =>
+    Effect.map(freshDelegation(tenant, "active"), (given) => ({ ...given, body: { timeout_seconds: 0 } }))
 } as const
 
 type Requirements = {
   [Name in keyof typeof examples]: Effect.Effect.Context<ReturnType<(typeof examples)[Name]>>
 }[keyof typeof examples]
 
-type Build = (world: World) => Effect.Effect<Given, unknown, Requirements>
+type Build = (tenant: Tenant) => Effect.Effect<Given, unknown, Requirements>
 
 const builders: Readonly<Record<string, Build>> = examples
 
 export const hasExample = (operation: Operation): boolean => operation.name in builders
 
-/** A valid request for an operation; a read needs nothing but the world. */
-export const exampleOf = (operation: Operation, world: World): Effect.Effect<Example, never, Requirements> =>
+/** A valid request for an operation; a read needs nothing but the tenant. */
+export const exampleOf = (operation: Operation, tenant: Tenant): Effect.Effect<Example, never, Requirements> =>
   Effect.gen(function* () {
     const build = builders[operation.name]
     if (build === undefined && operation.method !== "GET") {
       return yield* Effect.dieMessage(`there is no example of ${operation.name}`)
     }
-    const { body, headers, ids }: Given = build === undefined ? {} : yield* Effect.orDie(build(world))
+    const { body, headers, ids }: Given = build === undefined ? {} : yield* Effect.orDie(build(tenant))
     return {
-      path: fill(operation.path, { ...world.ids, ...ids }) + requiredQuery(operation),
-      headers: operation.security.length === 0 ? {} : (headers ?? world.person.bearer),
+      path: fill(operation.path, { ...tenant.ids, ...ids }) + requiredQuery(operation),
+      headers: operation.security.length === 0 ? {} : (headers ?? tenant.person.bearer),
       ...(body !== undefined && { body })
     }
   })

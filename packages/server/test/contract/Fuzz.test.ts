@@ -10,7 +10,7 @@ import { password } from "../Service.js"
 import { type Answer, problemOf } from "./Answers.js"
 import { type Operation, operations } from "./Document.js"
 import { bounded, type Generated, generated, inWorld } from "./GeneratedRequest.js"
-import { allowGateway, Gateway, newWorld, type World } from "./World.js"
+import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
 
 /** Half of them meet the service on each database. */
 const requests = Math.ceil(fuzzRequests / 2)
@@ -20,7 +20,7 @@ const endsLogins: ReadonlySet<string> = new Set(["POST /api/auth/logout", "POST 
 /** Far more than any answer takes, however busy the machine is. */
 const answerWithinMs = 120_000
 
-/** After so many requests most of what a world holds is closed, archived or revoked: a new one is made. */
+/** After so many requests most of what a tenant holds is closed, archived or revoked: a new one is made. */
 const requestsOfAWorld = 300
 
 const exchange = (agent: Agent, url: string, given: Generated) =>
@@ -70,7 +70,7 @@ const verdict = (given: Generated, answer: Answer): string | undefined => {
 }
 
 /** A login of its own address: wrong passwords are among the requests, and after some of them theirs may not log in. */
-const logIn = ({ person }: World) =>
+const logIn = ({ person }: Tenant) =>
   Effect.map(
     Effect.flatMap(LoginSessions, (logins) =>
       logins.login({ email: person.email, password }, { clientAddress: "198.51.100.7" })
@@ -78,7 +78,7 @@ const logIn = ({ person }: World) =>
     ({ csrfToken, token }) => ({ cookie: `reins_session=${Redacted.value(token)}`, csrf: csrfToken })
   ).pipe(Effect.orDie)
 
-const inhabited = Effect.flatMap(newWorld, (world) => Effect.map(logIn(world), (login) => ({ world, login })))
+const inhabited = Effect.flatMap(newTenant, (tenant) => Effect.map(logIn(tenant), (login) => ({ tenant, login })))
 
 /** What the caller said of themselves, of the two ways that are meant to succeed. */
 const wayOf = ({ headers }: Generated): "key" | "login" =>
@@ -95,19 +95,19 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
             const runtime = yield* Effect.runtime<Effect.Effect.Context<typeof inhabited>>()
             const { url } = yield* Server
             const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-            let { login, world } = yield* inhabited
+            let { login, tenant } = yield* inhabited
             let count = 0
             const run = Runtime.runPromise(runtime)
             const met = new Set<string>()
             const succeeded = { key: new Set<string>(), login: new Set<string>() }
             const property = fc.asyncProperty(generated, async (request) => {
-              if (++count % requestsOfAWorld === 0) ({ login, world } = await run(inhabited))
-              const given = inWorld(bounded(request), world, login)
+              if (++count % requestsOfAWorld === 0) ({ login, tenant } = await run(inhabited))
+              const given = inWorld(bounded(request), tenant, login)
               const answer = await exchange(agent, url, given)
               const { name } = given.operation
               met.add(name)
               if (answer.status < 300) succeeded[wayOf(given)].add(name)
-              if (endsLogins.has(name) && answer.status < 300) login = await run(logIn(world))
+              if (endsLogins.has(name) && answer.status < 300) login = await run(logIn(tenant))
               const problem = verdict(given, answer)
               if (problem !== undefined) throw new Error(told(given, answer, problem))
             })

@@ -1,9 +1,9 @@
 import fc from "fast-check"
 import { type Operation, operations, type Parameter } from "./Document.js"
 import { bent, own, valid, wild, wildText } from "./SchemaArbitrary.js"
-import { fileOfWorkspaces, type World } from "./World.js"
+import { fileOfWorkspaces, type Tenant } from "./Tenant.js"
 
-/** A request as it is generated; `@own(...)` stands for ids of the world that it meets. */
+/** A request as it is generated; `@own(...)` stands for ids of the tenant that it meets. */
 export interface Generated {
   readonly operation: Operation
   readonly method: string
@@ -209,16 +209,16 @@ export interface Login {
   readonly csrf: string
 }
 
-/** The request as somebody of a world sends it. */
-export const inWorld = (given: Generated, world: World, login: Login): Generated => {
-  const byPrefix = Object.fromEntries(Object.values(world.ids).map((id) => [id.slice(0, id.indexOf("_")), id]))
+/** The request as somebody of a tenant sends it. */
+export const inWorld = (given: Generated, tenant: Tenant, login: Login): Generated => {
+  const byPrefix = Object.fromEntries(Object.values(tenant.ids).map((id) => [id.slice(0, id.indexOf("_")), id]))
   const values: Readonly<Record<string, string>> = {
     ...byPrefix,
-    pver: world.projectVersionId,
-    upl: world.uploadId,
+    pver: tenant.projectVersionId,
+    upl: tenant.uploadId,
     file: encoded(fileOfWorkspaces),
-    ...world.ids,
-    bearer: world.person.bearer.authorization,
+    ...tenant.ids,
+    bearer: tenant.person.bearer.authorization,
     ...login
   }
   const filled = (text: string) =>

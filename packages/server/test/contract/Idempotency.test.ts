@@ -4,7 +4,7 @@ import { HttpApi } from "@effect/platform"
 import { assert, describe, layer } from "@effect/vitest"
 import { Api } from "@reins/core/api/Api"
 import { NotReplayed } from "@reins/core/api/Endpoint"
-import { CoreConfig } from "@reins/core/CoreConfig"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { Context, Effect, Layer, Option } from "effect"
 import { servicesByDatabase } from "../Databases.js"
@@ -12,7 +12,7 @@ import { codeOf, newKey, password, type Reply, send } from "../Service.js"
 import { problemOf } from "./Answers.js"
 import { mutations, type Operation } from "./Document.js"
 import { type Example, exampleOf, hasExample } from "./Examples.js"
-import { allowGateway, Gateway, newWorld, type World } from "./World.js"
+import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
 
 const notReplayed = new Set<string>()
 HttpApi.reflect(Api, {
@@ -48,12 +48,12 @@ const expectSuccess = (operation: Operation, reply: Reply) => {
 for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
   describe(`on ${database}`, () => {
     layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })("a change", (it) => {
-      let world: World
-      let other: World
+      let tenant: Tenant
+      let other: Tenant
       const prepare = Effect.gen(function* () {
-        world ??= yield* newWorld
-        other ??= yield* newWorld
-        return { world, other }
+        tenant ??= yield* newTenant
+        other ??= yield* newTenant
+        return { tenant, other }
       })
 
       it.effect("has an example for every mutation of the API", () =>
@@ -68,8 +68,8 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
       for (const operation of mutations.filter(({ name }) => !notReplayed.has(name))) {
         it.effect(`${operation.name} happens once for its key`, () =>
           Effect.gen(function* () {
-            const { other, world } = yield* prepare
-            const example = yield* exampleOf(operation, world)
+            const { other, tenant } = yield* prepare
+            const example = yield* exampleOf(operation, tenant)
             const key = newKey()
             const first = yield* sent(operation, example, key)
             expectSuccess(operation, first)
@@ -95,8 +95,8 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
       for (const operation of mutations.filter(({ name }) => notReplayed.has(name))) {
         it.effect(`${operation.name} is done anew each time`, () =>
           Effect.gen(function* () {
-            const { world } = yield* prepare
-            const example = yield* exampleOf(operation, world)
+            const { tenant } = yield* prepare
+            const example = yield* exampleOf(operation, tenant)
             const key = newKey()
             for (const _ of [1, 2]) {
               const reply = yield* sent(operation, example, key)
@@ -110,8 +110,8 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
       for (const operation of mutations) {
         it.effect(`${operation.name} refuses a key that is missing or malformed`, () =>
           Effect.gen(function* () {
-            const { world } = yield* prepare
-            const example = yield* exampleOf(operation, world)
+            const { tenant } = yield* prepare
+            const example = yield* exampleOf(operation, tenant)
             const cases: ReadonlyArray<readonly [Record<string, string>, string]> = [
               [{}, "missing"],
               [{ "idempotency-key": "" }, "string_too_short"],
@@ -133,7 +133,7 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
         )
       }
 
-      const listed: ReadonlyArray<readonly [string, (world: World) => string]> = [
+      const listed: ReadonlyArray<readonly [string, (tenant: Tenant) => string]> = [
         ["POST /api/api-keys", () => "/api/api-keys"],
         [
           "POST /api/workspaces/{workspace_id}/projects",
@@ -148,12 +148,12 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
       for (const [name, list] of listed) {
         it.effect(`${name} sent 25 times at once makes one resource`, () =>
           Effect.gen(function* () {
-            const { world } = yield* prepare
+            const { tenant } = yield* prepare
             const operation = mutations.find((candidate) => candidate.name === name) ?? assert.fail(name)
-            const example = yield* exampleOf(operation, world)
-            const path = list({ ...world, ids: { ...world.ids, ...idsIn(example.path) } })
+            const example = yield* exampleOf(operation, tenant)
+            const path = list({ ...tenant, ids: { ...tenant.ids, ...idsIn(example.path) } })
             const count = Effect.map(
-              send("GET", `${path}?limit=200`, { headers: world.person.bearer }),
+              send("GET", `${path}?limit=200`, { headers: tenant.person.bearer }),
               ({ json }) => listOf(json).length
             )
             const before = yield* count
@@ -176,9 +176,9 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
 
       it.effect("leaves no secret that was sent or answered readable in the database or the data directory", () =>
         Effect.gen(function* () {
-          const { world } = yield* prepare
+          const { tenant } = yield* prepare
           const operation = mutations.find(({ name }) => name === "POST /api/api-keys") ?? assert.fail()
-          const issued = yield* sent(operation, yield* exampleOf(operation, world), newKey())
+          const issued = yield* sent(operation, yield* exampleOf(operation, tenant), newKey())
           const secret = /rk_\w{49}/.exec(issued.text)?.[0] ?? assert.fail("no secret")
           const secrets = [secret, password, "a loud heron at dawn", "canary-"]
           const stored = yield* everythingStored

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Api } from "@reins/core/api/Api"
-import { documentOf } from "@reins/core/api/OpenApiDocument"
+import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import spectral, { type RulesetDefinition } from "@stoplight/spectral-core"
 import parsers from "@stoplight/spectral-parsers"
 import rulesets from "@stoplight/spectral-rulesets"

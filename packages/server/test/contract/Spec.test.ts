@@ -15,7 +15,7 @@ import {
 } from "./Document.js"
 import { exampleOf } from "./Examples.js"
 import * as Specification from "./Specification.js"
-import { allowGateway, Gateway, newWorld } from "./World.js"
+import { allowGateway, Gateway, newTenant } from "./Tenant.js"
 
 const byName = new Map(operations.map((operation) => [operation.name, operation]))
 const listedNames = new Set(Specification.listed.map(({ name }) => name))
@@ -139,10 +139,10 @@ describe("the specification", () => {
           "answers every listed read of an account that has something of everything with 200 and an object",
           () =>
             Effect.gen(function* () {
-              const world = yield* newWorld
+              const tenant = yield* newTenant
               for (const { name } of Specification.listed.filter((candidate) => candidate.name.startsWith("GET "))) {
                 const operation = listedOperation(name)
-                const { headers, path } = yield* exampleOf(operation, world)
+                const { headers, path } = yield* exampleOf(operation, tenant)
                 const reply = yield* send("GET", path, { headers })
                 assert.strictEqual(reply.status, 200, `${name} ${reply.text}`)
                 const contentType = reply.headers.get("content-type") ?? undefined

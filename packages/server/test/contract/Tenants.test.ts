@@ -5,7 +5,7 @@ import { servicesByDatabase } from "../Databases.js"
 import { change, codeOf, type Reply, send } from "../Service.js"
 import { type Operation, operations, pathParameters } from "./Document.js"
 import { type Example, exampleOf } from "./Examples.js"
-import { allowGateway, Gateway, newWorld, type World } from "./World.js"
+import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
 
 const typeId = /^([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
@@ -21,7 +21,7 @@ const told = (reply: Reply, id = "\n") => ({
   text: reply.text.replace(/"request_id":"[\w.-]+"/, '"request_id":""').replaceAll(id, "")
 })
 
-const ask = (operation: Operation, person: World["person"], path: string, body: unknown) =>
+const ask = (operation: Operation, person: Tenant["person"], path: string, body: unknown) =>
   change(operation.method, path, { headers: person.bearer, ...(body !== undefined && { body }) })
 
 const idsIn = (value: unknown): ReadonlyArray<string> =>
@@ -34,7 +34,7 @@ const references: ReadonlyArray<{
   readonly name: string
   readonly field: string
   readonly body: (id: string) => unknown
-  readonly of: (world: World) => string
+  readonly of: (tenant: Tenant) => string
 }> = [
   {
     name: "POST /api/workspaces/{workspace_id}/sessions",
@@ -114,13 +114,13 @@ const references: ReadonlyArray<{
         name,
         field: "attachments",
         body: (id: string) => ({ content: "Look.", attachments: [id] }),
-        of: ({ uploadId }: World) => uploadId
+        of: ({ uploadId }: Tenant) => uploadId
       },
       {
         name,
         field: "content",
         body: (upload_id: string) => ({ content: [{ type: "file", upload_id }] }),
-        of: ({ uploadId }: World) => uploadId
+        of: ({ uploadId }: Tenant) => uploadId
       }
     ]
   ),
@@ -141,11 +141,11 @@ const references: ReadonlyArray<{
 for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
   describe(`on ${database}`, () => {
     layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })("somebody else", (it) => {
-      let owner: World
-      let stranger: World
+      let owner: Tenant
+      let stranger: Tenant
       const prepare = Effect.gen(function* () {
-        owner ??= yield* newWorld
-        stranger ??= yield* newWorld
+        owner ??= yield* newTenant
+        stranger ??= yield* newTenant
         return { owner, stranger }
       })
 
@@ -235,5 +235,5 @@ const pathIdOf = (operation: Operation, name: string, path: string): string => {
 }
 
 /** An id of the same owner that belongs to another kind of resource. */
-const otherKind = ({ ids }: World, id: string): string =>
+const otherKind = ({ ids }: Tenant, id: string): string =>
   Object.values(ids).find((candidate) => prefixOf(candidate) !== prefixOf(id)) ?? assert.fail("one kind only")

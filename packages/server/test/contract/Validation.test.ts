@@ -6,7 +6,7 @@ import { servicesByDatabase } from "../Databases.js"
 import { newKey, send } from "../Service.js"
 import { mutations, type Operation, operations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
-import { allowGateway, Gateway, newWorld, type World } from "./World.js"
+import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
 
 /** What FastAPI was seen to answer, by the name of the case. */
 const golden = new Map(
@@ -69,9 +69,9 @@ describe("a malformed request", () => {
     layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
       `is answered as FastAPI does on ${database}`,
       (it) => {
-        let shared: World
+        let shared: Tenant
         const prepare = Effect.gen(function* () {
-          shared ??= yield* newWorld
+          shared ??= yield* newTenant
           return shared
         })
 
@@ -110,8 +110,8 @@ describe("a malformed request", () => {
         for (const operation of requiresBody) {
           it.effect(`the body of ${operation.name}`, () =>
             Effect.gen(function* () {
-              const world = yield* prepare
-              const { headers, path } = yield* exampleOf(operation, world)
+              const tenant = yield* prepare
+              const { headers, path } = yield* exampleOf(operation, tenant)
               const without = yield* send(operation.method, path, { headers })
               assert.deepStrictEqual({ status: without.status, text: without.text }, expected("no key, no body"))
               for (const name of Object.keys(bodies))
@@ -123,8 +123,8 @@ describe("a malformed request", () => {
         for (const operation of mayLackBody) {
           it.effect(`the body of ${operation.name}, when there is one`, () =>
             Effect.gen(function* () {
-              const world = yield* prepare
-              const { headers, path } = yield* exampleOf(operation, world)
+              const tenant = yield* prepare
+              const { headers, path } = yield* exampleOf(operation, tenant)
               for (const name of ["bad json", "body array", "body string", "text/plain", "no content-type"])
                 assert.deepStrictEqual(yield* raw(operation, path, headers, name), expected(name), name)
             })
@@ -133,9 +133,9 @@ describe("a malformed request", () => {
 
         it.effect("is told all of, in the order of path, query, header and body", () =>
           Effect.gen(function* () {
-            const world = yield* prepare
+            const tenant = yield* prepare
             const operation = operations.find(({ name }) => name === "POST /api/sessions/{session_id}/delegations")
-            const { headers, path } = yield* exampleOf(operation ?? assert.fail(), world)
+            const { headers, path } = yield* exampleOf(operation ?? assert.fail(), tenant)
             const reply = yield* send("POST", path, {
               headers: { ...headers, "content-type": json },
               body: { role: "", instructions: 7, deadline_seconds: "soon", result_schema: [] }

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
+import { systemActor } from "@reins/core/access/Access"
 import { TurnId } from "@reins/core/domain/Ids"
-import { systemActor } from "@reins/core/identity/Access"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect, Fiber, Schema } from "effect"

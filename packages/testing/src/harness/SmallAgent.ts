@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { Manifests } from "@reins/core/catalog/Manifests"
+import { Manifests } from "@reins/core/harness/Manifests"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import beta from "../../../../manifests/beta.json" with { type: "json" }
 import { cacheDir } from "./Turns.js"

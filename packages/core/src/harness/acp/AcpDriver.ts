@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url"
 import { Clock, Deferred, Duration, Effect, Fiber, Mailbox, Option, Ref, Schema, Stream } from "effect"
+import { failpoint } from "../../base/Failpoint.js"
 import type { AgentProcess, ExecutorError, StopHooks } from "../../executor/Executor.js"
-import { failpoint } from "../../Failpoint.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import * as Launch from "../Launch.js"
 import type { Runtime } from "../Manifest.js"

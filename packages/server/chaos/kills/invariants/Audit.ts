@@ -1,8 +1,8 @@
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { Schema } from "effect"
 import { assert } from "vitest"
+import type { Installation } from "../Installation.js"
 import type { Acknowledged } from "../Ledger.js"
-import type { World } from "../World.js"
 import { History } from "./History.js"
 import { holdsOutside } from "./Outside.js"
 
@@ -14,22 +14,26 @@ export class Audit {
   private readonly history: History
   private entries = 0
 
-  constructor(private readonly world: World) {
-    this.history = new History(world)
+  constructor(private readonly installation: Installation) {
+    this.history = new History(installation)
   }
 
   async holds(): Promise<void> {
-    const { world } = this
-    const entries = world.ledger.entries.slice(this.entries)
-    assert.deepStrictEqual(await world.ledger.replay(world.url, entries), [], "answered in another way than before")
+    const { installation } = this
+    const entries = installation.ledger.entries.slice(this.entries)
+    assert.deepStrictEqual(
+      await installation.ledger.replay(installation.url, entries),
+      [],
+      "answered in another way than before"
+    )
     this.entries += entries.length
-    await world.settled()
-    assert.deepStrictEqual(await lostOrDoubled(world, entries), [], "acknowledged and not there exactly once")
-    await holdsTurns(world)
-    await holdsJobs(world)
+    await installation.settled()
+    assert.deepStrictEqual(await lostOrDoubled(installation, entries), [], "acknowledged and not there exactly once")
+    await holdsTurns(installation)
+    await holdsJobs(installation)
     await this.history.holds()
-    await holdsOutside(world)
-    assert.deepStrictEqual(agentsIn(world.dataDir), [], "processes of agents that outlived their turn")
+    await holdsOutside(installation)
+    assert.deepStrictEqual(agentsIn(installation.dataDir), [], "processes of agents that outlived their turn")
   }
 }
 
@@ -83,11 +87,11 @@ const Body = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.
 
 type Entries = ReadonlyArray<Acknowledged>
 
-const lostOrDoubled = async (world: World, entries: Entries): Promise<ReadonlyArray<string>> => {
+const lostOrDoubled = async (installation: Installation, entries: Entries): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   for (const { field, path, rows } of places) {
     const writes = entries.filter((entry) => entry.method === "POST" && path.test(entry.path))
-    const stored = writes.length === 0 ? [] : await world.records.all(Row, rows)
+    const stored = writes.length === 0 ? [] : await installation.records.all(Row, rows)
     for (const { answer, body, path } of writes) {
       const value = Schema.decodeUnknownSync(Body)(body)[field]
       if (typeof value !== "string") throw new Error(`A write to ${path} has no mark in its ${field}`)
@@ -98,11 +102,11 @@ const lostOrDoubled = async (world: World, entries: Entries): Promise<ReadonlyAr
       if (found.length !== 1 || !named) wrong.push(`${path} ${field}=${value}: ${found.length} times`)
     }
   }
-  return [...wrong, ...(await doubledTurns(world)), ...(await lostFiles(world, entries))]
+  return [...wrong, ...(await doubledTurns(installation)), ...(await lostFiles(installation, entries))]
 }
 
-const doubledTurns = async (world: World): Promise<ReadonlyArray<string>> => {
-  const rows = await world.records.all(
+const doubledTurns = async (installation: Installation): Promise<ReadonlyArray<string>> => {
+  const rows = await installation.records.all(
     Schema.Struct({ message_id: Schema.String }),
     "select message_id from turns where retry_of_turn_id is null group by message_id having count(*) > 1"
   )
@@ -112,7 +116,7 @@ const doubledTurns = async (world: World): Promise<ReadonlyArray<string>> => {
 const Upload = Schema.parseJson(Schema.Struct({ path: Schema.String, content: Schema.String }))
 
 /** What was uploaded last at a path is what is there, where the workspace is. */
-const lostFiles = async (world: World, entries: Entries): Promise<ReadonlyArray<string>> => {
+const lostFiles = async (installation: Installation, entries: Entries): Promise<ReadonlyArray<string>> => {
   const last = new Map<string, { readonly sessionId: string; readonly path: string; readonly content: string }>()
   for (const { body, path: route } of entries) {
     const [, sessionId] = /\/sessions\/([^/]+)\/file-uploads$/.exec(route) ?? []
@@ -122,9 +126,9 @@ const lostFiles = async (world: World, entries: Entries): Promise<ReadonlyArray<
   }
   const wrong: Array<string> = []
   for (const { content, path, sessionId } of last.values()) {
-    const session = await world.api.sessions.get({ session_id: sessionId })
+    const session = await installation.api.sessions.get({ session_id: sessionId })
     if (session.lifecycle === "closed") continue
-    const file = await world.api.sessions.readFile({ session_id: sessionId, path })
+    const file = await installation.api.sessions.readFile({ session_id: sessionId, path })
     if (file.content !== content) wrong.push(`${sessionId} ${path} holds something else than was uploaded last`)
   }
   return wrong
@@ -147,8 +151,8 @@ const ends: ReadonlySet<string> = new Set([
   "interrupted outcome_unknown"
 ])
 
-const holdsTurns = async (world: World): Promise<void> => {
-  const turns = await world.records.all(
+const holdsTurns = async (installation: Installation): Promise<void> => {
+  const turns = await installation.records.all(
     Turn,
     `select id, session_id, state, reason, reason_message, (select cast(count(*) as integer) from turns before where before.session_id = turns.session_id
       and before.ordinal < turns.ordinal and before.state = 'interrupted' and before.acknowledged_at is null) as held_up
@@ -177,8 +181,8 @@ const codeOf = (error: string | null): string =>
   error === null ? "" : Schema.decodeUnknownSync(Schema.parseJson(Schema.Struct({ code: Schema.String })))(error).code
 
 /** Every attempt but the last says why it was not the last, and the last says what the job came to. */
-const holdsJobs = async (world: World): Promise<void> => {
-  const attempts = await world.records.all(
+const holdsJobs = async (installation: Installation): Promise<void> => {
+  const attempts = await installation.records.all(
     Attempt,
     `select job_id, jobs.kind, jobs.state as job_state, jobs.error as job_error, attempt_count, ordinal, attempts.state,
       attempts.boot_id, attempts.error from attempts join jobs on jobs.id = job_id order by job_id, ordinal`

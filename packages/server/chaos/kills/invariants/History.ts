@@ -1,7 +1,7 @@
 import type { TypedEvent } from "@reins/core/domain/Event"
 import { Schema } from "effect"
 import { assert } from "vitest"
-import type { World } from "../World.js"
+import type { Installation } from "../Installation.js"
 
 const Stated = Schema.Struct({ id: Schema.String, state: Schema.String })
 const SessionRow = Schema.Struct({
@@ -22,11 +22,11 @@ export class History {
   /** How often it was told what can happen once only. */
   private readonly times = new Map<string, number>()
 
-  constructor(private readonly world: World) {}
+  constructor(private readonly installation: Installation) {}
 
   /** Reads on where it was left, and compares. */
   async holds(): Promise<void> {
-    const sessions = await this.world.records.all(
+    const sessions = await this.installation.records.all(
       SessionRow,
       "select id, event_watermark, lifecycle, lease_id, lease_state from sessions"
     )
@@ -36,7 +36,7 @@ export class History {
       if (session.lease_id !== null) this.agrees(session.lease_id, session.lease_state)
     }
     for (const table of ["turns", "changesets", "deliveries", "merge_requests", "delegations", "applications"]) {
-      for (const { id, state } of await this.world.records.all(Stated, `select id, state from ${table}`))
+      for (const { id, state } of await this.installation.records.all(Stated, `select id, state from ${table}`))
         this.agrees(id, state)
     }
     const repeated = [...this.times].filter(([, times]) => times > 1)
@@ -50,7 +50,7 @@ export class History {
   private async readOn(session_id: string, watermark: number): Promise<void> {
     let after = this.read.get(session_id) ?? 0
     while (after < watermark) {
-      const { items } = await this.world.api.sessions.events({ session_id, after, limit: 1000 })
+      const { items } = await this.installation.api.sessions.events({ session_id, after, limit: 1000 })
       for (const event of items.filter(isTyped)) {
         assert.strictEqual(event.seq, ++after, `the events of ${session_id}`)
         this.note(event)

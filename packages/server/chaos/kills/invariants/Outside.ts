@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { assert } from "vitest"
-import type { World } from "../World.js"
+import type { Installation } from "../Installation.js"
 
 const Delivery = Schema.Struct({
   id: Schema.String,
@@ -12,32 +12,36 @@ const MergeRequest = Schema.Struct({ id: Schema.String, delivery_id: Schema.Stri
 const MailJob = Schema.Struct({ id: Schema.String, state: Schema.String, abandoned: Schema.Number })
 
 /** What others were asked to do was done exactly once: each branch, merge request, merge and mail. */
-export const holdsOutside = async (world: World): Promise<void> => {
-  await holdsBranches(world)
-  await holdsMergeRequests(world)
-  await holdsMails(world)
+export const holdsOutside = async (installation: Installation): Promise<void> => {
+  await holdsBranches(installation)
+  await holdsMergeRequests(installation)
+  await holdsMails(installation)
 }
 
 /** How often a branch of the remote was moved since its updates are written down. */
-export const updatesOf = (world: World, branch: string): number =>
-  world.origin
+export const updatesOf = (installation: Installation, branch: string): number =>
+  installation.origin
     .git("reflog", "show", "--format=%H", `refs/heads/${branch}`)
     .split("\n")
     .filter((line) => line !== "").length
 
-const holdsBranches = async (world: World): Promise<void> => {
-  const deliveries = await world.records.all(
+const holdsBranches = async (installation: Installation): Promise<void> => {
+  const deliveries = await installation.records.all(
     Delivery,
     "select id, target_ref, state, commit_sha from deliveries where transport = 'git_branch'"
   )
-  const branches = world.origin
+  const branches = installation.origin
     .git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/reins")
     .split("\n")
     .filter((branch) => branch !== "")
   for (const delivery of deliveries) {
     assert.strictEqual(delivery.state, "succeeded", `${delivery.id} is delivered`)
-    assert.strictEqual(world.origin.headOf(delivery.target_ref), delivery.commit_sha, `the branch of ${delivery.id}`)
-    assert.strictEqual(updatesOf(world, delivery.target_ref), 1, `the pushes of ${delivery.id}`)
+    assert.strictEqual(
+      installation.origin.headOf(delivery.target_ref),
+      delivery.commit_sha,
+      `the branch of ${delivery.id}`
+    )
+    assert.strictEqual(updatesOf(installation, delivery.target_ref), 1, `the pushes of ${delivery.id}`)
   }
   assert.includeMembers(
     deliveries.map((delivery) => delivery.target_ref),
@@ -45,9 +49,9 @@ const holdsBranches = async (world: World): Promise<void> => {
   )
 }
 
-const holdsMergeRequests = async (world: World): Promise<void> => {
-  const requests = await world.records.all(MergeRequest, "select id, delivery_id, state from merge_requests")
-  const { pulls } = world.origin.forge
+const holdsMergeRequests = async (installation: Installation): Promise<void> => {
+  const requests = await installation.records.all(MergeRequest, "select id, delivery_id, state from merge_requests")
+  const { pulls } = installation.origin.forge
   assert.isAtMost(pulls.length, requests.length, "the merge requests on the forge")
   for (const { delivery_id, state } of requests) {
     const own = pulls.filter((pull) => pull.body.includes(`Reins-Delivery: ${delivery_id}`))
@@ -57,28 +61,28 @@ const holdsMergeRequests = async (world: World): Promise<void> => {
     )
   }
   const merges = pulls.filter((pull) => pull.state === "merged").length
-  assert.strictEqual(updatesOf(world, "main"), merges, "the merges into main")
+  assert.strictEqual(updatesOf(installation, "main"), merges, "the merges into main")
 }
 
 /**
  * A mail server cannot be asked what it took: a mail is there once, or again under its own Message-ID when the server was killed
  * between the mail server's word and its record.
  */
-const holdsMails = async (world: World): Promise<void> => {
-  const jobs = await world.records.all(
+const holdsMails = async (installation: Installation): Promise<void> => {
+  const jobs = await installation.records.all(
     MailJob,
     `select id, state, (select cast(count(*) as integer) from attempts where job_id = jobs.id and state = 'abandoned') as abandoned
     from jobs where kind = 'mail.send'`
   )
   for (const { abandoned, id, state } of jobs) {
-    const received = world.mail.mails.filter((mail) => mail.messageId === `<${id}@example.com>`).length
+    const received = installation.mail.mails.filter((mail) => mail.messageId === `<${id}@example.com>`).length
     assert.strictEqual(state, "succeeded", `the mail of ${id}`)
     assert.isAtLeast(received, 1, `the mail of ${id}`)
     assert.isAtMost(received, 1 + abandoned, `the mail of ${id}`)
   }
   const known = new Set(jobs.map(({ id }) => `<${id}@example.com>`))
   assert.deepStrictEqual(
-    world.mail.mails.filter((mail) => !known.has(mail.messageId)),
+    installation.mail.mails.filter((mail) => !known.has(mail.messageId)),
     []
   )
 }

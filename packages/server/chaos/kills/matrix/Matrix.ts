@@ -1,4 +1,4 @@
-import type { FailpointName } from "@reins/core/Failpoint"
+import type { FailpointName } from "@reins/core/base/Failpoint"
 import {
   branchIsPushedOnce,
   captureIsSealedOnce,

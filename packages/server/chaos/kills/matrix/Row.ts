@@ -1,6 +1,6 @@
 import type { Job } from "@reins/core/domain/Job"
 import { assert } from "vitest"
-import type { World } from "../World.js"
+import type { Installation } from "../Installation.js"
 
 /** Does something during which the server is killed at the n-th passage of the row's point, the first if none is given. */
 export type Crash = <A>(act: () => Promise<A>, passage?: number) => Promise<A>
@@ -8,7 +8,7 @@ export type Crash = <A>(act: () => Promise<A>, passage?: number) => Promise<A>
 /** What must be so once the server was killed at a point and started again, besides what must be so always. */
 export interface Row {
   readonly rule: string
-  readonly play: (world: World, crash: Crash) => Promise<void>
+  readonly play: (installation: Installation, crash: Crash) => Promise<void>
 }
 
 export type Attempts = ReadonlyArray<Job["attempts"][number]["state"]>
@@ -19,11 +19,11 @@ export const again: Attempts = ["abandoned", "succeeded"]
 export const once: Attempts = ["succeeded"]
 
 export const holdsAttempts = async (
-  world: World,
+  installation: Installation,
   operation: { readonly job_id: string } | undefined,
   attempts: Attempts
 ): Promise<void> => {
-  const job = await world.api.jobs.get({ job_id: operation?.job_id ?? "" })
+  const job = await installation.api.jobs.get({ job_id: operation?.job_id ?? "" })
   assert.deepStrictEqual(
     job.attempts.map((attempt) => attempt.state),
     attempts,

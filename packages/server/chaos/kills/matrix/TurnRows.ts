@@ -1,7 +1,7 @@
 import type { Turn } from "@reins/core/domain/Turn"
 import { assert } from "vitest"
+import type { Installation } from "../Installation.js"
 import { newName, newSession, say, script } from "../Scenes.js"
-import type { World } from "../World.js"
 import { type Attempts, again, holdsAttempts, once, type Row } from "./Row.js"
 
 interface End {
@@ -11,24 +11,26 @@ interface End {
 }
 
 const holdsEnd = async (
-  world: World,
+  installation: Installation,
   sent: { readonly turn_id?: string; readonly operation?: { readonly job_id: string } },
   { attempts, reason, state }: End
 ): Promise<void> => {
-  const turn = await world.api.turns.get({ turn_id: sent.turn_id ?? "" })
+  const turn = await installation.api.turns.get({ turn_id: sent.turn_id ?? "" })
   assert.deepStrictEqual([turn.state, turn.reason], [state, reason], JSON.stringify(turn))
-  await holdsAttempts(world, sent.operation, attempts)
+  await holdsAttempts(installation, sent.operation, attempts)
 }
 
 /** A turn whose agent was never asked anything is worked by the next server as if nothing had been. */
 export const turnRunsOnce = (attempts: Attempts, leaves: "an agent" | "nothing" = "nothing"): Row => ({
   rule: attempts === again ? "a turn whose agent was never asked runs, once" : "a turn that has ended stays ended",
-  play: async (world, crash) => {
-    const session = await newSession(world)
-    const sent = await crash(() => world.api.messages.send({ session_id: session.id, content: say("Here I am.") }))
-    if (leaves === "an agent") assert.isNotEmpty(world.orphans)
-    await holdsEnd(world, sent, { state: "succeeded", reason: null, attempts })
-    const { items } = await world.api.messages.list({ session_id: session.id })
+  play: async (installation, crash) => {
+    const session = await newSession(installation)
+    const sent = await crash(() =>
+      installation.api.messages.send({ session_id: session.id, content: say("Here I am.") })
+    )
+    if (leaves === "an agent") assert.isNotEmpty(installation.orphans)
+    await holdsEnd(installation, sent, { state: "succeeded", reason: null, attempts })
+    const { items } = await installation.api.messages.list({ session_id: session.id })
     assert.deepStrictEqual(
       items.map((message) => message.role),
       ["user", "assistant"]
@@ -46,16 +48,16 @@ const longWork = script([
 /** From the moment that the agent may have been asked, a turn is never run again by itself, and what it did is kept. */
 export const turnIsInterrupted = (passage = 1, leaves: "an agent" | "nothing" = "nothing"): Row => ({
   rule: "a turn whose agent may have worked is interrupted, and the session goes on once a person has seen that",
-  play: async (world, crash) => {
-    const session = await newSession(world)
+  play: async (installation, crash) => {
+    const session = await newSession(installation)
     const sent = await crash(
-      () => world.api.messages.send({ session_id: session.id, content: `${newName("Do.")} ${longWork}` }),
+      () => installation.api.messages.send({ session_id: session.id, content: `${newName("Do.")} ${longWork}` }),
       passage
     )
-    if (leaves === "an agent") assert.isNotEmpty(world.orphans)
-    await holdsEnd(world, sent, { state: "interrupted", reason: "service_restart", attempts: ["abandoned"] })
-    await world.api.turns.acknowledge({ turn_id: sent.turn_id ?? "" })
-    const next = await world.api.run({ session_id: session.id, content: say("Here I am.") })
+    if (leaves === "an agent") assert.isNotEmpty(installation.orphans)
+    await holdsEnd(installation, sent, { state: "interrupted", reason: "service_restart", attempts: ["abandoned"] })
+    await installation.api.turns.acknowledge({ turn_id: sent.turn_id ?? "" })
+    const next = await installation.api.run({ session_id: session.id, content: say("Here I am.") })
     assert.deepStrictEqual([next.turn.state, next.text.trim()], ["succeeded", "Here I am."], JSON.stringify(next.turn))
   }
 })
@@ -63,24 +65,31 @@ export const turnIsInterrupted = (passage = 1, leaves: "an agent" | "nothing" = 
 /** A turn that is cancelled while the server dies has been cancelled. */
 export const turnIsCancelled: Row = {
   rule: "a queued turn whose cancellation was asked for never runs",
-  play: async (world, crash) => {
-    const session = await newSession(world)
-    await world.api.messages.send({ session_id: session.id, content: script([{ tool: "bash", cmd: "sleep 1" }]) })
-    const sent = await world.api.messages.send({ session_id: session.id, content: say("Never.") })
-    const turn = await crash(() => world.api.turns.cancel({ turn_id: sent.turn_id ?? "" }))
+  play: async (installation, crash) => {
+    const session = await newSession(installation)
+    await installation.api.messages.send({
+      session_id: session.id,
+      content: script([{ tool: "bash", cmd: "sleep 1" }])
+    })
+    const sent = await installation.api.messages.send({ session_id: session.id, content: say("Never.") })
+    const turn = await crash(() => installation.api.turns.cancel({ turn_id: sent.turn_id ?? "" }))
     assert.deepStrictEqual([turn.state, turn.reason], ["cancelled", "user_cancelled"])
   }
 }
 
 export const delegationRunsOnce: Row = {
   rule: "a delegation has one child, whose words become its one result",
-  play: async (world, crash) => {
-    const parent = await newSession(world)
+  play: async (installation, crash) => {
+    const parent = await newSession(installation)
     const { delegation, operation } = await crash(() =>
-      world.api.sessions.delegate({ session_id: parent.id, role: newName("Scout"), instructions: say("I looked.") })
+      installation.api.sessions.delegate({
+        session_id: parent.id,
+        role: newName("Scout"),
+        instructions: say("I looked.")
+      })
     )
-    await holdsAttempts(world, operation, once)
-    const result = await world.api.delegations.result({ delegation_id: delegation.id })
+    await holdsAttempts(installation, operation, once)
+    const result = await installation.api.delegations.result({ delegation_id: delegation.id })
     assert.strictEqual(result.summary, "I looked.")
   }
 }

@@ -1,5 +1,5 @@
 import { RequiredScope, TakesFile } from "@reins/core/api/Endpoint"
-import { type CoreLimits, uploadBodyBytes } from "@reins/core/CoreLimits"
+import { type CoreLimits, uploadBodyBytes } from "@reins/core/base/CoreLimits"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Context, Effect, Option } from "effect"
 import type { Exchange } from "../Exchange.js"

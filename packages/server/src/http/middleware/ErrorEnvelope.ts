@@ -1,8 +1,8 @@
-import { toDetails, type ValidationError } from "@reins/core/api/Validation"
 import { type ErrorEnvelope, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { describeFault, type StorageFault, storageError, storageFaultOf } from "@reins/core/store/StorageFault"
+import { toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
 import { Cause, Data, Effect, Schema } from "effect"
 import { Reply } from "../Reply.js"
 

@@ -1,6 +1,6 @@
-import { toDetails } from "@reins/core/api/Validation"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { readBody } from "../middleware/BodyLimit.js"

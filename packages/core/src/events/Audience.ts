@@ -1,0 +1,145 @@
+import type { MessageDelta } from "../domain/Message.js"
+import type { EventFilter, StoredEvent } from "./EventLog.js"
+
+/** An event ready to be delivered, shared by everybody who reads it. */
+export class Frame {
+  private encoded: Buffer | undefined
+
+  constructor(readonly event: StoredEvent) {}
+
+  /** The event as a server-sent event, encoded once. */
+  get bytes(): Buffer {
+    const { envelope, seq, type } = this.event
+    this.encoded ??= Buffer.from(`id: ${seq}\nevent: ${type}\ndata: ${envelope}\n\n`)
+    return this.encoded
+  }
+}
+
+const together = new WeakMap<ReadonlyArray<Frame>, Buffer>()
+
+/** The bytes of frames. They are put together once for all readers that are given the same list. */
+export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
+  const [only] = frames
+  if (only !== undefined && frames.length === 1) return only.bytes
+  const known = together.get(frames)
+  if (known !== undefined) return known
+  const bytes = Buffer.concat(frames.map((frame) => frame.bytes))
+  together.set(frames, bytes)
+  return bytes
+}
+
+/**
+ * Takes what a reader asked for, in ascending `seq`. `cursor` says how far the log is read, which is beyond the last frame when
+ * the filter left events out. Answers false to be given no more until the reader is resumed.
+ */
+export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
+
+export interface Reader {
+  readonly filter: EventFilter
+  readonly sink: Sink
+  /** Takes deltas, as server-sent events; undefined for a reader that wants none. */
+  readonly deltas: ((frame: Buffer) => void) | undefined
+  /** Events that are read of the log at once. */
+  readonly batch: number
+  /** The `seq` of the last event that was delivered or left out. */
+  cursor: number
+  /** `live` readers have everything that the audience knows; a `reading` one waits for the log, a `paused` one for itself. */
+  state: "live" | "reading" | "paused"
+}
+
+/** How much of the end of the log an audience keeps for readers that fell behind a little: as many frames, and as many bytes of them. */
+const ringFrames = 256
+const ringBytes = 512 * 1024
+
+/**
+ * The readers of one session and the end of its log. It decides who gets what next; it reads nothing itself. No reader is given an
+ * event twice or out of order, and none misses one: what the audience does not hold is asked for from the log.
+ */
+export class Audience {
+  readonly readers = new Set<Reader>()
+  private ring: Array<Frame> = []
+
+  /** `head` is the `seq` that the audience has read to; `catchUp` reads the log from a reader's cursor and hands it to `supply`. */
+  constructor(
+    public head: number,
+    private readonly catchUp: (reader: Reader) => void
+  ) {}
+
+  /** Starts a reader, or goes on with one that had paused. */
+  resume(reader: Reader): void {
+    if (reader.state !== "paused" || !this.readers.has(reader)) return
+    this.advance(reader)
+  }
+
+  /** What was read of the log from a reader's cursor. */
+  supply(reader: Reader, events: ReadonlyArray<StoredEvent>): void {
+    if (!this.readers.has(reader)) return
+    if (
+      this.deliver(
+        reader,
+        events.map((event) => new Frame(event))
+      )
+    )
+      this.advance(reader)
+  }
+
+  /** What was read of the log from the head: everybody who is live gets it. */
+  publish(events: ReadonlyArray<StoredEvent>): void {
+    const frames = events.map((event) => new Frame(event))
+    this.head = frames.at(-1)?.event.seq ?? this.head
+    this.ring = newest(this.ring.concat(frames))
+    for (const reader of this.readers) if (reader.state === "live") this.deliver(reader, frames)
+  }
+
+  /** Tells those who are live and want deltas. Nothing is kept: whoever is not there misses it. */
+  whisper(delta: MessageDelta): void {
+    let frame: Buffer | undefined
+    for (const { deltas, filter, state } of this.readers) {
+      if (deltas === undefined || state !== "live" || !wantsDelta(delta, filter)) continue
+      frame ??= Buffer.from(`event: message.delta\ndata: ${JSON.stringify(delta)}\n\n`)
+      deltas(frame)
+    }
+  }
+
+  private advance(reader: Reader): void {
+    const first = this.ring[0]
+    const holdsNext = first !== undefined && first.event.seq <= reader.cursor + 1
+    if (reader.cursor < this.head && !holdsNext) {
+      reader.state = "reading"
+      this.catchUp(reader)
+    } else {
+      reader.state = "live"
+      this.deliver(reader, this.ring)
+    }
+  }
+
+  /** Whether the reader wants more. Readers who are given all of the frames are given the same list. */
+  private deliver(reader: Reader, frames: ReadonlyArray<Frame>): boolean {
+    const { cursor, filter, sink } = reader
+    const [first] = frames
+    const last = frames.at(-1)
+    if (first === undefined || last === undefined || last.event.seq <= cursor) return true
+    reader.cursor = last.event.seq
+    const fresh = first.event.seq > cursor ? frames : frames.filter(({ event }) => event.seq > cursor)
+    const wanted = wantsAll(filter) ? fresh : fresh.filter(({ event }) => matches(event, filter))
+    const wantsMore = sink(wanted, reader.cursor)
+    if (!wantsMore) reader.state = "paused"
+    return wantsMore
+  }
+}
+
+/** The newest of the frames, but the last one in any case. */
+const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
+  let bytes = 0
+  let from = frames.length
+  while (from > 0 && frames.length - from < ringFrames && bytes < ringBytes) bytes += frames[--from]?.bytes.length ?? 0
+  return frames.slice(from)
+}
+
+const wantsDelta = (delta: MessageDelta, { turnId, types }: EventFilter): boolean =>
+  (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
+
+const wantsAll = ({ turnId, types }: EventFilter): boolean => turnId === undefined && types === undefined
+
+const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
+  (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

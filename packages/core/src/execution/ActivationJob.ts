@@ -1,0 +1,48 @@
+import { Effect } from "effect"
+import { systemActor } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
+import { SessionId } from "../domain/Ids.js"
+import { JobError, type JobKind } from "../jobs/JobKind.js"
+import { Leases } from "../sessions/Leases.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { activationJobKind } from "./SessionExecutors.js"
+
+const actor = systemActor("workspaces")
+
+/** Makes the executor and the workspace of a session ready, beside a turn that may run. What is ready already stays as it is. */
+export const activationJob = Effect.gen(function* () {
+  const leases = yield* Leases
+  const store = yield* SessionStore
+  const trees = yield* WorkingTrees
+  return {
+    kind: activationJobKind,
+    concurrency: 4,
+    deadlineMs: 30 * 60_000,
+    run: fn("activationJob.run")(function* ({ claim }) {
+      const id = SessionId.make(claim.subject.id)
+      const session = yield* store.find(id)
+      // The executor of a session that was closed meanwhile is not wanted any more.
+      if (session === undefined || session.lifecycle === "closed")
+        return { state: "cancelled" as const, command: Effect.void }
+      yield* trees.prepare(id).pipe(
+        Effect.mapError(
+          (error) =>
+            new JobError({
+              code: error.kind,
+              message: `The workspace could not be made. ${error.message}`,
+              retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
+            })
+        )
+      )
+      return { state: "succeeded" as const, command: Effect.void }
+    }),
+    failed: fn("activationJob.failed")(function* (claim, failure) {
+      const session = yield* store.lock(claim.subject.id)
+      // A turn that is being prepared allocates the same lease, and goes on.
+      if (session?.lease_state === "allocating" && session.active_turn_id === null)
+        yield* leases.lose(session.id, actor, failure.code)
+    }),
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})

@@ -1,0 +1,96 @@
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
+import { actorOf } from "../access/Access.js"
+import type { HarnessSwitchInput } from "../api/SessionsApi.js"
+import { fn } from "../base/Traced.js"
+import { Changesets } from "../changes/Changesets.js"
+import type { NewEvent } from "../domain/Event.js"
+import type { Principal } from "../domain/Principal.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Session } from "../domain/Session.js"
+import { Messages } from "../sessions/Messages.js"
+import { type SessionRow, SessionStore, toSession } from "../sessions/SessionStore.js"
+import { Sessions } from "../sessions/Sessions.js"
+import type { WorkspaceSeed } from "../sessions/WorkingTrees.js"
+import { Journal } from "../store/Journal.js"
+
+/** Going on with another provider: a new session that is linked to the old one and knows of it what its summary says. */
+export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessSwitches")<
+  HarnessSwitches,
+  {
+    /**
+     * Makes the new session with the summary as its first message, which its agent is given with its first turn. The old session
+     * stays as it is, whatever its state. Nothing else moves but, with a changeset of the old session, the files that it captured.
+     */
+    readonly create: (
+      principal: Principal,
+      sessionId: string,
+      input: HarnessSwitchInput
+    ) => Effect.Effect<Session, ReinsError | RequestInvalid>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    HarnessSwitches,
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      const store = yield* SessionStore
+      const sessions = yield* Sessions
+      const messages = yield* Messages
+      const changesets = yield* Changesets
+
+      const seedOf = Effect.fnUntraced(function* (session: SessionRow, changesetId: string) {
+        const changeset = yield* changesets.find(changesetId)
+        if (changeset === undefined || changeset.session_id !== session.id) {
+          return yield* invalidChangeset(changesetId, "it is no changeset of this session")
+        }
+        if (changeset.tree === null) return yield* invalidChangeset(changesetId, "the changeset is not sealed")
+        const seed: WorkspaceSeed = {
+          changeset_id: changeset.id,
+          session_id: session.id,
+          base_commit: changeset.base_commit,
+          tree: changeset.tree
+        }
+        return seed
+      })
+
+      return HarnessSwitches.of({
+        create: fn("HarnessSwitches.create")((principal, sessionId, input) =>
+          journal.commit(
+            Effect.gen(function* () {
+              const old = yield* store.writable(principal, sessionId)
+              const actor = actorOf(principal)
+              const seed = input.changeset_id === undefined ? null : yield* seedOf(old, input.changeset_id)
+              const made = yield* sessions.link(old, actor, {
+                kind: "harness_switch",
+                harness: input.harness,
+                connectionId: input.connection_id,
+                seed
+              })
+              yield* messages.post(made, actor, { content: input.summary, routing: "note" }, "handoff_summary")
+              const linked: NewEvent = {
+                type: "session.linked",
+                payload: {
+                  from_session_id: old.id,
+                  to_session_id: made.id,
+                  link_kind: "harness_switch",
+                  changeset_id: seed?.changeset_id ?? null
+                }
+              }
+              yield* journal.append(old.id, actor, [linked])
+              yield* journal.append(made.id, actor, [linked])
+              const row = yield* store.find(made.id)
+              return row === undefined ? yield* notFound() : toSession(row)
+            })
+          )
+        )
+      })
+    })
+  )
+}
+
+const invalidChangeset = (id: string, why: string): RequestInvalid =>
+  new RequestInvalid({
+    loc: ["body", "changeset_id"],
+    issue: new ParseResult.Type(Schema.String.ast, id, why),
+    input: id
+  })

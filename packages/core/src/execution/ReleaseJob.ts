@@ -1,0 +1,106 @@
+import { Effect, Schema } from "effect"
+import { systemActor } from "../access/Access.js"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
+import { Changesets } from "../changes/Changesets.js"
+import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
+import { JobError, type JobKind } from "../jobs/JobKind.js"
+import type { Claim } from "../jobs/Jobs.js"
+import { Leases } from "../sessions/Leases.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { releaseJobKind } from "../sessions/Sessions.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { Journal } from "../store/Journal.js"
+
+const actor = systemActor("workspaces")
+
+/** With `lease_id` that lease is released and the workspace stays; without, the session was closed and loses both. */
+const Payload = Schema.Struct({
+  lease_id: Schema.optionalWith(Schema.NullOr(LeaseId), { exact: true }),
+  reason: Schema.optionalWith(Schema.String, { default: () => "session_closed" })
+})
+
+const decodePayload = (claim: Claim) => Effect.orDie(Schema.decodeUnknown(Payload)(claim.payload))
+
+/** Ends the executor of a session: captures what no changeset holds yet and, when the session was closed, removes the agent's files. */
+export const releaseJob = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* SessionStore
+  const changesets = yield* Changesets
+  const trees = yield* WorkingTrees
+  const leases = yield* Leases
+
+  /** A salvage changeset when the workspace differs from what was captured last. */
+  const salvage = Effect.fnUntraced(function* (session: SessionRow) {
+    const id = yield* newId(ChangesetId)
+    const captured = yield* changesets.take(session, id)
+    const last = yield* changesets.newestSealed(session.id)
+    if (captured.tree === last?.tree || (last === undefined && captured.files.length === 0)) return
+    yield* journal.commit(
+      Effect.gen(function* () {
+        yield* changesets.open(id, session.id, actor, { origin: "salvage", label: null, turnId: null })
+        yield* changesets.seal(id, captured, actor)
+      })
+    )
+  })
+
+  /** The lease to its end, unless a newer one has taken its place meanwhile. */
+  const settle = (session: SessionRow, reason: string) =>
+    journal.commit(
+      Effect.gen(function* () {
+        const row = yield* store.lock(session.id)
+        if (row === undefined || row.lease_id !== session.lease_id) return
+        if (row.lease_state === "quiescing") yield* leases.move(row.id, "released", actor, reason)
+        if (row.lease_state === "allocating") yield* leases.lose(row.id, actor, reason)
+      })
+    )
+
+  const release = Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: typeof Payload.Type) {
+    const session = yield* store.find(id)
+    if (session === undefined || session.workspace_state === "removed") return
+    if (leaseId !== undefined && session.lease_id !== leaseId) return
+    if (session.active_turn_id !== null) {
+      return yield* new JobError({
+        code: "turn_active",
+        message: "The turn of the session has not ended yet.",
+        retryable: true
+      })
+    }
+    yield* journal.commit(
+      Effect.flatMap(store.lock(id), (row) =>
+        row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
+      )
+    )
+    yield* failpoint("release.quiesced")
+    yield* leases.reap(session)
+    yield* failpoint("release.reaped")
+    if (session.workspace_state === "ready") {
+      yield* salvage(session).pipe(
+        Effect.catchTag("GitError", (error) =>
+          Effect.logWarning("the workspace could not be captured before its release", error)
+        )
+      )
+    }
+    yield* failpoint("release.salvaged")
+    yield* settle(session, reason)
+    if (leaseId === undefined) yield* trees.remove(id)
+  })
+
+  return {
+    kind: releaseJobKind,
+    concurrency: 2,
+    deadlineMs: 10 * 60_000,
+    run: fn("releaseJob.run")(function* ({ claim }) {
+      const id = SessionId.make(claim.subject.id)
+      yield* trees.exclusive(id, release(id, yield* decodePayload(claim)))
+      return { state: "succeeded" as const, command: Effect.void }
+    }),
+    failed: fn("releaseJob.failed")(function* (claim, failure) {
+      const session = yield* store.lock(claim.subject.id)
+      const { lease_id: leaseId } = yield* decodePayload(claim)
+      if (session === undefined || (leaseId !== undefined && session.lease_id !== leaseId)) return
+      yield* leases.lose(session.id, actor, failure.code)
+    }),
+    lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
+  } satisfies JobKind
+})

@@ -1,0 +1,39 @@
+import { join } from "node:path"
+import { Effect } from "effect"
+import type { ContentBlock, FileBlock } from "../domain/Message.js"
+import { Files } from "../files/Files.js"
+import type { PromptBlock } from "../harness/TurnInput.js"
+import { mediaTypeOf } from "./MediaType.js"
+
+/**
+ * What an agent is told of a message. It gets a link to each file that came with it, which it reads itself. A file that is not the
+ * one any more that was uploaded is said to be another, one that is gone or cannot be read is named without a link: the turn runs, and
+ * the agent knows what it has.
+ */
+export const make = Effect.map(Files, (files) => {
+  const fileBlocks = Effect.fnUntraced(function* (root: string, block: FileBlock) {
+    const { digest, path, size } = block
+    const uploaded = `${path} (uploaded with ${size} bytes, ${digest})`
+    const found = yield* Effect.option(files.read(root, path, 1))
+    if (found._tag === "None") return [text(`The attached file ${uploaded} is no longer in the workspace.`)]
+    const name = path.slice(path.lastIndexOf("/") + 1)
+    const link: PromptBlock = {
+      type: "file",
+      path: join(root, path),
+      name,
+      mediaType: mediaTypeOf(name),
+      size: found.value.size
+    }
+    return found.value.digest === digest
+      ? [link]
+      : [text(`The attached file ${uploaded} has been changed since: the workspace holds another version.`), link]
+  })
+
+  return (root: string, content: ReadonlyArray<ContentBlock>): Effect.Effect<ReadonlyArray<PromptBlock>> =>
+    Effect.map(
+      Effect.forEach(content, (block) => (block.type === "text" ? Effect.succeed([block]) : fileBlocks(root, block))),
+      (blocks) => blocks.flat()
+    )
+})
+
+const text = (said: string): PromptBlock => ({ type: "text", text: said })

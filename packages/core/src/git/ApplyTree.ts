@@ -1,0 +1,220 @@
+import * as fs from "node:fs/promises"
+import { join } from "node:path"
+import { DateTime, Effect } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import { attempt, type BeneathError, inDirectory, removeFile, replaceFile, replaceLink } from "../files/Beneath.js"
+import { type BlobWriter, blobId } from "./BlobWriter.js"
+import { capture, pathBytes, refusedName } from "./Capture.js"
+import { type RawChange, rawChanges, shownName } from "./Changes.js"
+import { commitTree } from "./Commit.js"
+import { emptyTree, git, isObjectId, records, runGit } from "./GitCommand.js"
+import { classify, GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { requireTrusted } from "./Repository.js"
+import { snapshot } from "./Snapshot.js"
+
+export interface ApplyRequest<E = never> {
+  /** The change, in the trusted directory of the session that made it. */
+  readonly source: { readonly gitDir: string; readonly base: string | null; readonly tree: string }
+  /** The workspace to change, and the commit that it started from. */
+  readonly target: { readonly gitDir: string; readonly workTree: string; readonly base: string | null }
+  readonly strategy: "three_way" | "exact"
+  readonly dryRun: boolean
+  /** Told which paths are about to be written, before the first of them is. */
+  readonly planned?: (paths: ReadonlyArray<string>) => Effect.Effect<void, E>
+}
+
+/** `conflicted` exactly when `conflicts` names a path. Both lists are sorted. */
+export interface ApplyResult {
+  readonly state: "applied" | "conflicted"
+  readonly conflicts: ReadonlyArray<string>
+  readonly changed: ReadonlyArray<string>
+}
+
+const noMode = "000000"
+const gitlink = "160000"
+const beginning = DateTime.unsafeMake(0)
+
+interface Merge {
+  readonly tree: string
+  readonly conflicts: ReadonlyArray<string>
+}
+
+const conflicted = (paths: ReadonlyArray<string>): ApplyResult => ({
+  state: "conflicted",
+  conflicts: [...new Set(paths.map(shownName))].sort(),
+  changed: []
+})
+
+// The source's objects are read where they are; what the merge writes goes to the target.
+const alternates = (request: ApplyRequest<unknown>): Record<string, string> => ({
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(request.source.gitDir, "objects"))
+})
+
+const mergeTrees = (
+  options: GitOptionsShape,
+  request: ApplyRequest<unknown>,
+  ours: string,
+  base: string
+): Effect.Effect<Merge, GitError> =>
+  Effect.gen(function* () {
+    const env = alternates(request)
+    const commit = (tree: string, parents: ReadonlyArray<string>) =>
+      commitTree(options, {
+        gitDir: request.target.gitDir,
+        tree,
+        parents,
+        message: "merge input",
+        date: beginning,
+        env
+      })
+    const root = yield* commit(base, [])
+    const left = yield* commit(ours, [root])
+    const right = yield* commit(request.source.tree, [root])
+    const output = yield* runGit({
+      args: ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", left, right],
+      gitDir: request.target.gitDir,
+      env,
+      timeoutMs: options.localTimeoutMs
+    })
+    const [tree = "", ...conflicts] = records(output.stdout)
+    if (output.exitCode > 1 || !isObjectId(tree)) return yield* classify("merge-tree", output.stderr)
+    return { tree, conflicts: output.exitCode === 0 ? [] : conflicts.filter((path) => path !== "") }
+  })
+
+const treeOf = (options: GitOptionsShape, request: ApplyRequest<unknown>): Effect.Effect<string, GitError> =>
+  request.source.base === null
+    ? Effect.succeed(emptyTree)
+    : git({
+        args: ["rev-parse", "--verify", "--end-of-options", `${request.source.base}^{tree}`],
+        gitDir: request.source.gitDir,
+        timeoutMs: options.localTimeoutMs
+      }).pipe(Effect.map((output) => output.stdout.toString("utf8").trim()))
+
+// The paths of the change that the target holds neither as the base does nor, after an earlier application, as the change does.
+const inexact = (options: GitOptionsShape, request: ApplyRequest<unknown>, ours: string, base: string) =>
+  Effect.gen(function* () {
+    const env = alternates(request)
+    const { gitDir } = request.target
+    const wanted = yield* rawChanges(options, gitDir, base, request.source.tree, env)
+    const own = new Map((yield* rawChanges(options, gitDir, base, ours, env)).map((change) => [change.path, change]))
+    return wanted
+      .filter((change) => {
+        const had = own.get(change.path)
+        return had !== undefined && (had.newId !== change.newId || had.newMode !== change.newMode)
+      })
+      .map((change) => change.path)
+  })
+
+const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)) }
+
+// What is on disk must still be what was merged: an ignored file in the way, or a process that writes meanwhile, is a conflict.
+const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
+  Effect.map(
+    capture(
+      options,
+      request.target.workTree,
+      comparing,
+      changes.map((change) => change.path)
+    ),
+    (found) =>
+      changes
+        .filter((change) => {
+          if (change.newMode === gitlink || change.oldMode === gitlink || refusedName(change.path) !== null) return true
+          const now = found.get(change.path)
+          if (now?.state === "absent" && now.note === undefined) return change.oldMode !== noMode
+          return now?.state !== "file" || now.file.id !== change.oldId || now.file.mode !== change.oldMode
+        })
+        .map((change) => change.path)
+  )
+
+const blobOf = (options: GitOptionsShape, request: ApplyRequest<unknown>, id: string) =>
+  git({
+    args: ["cat-file", "blob", id],
+    gitDir: request.target.gitDir,
+    env: alternates(request),
+    timeoutMs: options.localTimeoutMs
+  }).pipe(Effect.map((output) => output.stdout))
+
+const pruneFolders = (workTree: string, folders: ReadonlyArray<Buffer>): Effect.Effect<void> => {
+  const name = folders.at(-1)
+  if (name === undefined) return Effect.void
+  return inDirectory(workTree, folders.slice(0, -1), { create: false }, (directory) =>
+    attempt(name, () => fs.rmdir(directory.entry(name)))
+  ).pipe(
+    Effect.andThen(Effect.suspend(() => pruneFolders(workTree, folders.slice(0, -1)))),
+    // A folder that holds something else stays, and so do those above it.
+    Effect.catchTag("BeneathError", () => Effect.void)
+  )
+}
+
+const remove = (workTree: string, path: string): Effect.Effect<void, BeneathError> => {
+  const names = pathBytes(path)
+  const folders = names.slice(0, -1)
+  return Effect.zipRight(
+    inDirectory(workTree, folders, { create: false }, (directory) => removeFile(directory, names.at(-1) ?? "")),
+    pruneFolders(workTree, folders)
+  )
+}
+
+const put = (workTree: string, change: RawChange, bytes: Uint8Array): Effect.Effect<void, BeneathError> => {
+  const names = pathBytes(change.path)
+  const name = names.at(-1) ?? ""
+  return inDirectory(workTree, names.slice(0, -1), { create: true }, (directory) =>
+    change.newMode === "120000"
+      ? replaceLink(directory, name, bytes)
+      : replaceFile(directory, name, bytes, { mode: change.newMode === "100755" ? 0o755 : 0o644, exclusive: false })
+  )
+}
+
+const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
+  Effect.gen(function* () {
+    const { workTree } = request.target
+    const gone = changes.filter((change) => change.newMode === noMode)
+    const written = changes.filter((change) => change.newMode !== noMode)
+    // Removals first: a file may take the place of a folder.
+    yield* Effect.forEach(gone, (change) => remove(workTree, change.path), { discard: true })
+    yield* Effect.forEach(
+      written,
+      (change) =>
+        blobOf(options, request, change.newId).pipe(
+          Effect.flatMap((bytes) => put(workTree, change, bytes)),
+          Effect.zipLeft(failpoint("application.file_written"))
+        ),
+      { discard: true }
+    )
+  }).pipe(
+    Effect.catchTag("BeneathError", () =>
+      Effect.fail(
+        new GitError({
+          kind: "internal",
+          message: "The target workspace could not be written in full: compare its files, then apply again."
+        })
+      )
+    ),
+    Effect.uninterruptible
+  )
+
+/** See `Git.applyTree`. */
+export const applyTree = Effect.fnUntraced(function* <E>(options: GitOptionsShape, request: ApplyRequest<E>) {
+  const { source, target } = request
+  yield* requireTrusted(source.gitDir, source.tree, ...(source.base === null ? [] : [source.base]))
+  const ours = yield* snapshot(options, target)
+  const base = yield* treeOf(options, request)
+  if (request.strategy === "exact") {
+    const paths = yield* inexact(options, request, ours.tree, base)
+    if (paths.length > 0) return conflicted(paths)
+  }
+  const merged = yield* mergeTrees(options, request, ours.tree, base)
+  if (merged.conflicts.length > 0) return conflicted(merged.conflicts)
+  const changes = yield* rawChanges(options, target.gitDir, ours.tree, merged.tree, alternates(request))
+  const blocked = yield* inTheWay(options, request, changes)
+  if (blocked.length > 0) return conflicted(blocked)
+  const changed = changes.map((change) => shownName(change.path)).sort()
+  if (!request.dryRun) {
+    if (request.planned !== undefined) yield* request.planned(changed)
+    yield* writeOut(options, request, changes)
+  }
+  const result: ApplyResult = { state: "applied", conflicts: [], changed }
+  return result
+})

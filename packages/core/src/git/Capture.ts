@@ -1,0 +1,178 @@
+import * as fs from "node:fs/promises"
+import { Effect } from "effect"
+import {
+  attempt,
+  type BeneathError,
+  type HardLinks,
+  inDirectory,
+  type OpenDirectory,
+  readLink,
+  readUpTo,
+  withFile
+} from "../files/Beneath.js"
+import { hardLinksOf } from "../files/HardLinks.js"
+import { isGitName } from "../files/WorkspacePath.js"
+import type { BlobWriter } from "./BlobWriter.js"
+import { shownName } from "./Changes.js"
+import { utf8Name } from "./GitCommand.js"
+import type { GitError } from "./GitError.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+
+// Reads single files of a hostile workspace into blobs. Does not decide which files belong to a snapshot.
+
+export interface TreeFile {
+  readonly mode: string
+  readonly id: string
+}
+
+/**
+ * What is at a path now: a captured file, nothing (`absent`), or something that cannot be captured (`kept`: what the base
+ * holds there stays). `note` goes to the diagnostics; `vanished` says that the path was a directory or link on the way.
+ */
+export type Captured =
+  | {
+      readonly state: "file"
+      readonly file: TreeFile
+      /** Whether the file has more names, one of which may leave the workspace without a trace in this one. */
+      readonly isLinked: boolean
+    }
+  | { readonly state: "absent"; readonly note?: string }
+  | { readonly state: "kept"; readonly note: string }
+
+const quoted = (latin1: string): string => JSON.stringify(shownName(latin1))
+
+const noteOf = (path: string, error: BeneathError): Captured => {
+  switch (error.reason) {
+    case "missing":
+    case "link":
+    case "not_a_directory":
+      return { state: "absent" }
+    case "not_a_file":
+    case "exists":
+      return { state: "absent", note: `${quoted(path)} is not a regular file, directory or symbolic link` }
+    case "hard_link":
+      return {
+        state: "kept",
+        note: `${quoted(path)} was left out: it is a hard link to a file outside the workspace. Copy the file instead`
+      }
+    case "denied":
+    case "disk_full":
+    case "read_only":
+    case "failed":
+      return { state: "kept", note: `${quoted(path)} could not be read` }
+  }
+}
+
+/** Why no snapshot can hold this name, or null. */
+export const refusedName = (latin1: string): string | null => {
+  const name = utf8Name(latin1)
+  if (name === null) return `${quoted(latin1)} has a name that is not UTF-8`
+  return name.split("/").some(isGitName) ? `${quoted(latin1)} has a name that stands for a git directory` : null
+}
+
+const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
+  state: "kept",
+  note: `${quoted(path)} is larger than ${options.maxFileBytes} bytes`
+})
+
+// Small files are read many at once, large ones one after the other in the whole process: that bounds the memory.
+const largeBytes = 1024 * 1024
+const large = Effect.unsafeMakeSemaphore(1)
+
+interface Source {
+  readonly options: GitOptionsShape
+  readonly workTree: string
+  readonly writer: BlobWriter
+  readonly links: HardLinks
+}
+
+const captureRegular = ({ links, options }: Source, directory: OpenDirectory, name: Buffer) =>
+  withFile(
+    directory,
+    name,
+    async (handle, { isLinked, mode, size }) =>
+      size > options.maxFileBytes
+        ? null
+        : {
+            isLinked,
+            bytes: await readUpTo(handle, size, options.maxFileBytes),
+            mode: (mode & 0o100) === 0 ? "100644" : "100755"
+          },
+    links
+  )
+
+const captureEntry = (
+  source: Source,
+  directory: OpenDirectory,
+  path: string,
+  name: Buffer
+): Effect.Effect<Captured, BeneathError | GitError> =>
+  Effect.gen(function* () {
+    const stat = yield* attempt(name, () => fs.lstat(directory.entry(name)))
+    if (stat.isDirectory()) return { state: "absent" }
+    if (stat.isSymbolicLink()) {
+      const id = yield* source.writer.put(yield* readLink(directory, name))
+      return { state: "file", file: { mode: "120000", id }, isLinked: false }
+    }
+    const store = Effect.gen(function* () {
+      const content = yield* captureRegular(source, directory, name)
+      if (content === null) return tooLarge(source.options, path)
+      const file = { mode: content.mode, id: yield* source.writer.put(content.bytes) }
+      return { state: "file" as const, file, isLinked: content.isLinked }
+    })
+    return yield* stat.size > largeBytes ? large.withPermits(1)(store) : store
+  })
+
+const splitPath = (path: string): { readonly folder: string; readonly name: string } => {
+  const slash = path.lastIndexOf("/")
+  return slash < 0 ? { folder: "", name: path } : { folder: path.slice(0, slash), name: path.slice(slash + 1) }
+}
+
+/** The names of a latin1 path as bytes, for opening. */
+export const pathBytes = (latin1: string): ReadonlyArray<Buffer> =>
+  latin1 === "" ? [] : latin1.split("/").map((name) => Buffer.from(name, "latin1"))
+
+const captureFolder = (
+  source: Source,
+  folder: string,
+  names: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<readonly [string, Captured]>, GitError> => {
+  const pathOf = (name: string) => (folder === "" ? name : `${folder}/${name}`)
+  return inDirectory(source.workTree, pathBytes(folder), { create: false }, (directory) =>
+    Effect.forEach(
+      names,
+      (name) => {
+        const path = pathOf(name)
+        return captureEntry(source, directory, path, Buffer.from(name, "latin1")).pipe(
+          Effect.catchTag("BeneathError", (error) => Effect.succeed(noteOf(path, error))),
+          Effect.map((captured) => [path, captured] as const)
+        )
+      },
+      { concurrency: 4 }
+    )
+  ).pipe(
+    Effect.catchTag("BeneathError", (error) =>
+      Effect.succeed(names.map((name) => [pathOf(name), noteOf(pathOf(name), error)] as const))
+    )
+  )
+}
+
+/** Reads every given path (latin1) of the work tree, one folder at a time. */
+export const capture = (
+  options: GitOptionsShape,
+  workTree: string,
+  writer: BlobWriter,
+  paths: ReadonlyArray<string>
+): Effect.Effect<ReadonlyMap<string, Captured>, GitError> => {
+  const folders = new Map<string, Array<string>>()
+  for (const path of paths) {
+    const { folder, name } = splitPath(path)
+    const names = folders.get(folder)
+    if (names === undefined) folders.set(folder, [name])
+    else names.push(name)
+  }
+  const source: Source = { options, workTree, writer, links: hardLinksOf(workTree) }
+  return Effect.forEach(folders, ([folder, names]) => captureFolder(source, folder, names), {
+    concurrency: 8
+  }).pipe(Effect.map((groups) => new Map(groups.flat())))
+}

@@ -1,0 +1,125 @@
+import { Context, Effect, Layer } from "effect"
+import { fn } from "../base/Traced.js"
+import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
+import { type CommitRequest, commitTree, keep } from "./Commit.js"
+import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
+import { processMarks } from "./GitCommand.js"
+import type { GitError } from "./GitError.js"
+import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
+import { type PushRequest, type PushResult, push, type RemoteHeadRequest, remoteHead } from "./Push.js"
+import { type CloneRequest, type CloneResult, clone, type InitRequest, init } from "./Repository.js"
+import { type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
+import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
+import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
+
+/**
+ * Git over a trusted git directory that lies outside the workspace. No method ever runs git inside the workspace's own
+ * `.git`, reads its configuration, or executes anything that the workspace or the remote's content names: hooks,
+ * filters, monitors, external diffs. Commits and trees are full hexadecimal object ids.
+ *
+ * A method that is interrupted, or passes its time limit, ends its git process together with that one's children.
+ */
+export class Git extends Context.Tag("@reins/core/git/Git")<
+  Git,
+  {
+    /**
+     * Fetches the remote into `gitDir` and checks out `ref` in `workTree` (absent or empty before) as an ordinary clone
+     * with a `.git` of its own, whose remote URL carries no credential. `ref` is a branch, a tag or a full commit id;
+     * null means the remote's default branch. From an empty remote comes `commit: null`.
+     * Fails with `ref_not_found`, `not_found`, `auth_required`, `remote_unavailable`, `timeout`, or `conflict` when
+     * `workTree` holds something.
+     */
+    readonly clone: (request: CloneRequest) => Effect.Effect<CloneResult, GitError>
+    /** Makes `gitDir`, and `workTree` (absent or empty before) as an ordinary repository without a commit. */
+    readonly init: (request: InitRequest) => Effect.Effect<void, GitError>
+    /**
+     * The workspace's present content as a tree in `gitDir`, and how it differs from `base` (null: from nothing).
+     * The tree is a function of base and content alone: ignored files that base does not hold stay out, content is
+     * taken byte for byte, and what the agent did with its own `.git` has no influence. What could not be captured
+     * (nested repositories, special or oversized files, names that are not UTF-8) is said in `diagnostics`.
+     * `files` is sorted by path. The tree is on disk for certain, unless it was `passing`; nothing pins it: see `keep`.
+     */
+    readonly snapshot: (request: SnapshotRequest) => Effect.Effect<Snapshot, GitError>
+    /** The sealed description of `tree` against `base`, and its digest `sha256:<hex>`. Equal if and only if the content is. */
+    readonly subject: (request: SubjectRequest) => Effect.Effect<Subject, GitError>
+    /** A commit of `tree`. The same request gives the same commit id, always. */
+    readonly commitTree: (request: CommitRequest) => Effect.Effect<string, GitError>
+    /**
+     * Pins the commit of a snapshot as `refs/reins/<ref>`, so that it is never dropped by garbage collection. Repeating it changes
+     * nothing.
+     */
+    readonly keep: (request: {
+      readonly gitDir: string
+      readonly ref: string
+      readonly commit: string
+    }) => Effect.Effect<void, GitError>
+    /**
+     * A unified diff for people: renames found, binary content named only. `truncated` says that files or hunks were left
+     * out: at most 1,000 files, 512 KiB a file and 1 MiB in all. `path` narrows it to one file or folder.
+     */
+    readonly diff: (request: DiffRequest) => Effect.Effect<Diff, GitError>
+    /**
+     * The whole change as a text that `git apply` accepts, whatever bytes the content has. Fails with `conflict` above `maxBytes`.
+     */
+    readonly patch: (request: PatchRequest) => Effect.Effect<string, GitError>
+    /** Every file of a tree, sorted by path; `truncated` beyond 100,000. */
+    readonly listTree: (
+      request: TreeRequest
+    ) => Effect.Effect<{ readonly items: ReadonlyArray<TreeEntry>; readonly truncated: boolean }, GitError>
+    /**
+     * One file of a tree. Of a symbolic link the bytes are its target, which is never followed. `size` and `digest` are of
+     * the whole content also when `bytes` is cut at `maxBytes`. Fails with `not_found` for an absent path or a folder.
+     */
+    readonly readBlob: (request: BlobRequest) => Effect.Effect<Blob, GitError>
+    /** Where the remote's branch is now; null when it does not exist. */
+    readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
+    /**
+     * Moves the remote's branch to `commit`. It looks first: a branch that is already there is success without a push
+     * (`pushed: false`), one that is not at `expectedHead` (null: absent) is `remote_head_changed`. `fast_forward` refuses
+     * a commit that does not contain the head with `rejected_non_fast_forward`; `force_with_lease` replaces exactly the
+     * expected head. Also fails with `branch_protected`, `auth_required`, `remote_unavailable`, `timeout`.
+     */
+    readonly push: (request: PushRequest) => Effect.Effect<PushResult, GitError>
+    /**
+     * Brings the change from `base` to `tree` onto the target workspace's present content. `three_way` merges, `exact`
+     * wants every touched path as `base` has it. Conflicts list their paths and leave the target untouched, as does
+     * `dryRun`. `changed` lists the paths that were, or would be, written.
+     */
+    readonly applyTree: <E = never>(request: ApplyRequest<E>) => Effect.Effect<ApplyResult, GitError | E>
+  }
+>() {
+  static readonly layer: Layer.Layer<Git> = Layer.effect(
+    Git,
+    Effect.gen(function* () {
+      const options = yield* GitOptions
+      /** A method whose processes bear the marks. */
+      const method = <Request, A>(
+        name: string,
+        run: (options: GitOptionsShape, request: Request) => Effect.Effect<A, GitError>
+      ) => fn(`Git.${name}`)((request: Request) => Effect.locally(run(options, request), processMarks, options.marks))
+      return Git.of({
+        clone: method("clone", clone),
+        init: method("init", init),
+        snapshot: method("snapshot", snapshot),
+        subject: method("subject", subjectOf),
+        commitTree: method("commitTree", commitTree),
+        keep: method("keep", keep),
+        diff: method("diff", diff),
+        patch: method("patch", patch),
+        listTree: method("listTree", listTree),
+        readBlob: method("readBlob", readBlob),
+        remoteHead: method("remoteHead", remoteHead),
+        push: method("push", push),
+        applyTree: (request) =>
+          applyTree(options, request).pipe(
+            Effect.locally(processMarks, options.marks),
+            Effect.withSpan("Git.applyTree")
+          )
+      })
+    })
+  )
+
+  /** The same service with other options; what is not named keeps its default. */
+  static readonly layerWith = (options: Partial<GitOptionsShape>): Layer.Layer<Git> =>
+    Git.layer.pipe(Layer.provide(GitOptions.layer(options)))
+}

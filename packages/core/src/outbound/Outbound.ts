@@ -1,0 +1,145 @@
+import http, { type ClientRequest, type IncomingHttpHeaders } from "node:http"
+import https from "node:https"
+import { Context, Data, Effect, Layer } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { fn } from "../base/Traced.js"
+import {
+  AddressRefused,
+  connectTimeoutMs,
+  type GuardedAgents,
+  type GuardOptions,
+  guardedAgents,
+  limitConnecting
+} from "./GuardedAgents.js"
+
+/** What to ask. Headers and body are sent as they are given and appear in no error. */
+export interface OutboundRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface OutboundLimits {
+  /** For all of it, 30 seconds by default. Connecting may take 10 seconds of them. */
+  readonly timeoutMs?: number
+  /** The longest body, 1 MiB by default. */
+  readonly maxBytes?: number
+}
+
+export interface OutboundAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/**
+ * Why there is no answer. `refused_address`: it was not asked, since it is private or without TLS. `redirect`: it leads elsewhere,
+ * which is not followed. `tls`: its certificate is not accepted, or it speaks no TLS.
+ */
+export class OutboundError extends Data.TaggedError("OutboundError")<{
+  readonly kind: "refused_address" | "unreachable" | "timeout" | "too_large" | "redirect" | "tls"
+  /** For a person: names the host and nothing else of what was asked. */
+  readonly message: string
+}> {}
+
+/** Asks hosts that users name: gateways and forges, without becoming a way into private networks. */
+export class Outbound extends Context.Tag("@reins/core/outbound/Outbound")<
+  Outbound,
+  {
+    /** One request on a connection of its own. An answer of any status is an answer, but for a redirect. */
+    readonly fetch: (
+      url: string,
+      request?: OutboundRequest,
+      limits?: OutboundLimits
+    ) => Effect.Effect<OutboundAnswer, OutboundError>
+    /** Agents for `node:http` and `node:https` that connect only where `fetch` does. Their owner destroys them. */
+    readonly agents: (options: http.AgentOptions) => GuardedAgents
+  }
+>() {
+  static readonly layerWith = (guard: GuardOptions) =>
+    Layer.sync(Outbound, () => {
+      const agents = guardedAgents(guard, { keepAlive: false })
+      return Outbound.of({
+        fetch: fn("Outbound.fetch")((url, request = {}, limits = {}) =>
+          URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+            ? fetch(agents, new URL(url), request, limits)
+            : Effect.fail(new OutboundError({ kind: "refused_address", message: "It is not an http or https URL." }))
+        ),
+        agents: (options) => guardedAgents(guard, options)
+      })
+    })
+
+  static readonly layer = Layer.unwrapEffect(
+    Effect.map(CoreConfig, ({ allowPrivateHosts }) => Outbound.layerWith({ allowPrivateHosts }))
+  )
+}
+
+const fetch = (
+  agents: GuardedAgents,
+  url: URL,
+  { body, headers = {}, method = "GET" }: OutboundRequest,
+  { maxBytes = 1024 * 1024, timeoutMs = 30_000 }: OutboundLimits
+) =>
+  Effect.async<OutboundAnswer, OutboundError>((resume) => {
+    const options = { method, headers: { "accept-encoding": "identity", ...headers } }
+    const failed = (kind: OutboundError["kind"], what: string) =>
+      Effect.fail(new OutboundError({ kind, message: `${url.host} ${what}` }))
+    let request: ClientRequest
+    try {
+      request =
+        url.protocol === "https:"
+          ? https.request(url, { ...options, agent: agents.https })
+          : http.request(url, { ...options, agent: agents.http })
+    } catch {
+      // The error may quote the header.
+      return resume(failed("unreachable", "cannot be asked: a header has characters that headers cannot have."))
+    }
+    const end = (result: Effect.Effect<OutboundAnswer, OutboundError>) => {
+      resume(result)
+      request.destroy()
+    }
+    limitConnecting(request, () => end(failed("timeout", `took over ${connectTimeoutMs / 1000} seconds to connect.`)))
+    request.on("error", (error) => end(failureOf(url, error)))
+    request.once("response", (answer) => {
+      const status = answer.statusCode ?? 0
+      if (status >= 300 && status < 400 && status !== 304) {
+        return end(failed("redirect", `answers with a redirect (${status}), which is not followed.`))
+      }
+      const chunks: Array<Buffer> = []
+      let size = 0
+      answer.on("error", (error) => end(failureOf(url, error)))
+      answer.on("data", (chunk: Buffer) => {
+        size += chunk.length
+        if (size > maxBytes) end(failed("too_large", `answers with more than ${maxBytes} bytes.`))
+        else chunks.push(chunk)
+      })
+      answer.on("end", () =>
+        end(Effect.succeed({ status, headers: answer.headers, body: Buffer.concat(chunks).toString("utf8") }))
+      )
+    })
+    request.end(body)
+    return Effect.sync(() => request.destroy())
+  }).pipe(
+    Effect.timeoutFail({
+      duration: timeoutMs,
+      onTimeout: () =>
+        new OutboundError({
+          kind: "timeout",
+          message: `${url.host} did not answer within ${timeoutMs / 1000} seconds.`
+        })
+    })
+  )
+
+const failureOf = (url: URL, error: NodeJS.ErrnoException) => {
+  if (error instanceof AddressRefused) {
+    return Effect.fail(new OutboundError({ kind: "refused_address", message: error.message }))
+  }
+  const code = error.code ?? ""
+  const kind = tlsFailure.test(code) ? "tls" : code === "ETIMEDOUT" ? "timeout" : "unreachable"
+  const what = { tls: "has no TLS that can be accepted", timeout: "does not answer", unreachable: "cannot be reached" }
+  return Effect.fail(
+    new OutboundError({ kind, message: `${url.host} ${what[kind]}${code === "" ? "" : ` (${code})`}.` })
+  )
+}
+
+const tlsFailure = /CERT|SIGNATURE|ISSUER|ERR_TLS|ERR_SSL|^EPROTO$/

@@ -1,0 +1,77 @@
+import { assert, layer as withLayer } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { EventRetention } from "@reins/core/events/EventRetention"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { Database } from "@reins/core/store/Database"
+import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
+import { goodPassword, identity, newEmail, nextMail } from "@reins/testing/identity/Identity"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Layer, Logger, TestClock } from "effect"
+
+const [sqlite] = databases
+
+const tokens = Effect.gen(function* () {
+  const db = yield* Database
+  return (yield* db.all(db.sql`select hash from one_time_tokens`)).length
+})
+
+const until = (expected: number) =>
+  Effect.repeat(Effect.zipRight(Effect.yieldNow(), tokens), { until: (count) => count === expected })
+
+/** Lets hours pass, one by one. */
+const hoursUntil = (expected: number) =>
+  Effect.repeat(Effect.zipRight(TestClock.adjust("1 hour"), tokens), { until: (count) => count === expected })
+
+const newToken = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const email = newEmail()
+  yield* accounts.register({ email, password: goodPassword })
+  yield* nextMail(email)
+})
+
+if (sqlite !== undefined) {
+  withLayer(
+    EventRetention.layer.pipe(
+      Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
+      Layer.provideMerge(identity(sqlite.layer))
+    )
+  )("Housekeeping", (it) => {
+    it.effect("deletes what is of no use any more at the start, and each hour after that", () =>
+      Effect.gen(function* () {
+        yield* newToken
+        yield* TestClock.adjust("24 hours")
+        yield* Effect.gen(function* () {
+          yield* until(0)
+          yield* newToken
+          assert.strictEqual(yield* tokens, 1)
+          yield* hoursUntil(0)
+        }).pipe(Effect.provide(Housekeeping.layer))
+      })
+    )
+
+    it.effect("goes on when something cannot be deleted, and says so", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const lines: Array<unknown> = []
+        const logger = Logger.make(({ annotations, message }) => {
+          lines.push([message, ...annotations])
+        })
+        let broken = true
+        const purge = Effect.suspend(() => (broken ? Effect.dieMessage("disk full") : accounts.purge))
+        yield* newToken
+        yield* TestClock.adjust("24 hours")
+        const housekeeping = Housekeeping.layer.pipe(
+          Layer.provide(Layer.succeed(Accounts, { ...accounts, purge })),
+          Layer.provide(Logger.replace(Logger.defaultLogger, logger))
+        )
+        yield* Effect.gen(function* () {
+          yield* Effect.repeat(Effect.yieldNow(), { until: () => lines.length > 0 })
+          broken = false
+          yield* hoursUntil(0)
+        }).pipe(Effect.provide(housekeeping))
+        assert.include(JSON.stringify(lines), "old records could not be deleted")
+        assert.include(JSON.stringify(lines), "accounts")
+      })
+    )
+  })
+}

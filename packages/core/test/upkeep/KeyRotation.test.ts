@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import { credentialContext } from "@reins/core/connections/Connections"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { Passwords } from "@reins/core/identity/Passwords"
+import { KeyRing } from "@reins/core/secrets/KeyRing"
+import { newRing, type Ring } from "@reins/core/secrets/KeyRingFile"
+import { sealedWith, Vault } from "@reins/core/secrets/Vault"
+import { Database } from "@reins/core/store/Database"
+import { Idempotency } from "@reins/core/store/Idempotency"
+import { Journal } from "@reins/core/store/Journal"
+import { KeyRotation, requireKeys } from "@reins/core/upkeep/KeyRotation"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Either, Layer, Redacted, TestClock } from "effect"
+
+const at = "2026-01-01T00:00:00.000Z"
+const later = "2999-01-01T00:00:00.000Z"
+
+/** A connection with a credential, sealed with the current key. */
+const newCredential = (number: number) =>
+  Effect.gen(function* () {
+    const db = yield* Database
+    const vault = yield* Vault
+    const [workspace, connection, credential] = ["wsp", `con_${number}`, `cred_${number}`]
+    yield* db.run(db.sql`insert into workspaces ${db.sql.insert({ id: workspace, name: "w", created_at: at })}
+      on conflict do nothing`)
+    yield* db.run(
+      db.sql`insert into connections ${db.sql.insert({
+        id: connection,
+        workspace_id: workspace,
+        kind: "git",
+        label: "l",
+        settings: "{}",
+        state: "active",
+        health: "ready",
+        credential_id: credential,
+        version: 1,
+        created_at: at,
+        updated_at: at
+      })}`
+    )
+    yield* db.run(
+      db.sql`insert into credentials ${db.sql.insert({
+        id: credential,
+        connection_id: connection,
+        ordinal: 1,
+        state: "current",
+        fingerprint: "f",
+        sealed: yield* vault.seal(Redacted.make(`secret ${number}`), credentialContext(connection, credential)),
+        created_at: at
+      })}`
+    )
+    const read = Effect.gen(function* () {
+      const row = yield* db.first(db.sql<{ sealed: string }>`select sealed from credentials where id = ${credential}`)
+      const sealed = row?.sealed ?? ""
+      const secret = yield* vault.unseal(sealed, credentialContext(connection, credential))
+      return { keyId: sealedWith(sealed), secret: Redacted.value(secret) }
+    })
+    return { read }
+  })
+
+/** An answer that holds a secret, as a request stores it; called again it is replayed. */
+const answered = (key: string) =>
+  Effect.flatMap(Idempotency, (idempotency) =>
+    idempotency.run({
+      scope: "s",
+      key,
+      fingerprint: "f",
+      sealed: true,
+      handler: Effect.succeed("the secret"),
+      encode: (body) => ({ status: 201, body }),
+      encodeError: () => ({ status: 500, body: null })
+    })
+  )
+
+const services = KeyRotation.layer.pipe(
+  Layer.provideMerge(LoginSessions.layer),
+  Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Journal.layer, Passwords.layerTest)),
+  Layer.provideMerge(Vault.layer)
+)
+
+for (const { layer, name } of databases) {
+  const withRing = (ring: Ring) => Layer.provideMerge(services, Layer.merge(layer, KeyRing.layerOf(ring)))
+
+  describe(`KeyRotation on ${name}`, () => {
+    it.effect("secrets open before and after, and an old key goes when nothing needs it and its hour is over", () =>
+      Effect.gen(function* () {
+        const rotation = yield* KeyRotation
+        const ring = yield* KeyRing
+        const first = ring.current.id
+        const credentials = yield* Effect.forEach([1, 2, 3], newCredential)
+        yield* answered("k")
+        const report = yield* rotation.rotate
+        assert.notStrictEqual(report.current, first)
+        assert.deepStrictEqual(
+          { rewrapped: report.rewrapped, removed: report.removed, kept: report.kept },
+          {
+            rewrapped: 4,
+            removed: [],
+            kept: [{ id: first, credentials: 0, answers: 1, logins: 0, recent: true }]
+          }
+        )
+        for (const [index, { read }] of credentials.entries())
+          assert.deepStrictEqual(yield* read, { keyId: report.current, secret: `secret ${index + 1}` })
+        // The answer is replayed although its fingerprint was made with the old key.
+        assert.deepStrictEqual((yield* answered("k")).answer, { status: 201, body: "the secret" })
+        assert.isTrue((yield* answered("k")).replayed)
+
+        yield* TestClock.adjust("2 hours")
+        assert.deepStrictEqual((yield* rotation.prune).removed, [])
+        yield* TestClock.adjust("71 hours")
+        const pruned = yield* rotation.prune
+        assert.deepStrictEqual([pruned.rewrapped, pruned.removed, pruned.kept], [0, [first], []])
+        assert.isUndefined(ring.find(first))
+        for (const { read } of credentials) assert.strictEqual((yield* read).keyId, report.current)
+      }).pipe(Effect.provide(withRing(newRing())))
+    )
+
+    it.effect("a rotation that was broken off is finished by the next, and what was sealed meanwhile opens too", () =>
+      Effect.gen(function* () {
+        const rotation = yield* KeyRotation
+        const ring = yield* KeyRing
+        const db = yield* Database
+        const credentials = yield* Effect.forEach([1, 2], newCredential)
+        const old = yield* db.first(db.sql<{ sealed: string }>`select sealed from credentials where id = 'cred_2'`)
+        yield* rotation.rotate
+        // As if it had been killed after the first of two.
+        yield* db.run(db.sql`update credentials set sealed = ${old?.sealed} where id = 'cred_2'`)
+        const third = yield* newCredential(3)
+        const report = yield* rotation.rotate
+        assert.strictEqual(report.rewrapped, 3)
+        assert.lengthOf(report.kept, 2)
+        for (const { read } of [...credentials, third]) assert.strictEqual((yield* read).keyId, ring.current.id)
+      }).pipe(Effect.provide(withRing(newRing())))
+    )
+
+    it.effect("a login keeps the key that its CSRF token was made with", () =>
+      Effect.gen(function* () {
+        const rotation = yield* KeyRotation
+        const db = yield* Database
+        yield* db.run(
+          db.sql`insert into accounts ${db.sql.insert({
+            id: "acct_1",
+            email: "a@example.com",
+            password_hash: "h",
+            state: "active",
+            created_at: at,
+            updated_at: at
+          })}`
+        )
+        yield* db.run(
+          db.sql`insert into login_sessions ${db.sql.insert({
+            id: "l",
+            hash: "h",
+            account_id: "acct_1",
+            created_at: "1970-01-01T00:00:00.000Z",
+            last_seen_at: later,
+            expires_at: later
+          })}`
+        )
+        yield* rotation.rotate
+        yield* TestClock.adjust("80 hours")
+        const [kept] = (yield* rotation.prune).kept
+        assert.deepStrictEqual([kept?.logins, kept?.answers, kept?.recent], [1, 0, false])
+        yield* db.run(db.sql`update login_sessions set ended_at = ${at}`)
+        assert.lengthOf((yield* rotation.prune).removed, 1)
+      }).pipe(Effect.provide(withRing(newRing())))
+    )
+
+    it.effect(
+      "a start is refused in words when a credential is sealed with a key that is not there, until it is given up",
+      () =>
+        Effect.gen(function* () {
+          const db = yield* Database
+          const sealing = newRing()
+          yield* Effect.provide(newCredential(1), Layer.provideMerge(Vault.layer, KeyRing.layerOf(sealing)))
+          const start = (ring: Ring) =>
+            Effect.either(
+              Effect.scoped(
+                Layer.build(Layer.provide(requireKeys, Layer.merge(Layer.succeed(Database, db), KeyRing.layerOf(ring))))
+              )
+            )
+          assert.isTrue(Either.isRight(yield* start(sealing)))
+          const other = newRing()
+          const refused = yield* Effect.flip(Effect.flatten(start(other)))
+          assert.match(refused.message, new RegExp(`sealed with the key ${sealing.current}.*reins keyring forget`, "s"))
+          assert.isTrue(Either.isRight(yield* start({ ...other, forgotten: new Set([sealing.current]) })))
+        }).pipe(Effect.provide(layer))
+    )
+  })
+}

@@ -1,0 +1,10 @@
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { ParseResult } from "effect"
+
+/** Each fault of a refused request: where it stands, and what is wrong there. */
+export const faultsOf = ({ issue, loc }: RequestInvalid) =>
+  ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ _tag, message, path }) => ({
+    loc: [...loc, ...path],
+    isMissing: _tag === "Missing",
+    msg: message
+  }))

@@ -1,0 +1,232 @@
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { systemActor } from "@reins/core/access/Access"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import * as Core from "@reins/core/Core"
+import { Changesets } from "@reins/core/changes/Changesets"
+import { Connections } from "@reins/core/connections/Connections"
+import type { Event } from "@reins/core/domain/Event"
+import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
+import type { Operation } from "@reins/core/domain/Job"
+import type { ForgeKind } from "@reins/core/domain/MergeRequest"
+import type { ReinsError } from "@reins/core/domain/ReinsError"
+import * as Embedded from "@reins/core/Embedded"
+import { EventFeed } from "@reins/core/events/EventFeed"
+import { PasswordCost } from "@reins/core/identity/Passwords"
+import { Jobs } from "@reins/core/jobs/Jobs"
+import { Placement } from "@reins/core/placement/Placement"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { Bell, jobsTopic } from "@reins/core/store/Bell"
+import type { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
+import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
+import { ForgeServer } from "../forge/ForgeServer.js"
+import { plainGit, put } from "../git/Fixture.js"
+import { gitHttpServer } from "../git/GitHttpServer.js"
+import { ownerWithConnection } from "../sessions/Services.js"
+
+export const token = "forge-token-canary-Zq8rT2vX"
+
+const dataDirectory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-test-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+/** Every service on a database, working its jobs in this process. */
+export const installation = (database: Layer.Layer<Database | Bell>) =>
+  Layer.unwrapScoped(
+    Effect.map(dataDirectory, (dataDir) =>
+      Core.worker.pipe(
+        Layer.provideMerge(Core.layer),
+        Layer.provideMerge(
+          Layer.mergeAll(
+            CoreConfig.layer({ dataDir, allowPrivateHosts: ["127.0.0.1"] }),
+            database,
+            Placement.layerSingle
+          )
+        )
+      )
+    )
+  ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
+
+/** A bare repository served over http, by a forge of the kind where one is wanted. */
+export const remote = (kind: ForgeKind = "github") =>
+  Effect.gen(function* () {
+    const root = yield* dataDirectory
+    const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
+    const bare = join(root, `${repository}.git`)
+    mkdirSync(dirname(bare), { recursive: true })
+    const source = join(root, "source")
+    plainGit(root, "init", "--quiet", "--bare", "--initial-branch=main", bare)
+    plainGit(root, "init", "--quiet", "--initial-branch=main", source)
+    put(source, "a.txt", "one\n")
+    put(source, "b.txt", "two\n")
+    plainGit(source, "add", "--all")
+    plainGit(source, "commit", "--quiet", "--message=first")
+    plainGit(source, "push", "--quiet", bare, "main")
+    const git = (...args: ReadonlyArray<string>) => plainGit(bare, ...args)
+    const headOf = (branch: string) => {
+      try {
+        return execFileSync("git", ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`], {
+          cwd: bare,
+          encoding: "utf8"
+        }).trim()
+      } catch {
+        return undefined
+      }
+    }
+    const forge = new ForgeServer(kind, repository, token, {
+      headOf,
+      merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
+    })
+    const gate = { closed: false, silent: false, cut: false, asked: (_method: string, _url: string) => {} }
+    const server = yield* gitHttpServer(root, null, (request, response) => {
+      if (forge.handle(request, response)) return true
+      gate.asked(request.method ?? "", request.url ?? "")
+      if (gate.silent) return true
+      if (gate.cut) {
+        request.socket.destroy()
+        return true
+      }
+      if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
+      return gate.closed
+    })
+    /** A commit on a branch by somebody else; made when it is not there, from `main`. */
+    const commitOn = (branch: string, path: string, content: string): string => {
+      const other = mkdtempSync(join(root, "other-"))
+      plainGit(root, "clone", "--quiet", bare, other)
+      plainGit(other, "checkout", "--quiet", ...(headOf(branch) === undefined ? ["-b", branch] : [branch]))
+      put(other, path, content)
+      plainGit(other, "add", "--all")
+      plainGit(other, "commit", "--quiet", `--message=${path}`)
+      plainGit(other, "push", "--quiet", "origin", branch)
+      return plainGit(other, "rev-parse", "HEAD")
+    }
+    return {
+      forge,
+      git,
+      headOf,
+      commitOn,
+      repository,
+      gate,
+      base: server.url,
+      url: `${server.url}/${repository}.git`,
+      seen: server.seen
+    }
+  })
+
+/** The events of a session after `after` up to the first that is wanted. */
+export const eventsUntil = (sessionId: SessionId, after: number, wanted: (event: Event) => boolean) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    const feed = yield* EventFeed
+    return yield* feed
+      .stream(principal, sessionId, { after })
+      .pipe(
+        Stream.takeUntil(wanted),
+        Stream.runCollect,
+        Effect.map(Chunk.toReadonlyArray),
+        Effect.timeout("40 seconds"),
+        Effect.orDie
+      )
+  })
+
+/** The first event of a session after `after` whose type is one of those. */
+export const eventOf = (sessionId: SessionId, after: number, ...types: ReadonlyArray<string>) =>
+  Effect.map(
+    eventsUntil(sessionId, after, (event) => types.includes(event.type)),
+    (events) => events.at(-1)
+  )
+
+/** A session with a workspace, from a repository or empty. */
+export const workspace = (url?: string) =>
+  Effect.gen(function* () {
+    const { principal, workspaceId } = yield* ownerWithConnection
+    const trees = yield* WorkingTrees
+    const session = yield* (yield* Sessions).create(principal, workspaceId, {
+      title: "Fix the sum",
+      ...(url !== undefined && { repository: { url } })
+    })
+    yield* trees.prepare(session.id)
+    const { workTree } = trees.paths(session.id)
+    const capture = Effect.gen(function* () {
+      const changesets = yield* Changesets
+      const { changeset, event_watermark: after } = yield* changesets.capture(principal, session.id, {})
+      yield* eventOf(session.id, after, "changeset.ready", "changeset.failed")
+      return yield* changesets.get(principal, changeset.id)
+    })
+    /** Writes files and seals what changed. */
+    const change = (files: Readonly<Record<string, string>>) =>
+      Effect.suspend(() => {
+        for (const [path, content] of Object.entries(files)) put(workTree, path, content)
+        return capture
+      })
+    return { session, principal, workspaceId, workTree, change }
+  })
+
+/** A sealed changeset of a new session, whose files nobody has; for services without a worker. */
+export const sealed = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const changesets = yield* Changesets
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+  const session = yield* (yield* Sessions).create(principal, workspaceId, {
+    repository: { url: "https://gitea.example.com/acme/shop.git", base_ref: "main" }
+  })
+  const id = yield* newId(ChangesetId)
+  const captured = {
+    tree: "a".repeat(40),
+    subjectDigest: "sha256:0",
+    files: [],
+    additions: 0,
+    deletions: 0,
+    diagnostics: []
+  }
+  yield* journal.commit(
+    Effect.gen(function* () {
+      yield* sessions.change(session.id, { workspace_state: "ready" })
+      yield* changesets.open(id, session.id, system, { origin: "explicit", label: null, turnId: null })
+      yield* changesets.seal(id, captured, system)
+    })
+  )
+  return { principal, workspaceId, session, changeset: yield* changesets.get(principal, id) }
+})
+
+export const system = systemActor("test")
+
+export const forgeConnection = (kind: ForgeKind, baseUrl: string, secret = token) =>
+  Effect.gen(function* () {
+    const { principal, workspaceId } = yield* Embedded.owner
+    return yield* (yield* Connections).create(principal, workspaceId, {
+      kind,
+      label: kind,
+      credential: { base_url: baseUrl, token: secret }
+    })
+  })
+
+/** An operation once it has ended, or is otherwise as it is wanted. */
+export const operationEnd = (
+  operationId: string,
+  isWanted: (operation: Operation) => boolean = ({ finished_at }) => finished_at !== null
+) =>
+  Effect.gen(function* () {
+    const { principal } = yield* Embedded.owner
+    const jobs = yield* Jobs
+    const bell = yield* Bell
+    const rung = yield* Effect.makeLatch(false)
+    const stop = yield* Effect.sync(() => bell.listen(jobsTopic, () => rung.unsafeOpen()))
+    const look = Effect.zipRight(rung.close, Effect.orDie(jobs.operation(principal, operationId)))
+    return yield* Effect.iterate(yield* look, {
+      while: (operation) => !isWanted(operation),
+      body: () => Effect.zipRight(rung.await, look)
+    }).pipe(Effect.timeout("40 seconds"), Effect.orDie, Effect.ensuring(Effect.sync(stop)))
+  })
+
+export const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>
+  Effect.map(Effect.flip(effect), (error) =>
+    typeof error === "object" && error !== null && "code" in error ? error.code : error
+  )

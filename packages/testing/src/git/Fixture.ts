@@ -1,0 +1,93 @@
+import { execFileSync, spawnSync } from "node:child_process"
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { assert } from "@effect/vitest"
+import { Git } from "@reins/core/git/Git"
+import { Effect, type Scope } from "effect"
+
+export const gitLayer = Git.layerWith({ allowFile: true })
+
+/** A folder that is removed with its scope. */
+export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-workspace-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+const env = {
+  PATH: process.env.PATH ?? "",
+  HOME: "/nonexistent",
+  LC_ALL: "C",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_AUTHOR_NAME: "Ann",
+  GIT_AUTHOR_EMAIL: "ann@example.com",
+  GIT_COMMITTER_NAME: "Ann",
+  GIT_COMMITTER_EMAIL: "ann@example.com"
+}
+
+/** Plain git, as a person or an agent would run it. */
+export const plainGit = (cwd: string, ...args: ReadonlyArray<string>): string =>
+  execFileSync("git", args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim()
+
+export const plainGitWith = (extra: Readonly<Record<string, string>>, ...args: ReadonlyArray<string>): string =>
+  execFileSync("git", args, { cwd: "/", env: { ...env, ...extra }, encoding: "utf8" }).trim()
+
+export const put = (root: string, path: string, content: string | Uint8Array, mode = 0o644): void => {
+  const target = join(root, path)
+  mkdirSync(dirname(target), { recursive: true })
+  writeFileSync(target, content)
+  chmodSync(target, mode)
+}
+
+/** A bare repository with one commit on `main` that holds `files`. */
+export const bareRemote = (root: string, files: Readonly<Record<string, string>>): string => {
+  const bare = join(root, "remote.git")
+  const work = join(root, "remote-work")
+  plainGit(root, "init", "--quiet", "--bare", "--initial-branch=main", bare)
+  plainGit(root, "init", "--quiet", "--initial-branch=main", work)
+  for (const [path, content] of Object.entries(files)) put(work, path, content)
+  plainGit(work, "add", "--all")
+  plainGit(work, "commit", "--quiet", "--message=first")
+  plainGit(work, "push", "--quiet", bare, "main")
+  return bare
+}
+
+/** A new commit on the remote's branch, as if somebody else had pushed it. */
+export const remoteCommit = (root: string, branch: string, path: string, content: string): string => {
+  const bare = join(root, "remote.git")
+  const other = mkdtempSync(join(root, "other-"))
+  plainGit(root, "clone", "--quiet", bare, other)
+  const known = plainGit(other, "ls-remote", "--heads", "origin", branch) !== ""
+  plainGit(other, "checkout", "--quiet", ...(known ? [branch] : ["-b", branch]))
+  put(other, path, content)
+  plainGit(other, "add", "--all")
+  plainGit(other, "commit", "--quiet", "--message=other")
+  plainGit(other, "push", "--quiet", "origin", branch)
+  return plainGit(other, "rev-parse", "HEAD")
+}
+
+/** A clone of a remote with `files`: its trusted directory, work tree and base commit. */
+export const cloned = (files: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const git = yield* Git
+    const root = yield* temporary
+    const url = bareRemote(root, files)
+    const gitDir = join(root, "trusted")
+    const workTree = join(root, "work")
+    const { commit } = yield* git.clone({ url, ref: null, gitDir, workTree })
+    return { git, root, url, gitDir, workTree, base: commit }
+  })
+
+/** The numbers of /dev/zero and of a disk that is not there. */
+export const devices = { zero: ["c", "1", "5"], disk: ["b", "7", "200"] } as const
+
+/** Puts devices into a folder, which only root may do. Where it cannot be done, whoever reads the output has to know. */
+export const plantDevices = (root: string): void => {
+  for (const [name, numbers] of Object.entries(devices)) {
+    const made = spawnSync("mknod", [join(root, name), ...numbers], { encoding: "utf8" })
+    if (made.status === 0) continue
+    const problem = `device files are NOT tested: ${made.error?.message ?? made.stderr.trim()}`
+    if (process.env["REINS_TEST_DEVICES"] === "required") assert.fail(problem)
+    process.stderr.write(`\n*** ${problem} ***\n\n`)
+  }
+}

@@ -21,3 +21,7 @@ export const fn = ((name: string): Wrap =>
     return (...args) =>
       Effect.withFiberRuntime((fiber) => (fiber.currentTracer === noTracer ? untraced : traced)(...args))
   }) as unknown as typeof Effect.fn
+
+/** An effect as a span of the given name. Without a tracer in the runtime it is the effect itself. */
+export const traced = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) => (fiber.currentTracer === noTracer ? effect : Effect.withSpan(effect, name)))

@@ -17,6 +17,8 @@ import { Jobs } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { notOpen } from "../sessions/Turns.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -48,12 +50,16 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
       principal: Principal,
       changesetId: string,
       input: ApplicationInput
-    ) => Effect.Effect<ApplicationAnswer, ReinsError>
+    ) => Command<ApplicationAnswer, ReinsError>
     readonly find: (applicationId: string) => Effect.Effect<Application | undefined>
-    /** Adds to what an application changes, before it does. Only inside a commit. */
-    readonly plan: (applicationId: ApplicationId, paths: ReadonlyArray<string>) => Effect.Effect<void>
-    /** Moves an application, and tells its end to the target session. Only inside a commit. Other moves than drawn die. */
-    readonly move: (applicationId: ApplicationId, change: ApplicationChange, actor: Actor) => Effect.Effect<void>
+    /** Adds to what an application changes, before it does. */
+    readonly plan: (applicationId: ApplicationId, paths: ReadonlyArray<string>) => Effect.Effect<void, never, Commit>
+    /** Moves an application, and tells its end to the target session. Other moves than drawn die. */
+    readonly move: (
+      applicationId: ApplicationId,
+      change: ApplicationChange,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -99,8 +105,9 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
           yield* sessions.readable(principal, application.target_session_id)
           return application
         }),
-        request: fn("Applications.request")((principal, changesetId, input) =>
-          journal.commit(
+        request: (principal, changesetId, input) =>
+          journal.command(
+            "Applications.request",
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
               const target = yield* sessions.writable(principal, input.target_session_id)
@@ -136,8 +143,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
                 event_watermark: yield* journal.append(target.id, actorOf(principal), [])
               }
             })
-          )
-        ),
+          ),
         plan: fn("Applications.plan")(function* (id, paths) {
           const changed = JSON.stringify(union((yield* existing(id)).changed, paths))
           yield* db.run(sql`update applications set changed = ${changed} where id = ${id}`)

@@ -18,6 +18,8 @@ import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -52,7 +54,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       principal: Principal,
       sessionId: string,
       input: ChangesetInput
-    ) => Effect.Effect<CaptureAnswer, ReinsError>
+    ) => Command<CaptureAnswer, ReinsError>
     readonly diff: (
       principal: Principal,
       changesetId: string,
@@ -67,19 +69,19 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     readonly changes: (principal: Principal, sessionId: string) => Effect.Effect<LiveChanges, ReinsError>
     readonly find: (changesetId: string) => Effect.Effect<Changeset | undefined>
     readonly newestSealed: (sessionId: SessionId) => Effect.Effect<Changeset | undefined>
-    /** Writes down a new changeset that is being captured. Only inside a commit. */
+    /** Writes down a new changeset that is being captured. */
     readonly open: (
       id: ChangesetId,
       sessionId: SessionId,
       actor: Actor,
       from: { readonly origin: ChangesetOrigin; readonly label: string | null; readonly turnId: TurnId | null }
-    ) => Effect.Effect<Changeset>
+    ) => Effect.Effect<Changeset, never, Commit>
     /** Reads the workspace and pins what it holds. The caller keeps the workspace still. */
     readonly take: (session: SessionRow, changesetId: ChangesetId) => Effect.Effect<Captured, GitError>
-    /** Seals an open changeset. Only inside a commit. */
-    readonly seal: (changesetId: ChangesetId, captured: Captured, actor: Actor) => Effect.Effect<void>
-    /** Ends an open changeset that could not be captured. Only inside a commit. */
-    readonly fail: (changesetId: ChangesetId, reason: string, actor: Actor) => Effect.Effect<void>
+    /** Seals an open changeset. */
+    readonly seal: (changesetId: ChangesetId, captured: Captured, actor: Actor) => Effect.Effect<void, never, Commit>
+    /** Ends an open changeset that could not be captured. */
+    readonly fail: (changesetId: ChangesetId, reason: string, actor: Actor) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -189,8 +191,9 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
           return Keyset.page(rows.map(toChangeset), limit, (changeset) => changeset.id)
         }),
         get: readable,
-        capture: fn("Changesets.capture")((principal, sessionId, input) =>
-          journal.commit(
+        capture: (principal, sessionId, input) =>
+          journal.command(
+            "Changesets.capture",
             Effect.gen(function* () {
               const session = yield* store.writable(principal, sessionId)
               if (session.active_turn_id !== null) return yield* turnActive(session)
@@ -214,8 +217,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
                 event_watermark: yield* journal.append(session.id, actorOf(principal), [])
               }
             })
-          )
-        ),
+          ),
         diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
           const { changeset, digest, gitDir, tree } = yield* sealed(principal, changesetId)
           const { diff, truncated } = yield* git

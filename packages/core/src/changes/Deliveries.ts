@@ -16,6 +16,7 @@ import { isRefName } from "../git/RefName.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -48,16 +49,16 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       principal: Principal,
       changesetId: string,
       input: DeliveryInput
-    ) => Effect.Effect<DeliveryAnswer, ReinsError | RequestInvalid>
+    ) => Command<DeliveryAnswer, ReinsError | RequestInvalid>
     /** Another try of a delivery that failed or is blocked. */
-    readonly retry: (principal: Principal, deliveryId: string) => Effect.Effect<DeliveryAnswer, ReinsError>
+    readonly retry: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError>
     /**
      * Looks at the remote branch and its merge requests. One that is blocked is tried again; one that is under way looks by itself,
      * and its operation is given back, as is that of a patch.
      */
-    readonly refresh: (principal: Principal, deliveryId: string) => Effect.Effect<DeliveryAnswer, ReinsError>
+    readonly refresh: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError>
     /** Stops a delivery before its push. One that is pushing ends as the push does. */
-    readonly cancel: (principal: Principal, deliveryId: string) => Effect.Effect<DeliveryAnswer, ReinsError>
+    readonly cancel: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -193,25 +194,26 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
           yield* sessions.readable(principal, delivery.session_id)
           return delivery
         }),
-        request: fn("Deliveries.request")((principal, changesetId, input) =>
-          journal.commit(
+        request: (principal, changesetId, input) =>
+          journal.command(
+            "Deliveries.request",
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
               const session = yield* sessions.writable(principal, changeset.session_id)
               if (changeset.state !== "ready") return yield* unsealed(changeset)
               return yield* requested(principal, session, changeset, input)
             })
-          )
-        ),
-        retry: fn("Deliveries.retry")((principal, deliveryId) =>
-          journal.commit(
+          ),
+        retry: (principal, deliveryId) =>
+          journal.command(
+            "Deliveries.retry",
             Effect.flatMap(writable(principal, deliveryId), ({ delivery, session }) =>
               tryAgain(delivery, session, principal)
             )
-          )
-        ),
-        refresh: fn("Deliveries.refresh")((principal, deliveryId) =>
-          journal.commit(
+          ),
+        refresh: (principal, deliveryId) =>
+          journal.command(
+            "Deliveries.refresh",
             Effect.gen(function* () {
               const { delivery, session } = yield* writable(principal, deliveryId)
               if (delivery.state === "blocked") return yield* tryAgain(delivery, session, principal)
@@ -221,10 +223,10 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
                 ? yield* lastOperation(delivery.id, session, principal)
                 : yield* enqueue(refreshJobKind, delivery, session, principal)
             })
-          )
-        ),
-        cancel: fn("Deliveries.cancel")((principal, deliveryId) =>
-          journal.commit(
+          ),
+        cancel: (principal, deliveryId) =>
+          journal.command(
+            "Deliveries.cancel",
             Effect.gen(function* () {
               const { delivery, session } = yield* writable(principal, deliveryId)
               if (delivery.state !== "pending") yield* deliveryStates.check(delivery.state, "cancelled")
@@ -239,7 +241,6 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
               return yield* lastOperation(delivery.id, session, principal)
             })
           )
-        )
       })
     })
   )

@@ -4,7 +4,7 @@ import type { DeliveryId } from "../domain/Ids.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 
-/** Ends a delivery that is executing as cancelled, and says so when an attempt before may have pushed. Only inside a commit. */
+/** Ends a delivery that is executing as cancelled, and says so when an attempt before may have pushed. */
 export const deliveryCancelled = Effect.gen(function* () {
   const jobs = yield* Jobs
   const store = yield* DeliveryStore

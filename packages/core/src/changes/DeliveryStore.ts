@@ -13,6 +13,7 @@ import type { Actor, EventType } from "../domain/Event.js"
 import type { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
 import type { DeliveryTransport } from "../domain/Project.js"
 import { now } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 
@@ -44,25 +45,25 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
   {
     readonly find: (deliveryId: string) => Effect.Effect<Delivery | undefined>
     readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<Delivery>>
-    /** Only inside a commit. */
-    readonly insert: (delivery: NewDelivery, actor: Actor) => Effect.Effect<Delivery>
-    /** Gives a delivery other means for its next attempt. Only inside a commit. */
+
+    readonly insert: (delivery: NewDelivery, actor: Actor) => Effect.Effect<Delivery, never, Commit>
+    /** Gives a delivery other means for its next attempt. */
     readonly equip: (
       deliveryId: DeliveryId,
       means: { readonly connectionId: ConnectionId | null; readonly updateStrategy: UpdateStrategy }
-    ) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Commit>
     /** Where the branch was seen last by any delivery of the session; null when none has seen it. */
     readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
-    /** Writes down where the branch is, unless the delivery has changed since `delivery` was read. Only inside a commit. */
-    readonly observe: (delivery: Delivery, head: string | null) => Effect.Effect<void>
-    /** Adds to the evidence. Only inside a commit. */
+    /** Writes down where the branch is, unless the delivery has changed since `delivery` was read. */
+    readonly observe: (delivery: Delivery, head: string | null) => Effect.Effect<void, never, Commit>
+    /** Adds to the evidence. */
     readonly addStep: (
       deliveryId: DeliveryId,
       step: Omit<DeliveryStep, "recorded_at">,
       actor: Actor
-    ) => Effect.Effect<void>
-    /** Moves a delivery and tells it. Only inside a commit. Other moves than drawn die. */
-    readonly move: (deliveryId: DeliveryId, change: DeliveryChange, actor: Actor) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Commit>
+    /** Moves a delivery and tells it. Other moves than drawn die. */
+    readonly move: (deliveryId: DeliveryId, change: DeliveryChange, actor: Actor) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -12,6 +12,7 @@ import { Forges } from "../forge/Forges.js"
 import { type AttemptLost, type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import type { Commit } from "../store/Commit.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 import { type Declined, MergeRequestStore } from "./MergeRequestStore.js"
 import { mergeJobKind, openJobKind } from "./MergeRequests.js"
@@ -182,7 +183,7 @@ export const mergeJob = Effect.gen(function* () {
     { declined, remote }: Effect.Effect.Success<ReturnType<typeof mergeOn>>
   ): Completion => {
     // A refresh may have seen the end first.
-    const unlessEnded = (command: Effect.Effect<void>) =>
+    const unlessEnded = (command: Effect.Effect<void, never, Commit>) =>
       Effect.flatMap(store.find(request.id), (now) => (now?.state === "open" ? command : Effect.void))
     const seen = unlessEnded(store.observed(request.id, remote, actor))
     if (remote.state === "merged") return { state: "succeeded", command: seen }

@@ -11,6 +11,7 @@ import {
 } from "../domain/MergeRequest.js"
 import { now } from "../domain/Timestamp.js"
 import type { RemoteMergeRequest } from "../forge/Forge.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 
@@ -42,23 +43,35 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
   {
     readonly find: (mergeRequestId: string) => Effect.Effect<MergeRequest | undefined>
     readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<MergeRequest>>
-    /** Only inside a commit. */
-    readonly insert: (mergeRequest: NewMergeRequest, actor: Actor) => Effect.Effect<MergeRequest>
-    /** Opens a pending one as the forge has it. Only inside a commit. */
+
+    readonly insert: (mergeRequest: NewMergeRequest, actor: Actor) => Effect.Effect<MergeRequest, never, Commit>
+    /** Opens a pending one as the forge has it. */
     readonly opened: (
       mergeRequestId: MergeRequestId,
       remote: RemoteMergeRequest,
       adopted: boolean,
       actor: Actor
-    ) => Effect.Effect<void>
-    /** Ends a pending one that could not be opened. Only inside a commit. */
-    readonly failed: (mergeRequestId: MergeRequestId, declined: Declined, actor: Actor) => Effect.Effect<void>
-    /** Writes down how the forge has an open one, and tells when it is merged or closed. Only inside a commit. */
-    readonly observed: (mergeRequestId: MergeRequestId, remote: RemoteMergeRequest, actor: Actor) => Effect.Effect<void>
-    /** Tells that somebody asked for the merge. Only inside a commit. */
-    readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void>
-    /** An open one stays open and says why it was not merged. Only inside a commit. */
-    readonly mergeDeclined: (mergeRequestId: MergeRequestId, declined: Declined, actor: Actor) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Commit>
+    /** Ends a pending one that could not be opened. */
+    readonly failed: (
+      mergeRequestId: MergeRequestId,
+      declined: Declined,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
+    /** Writes down how the forge has an open one, and tells when it is merged or closed. */
+    readonly observed: (
+      mergeRequestId: MergeRequestId,
+      remote: RemoteMergeRequest,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
+    /** Tells that somebody asked for the merge. */
+    readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void, never, Commit>
+    /** An open one stays open and says why it was not merged. */
+    readonly mergeDeclined: (
+      mergeRequestId: MergeRequestId,
+      declined: Declined,
+      actor: Actor
+    ) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

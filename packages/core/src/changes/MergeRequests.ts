@@ -17,6 +17,7 @@ import { isRefName } from "../git/RefName.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -52,13 +53,13 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       principal: Principal,
       deliveryId: string,
       input: MergeRequestInput
-    ) => Effect.Effect<MergeRequestAnswer, ReinsError | RequestInvalid>
+    ) => Command<MergeRequestAnswer, ReinsError | RequestInvalid>
     /** Asks for the merge of an open one. Fails with `remote_head_changed` unless its head was last seen at `expected_head_sha`. */
     readonly merge: (
       principal: Principal,
       mergeRequestId: string,
       input: MergeInput
-    ) => Effect.Effect<MergeRequestAnswer, ReinsError>
+    ) => Command<MergeRequestAnswer, ReinsError>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -131,8 +132,9 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
           )
           return Keyset.page(found, limit, (request) => request.id)
         }),
-        open: fn("MergeRequests.open")((principal, deliveryId, input) =>
-          journal.commit(
+        open: (principal, deliveryId, input) =>
+          journal.command(
+            "MergeRequests.open",
             Effect.gen(function* () {
               const found = yield* deliveries.get(principal, deliveryId)
               const session = yield* sessions.writable(principal, found.session_id)
@@ -163,10 +165,10 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
               )
               return yield* answer(id, principal, yield* enqueue(openJobKind, id, session, {}))
             })
-          )
-        ),
-        merge: fn("MergeRequests.merge")((principal, id, input) =>
-          journal.commit(
+          ),
+        merge: (principal, id, input) =>
+          journal.command(
+            "MergeRequests.merge",
             Effect.gen(function* () {
               const found = yield* store.find(id)
               if (found === undefined) return yield* notFound()
@@ -185,7 +187,6 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
               return yield* answer(request.id, principal, yield* enqueue(mergeJobKind, request.id, session, payload))
             })
           )
-        )
       })
     })
   )

@@ -16,6 +16,8 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Vault } from "../secrets/Vault.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -46,20 +48,20 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       principal: Principal,
       workspaceId: string,
       input: ConnectionInput
-    ) => Effect.Effect<Connection, ReinsError | RequestInvalid>
+    ) => Command<Connection, ReinsError | RequestInvalid>
     readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
     readonly update: (
       principal: Principal,
       connectionId: string,
       patch: ConnectionPatch
-    ) => Effect.Effect<Connection, ReinsError>
+    ) => Command<Connection, ReinsError>
     readonly replaceCredential: (
       principal: Principal,
       connectionId: string,
       input: CredentialVersionInput
-    ) => Effect.Effect<Connection, ReinsError | RequestInvalid>
+    ) => Command<Connection, ReinsError | RequestInvalid>
     /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
-    readonly disconnect: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
+    readonly disconnect: (principal: Principal, connectionId: string) => Command<Connection, ReinsError>
     /** The active connection of that id in the workspace; fails with `not_found`, `connection_revoked` or `connection_required`. */
     readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, ReinsError>
     /** The model that sessions with the connection take when they name none. Fails as `open` does, and opens no secret. */
@@ -77,19 +79,17 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       connectionId: ConnectionId,
       credentialId: CredentialId
     ) => Effect.Effect<OpenConnection, ReinsError>
-    /**
-     * The active connection that the principal may use, held until the commit ends, with its current credential version. Only
-     * inside a commit. Fails as `open` does.
-     */
+    /** The active connection that the principal may use, held until the commit ends, with its current credential version. Fails as `open` does. */
     readonly usable: (
       principal: Principal,
       connectionId: string
     ) => Effect.Effect<
       { readonly id: ConnectionId; readonly workspaceId: WorkspaceId; readonly credentialId: CredentialId },
-      ReinsError
+      ReinsError,
+      Commit
     >
-    /** Keeps everybody else from changing the connection until the commit ends. Only inside a commit. */
-    readonly hold: (connectionId: ConnectionId) => Effect.Effect<void>
+    /** Keeps everybody else from changing the connection until the commit ends. */
+    readonly hold: (connectionId: ConnectionId) => Effect.Effect<void, never, Commit>
     /** What a use of a credential version told of it. It says nothing of the connection once that version was replaced. */
     readonly observe: (
       connectionId: ConnectionId,
@@ -205,39 +205,42 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           where connections.workspace_id = ${workspaceId} and connections.id < ${before} order by connections.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toConnection), limit, (connection) => connection.id)
         }),
-        create: fn("Connections.create")(function* (principal, workspaceId, input) {
-          const parts = yield* partsOf(input.kind, input.credential)
-          return yield* journal.commit(
+        create: (principal, workspaceId, input) =>
+          journal.prepared(
+            "Connections.create",
             Effect.gen(function* () {
-              yield* access.write(principal, workspaceId)
-              const id = yield* newId(ConnectionId)
-              const at = yield* now
-              yield* db.run(
-                sql`insert into connections ${sql.insert({
-                  id,
-                  workspace_id: workspaceId,
-                  kind: input.kind,
-                  label: input.label,
-                  settings: "{}",
-                  state: "active",
-                  health: "unverified",
-                  version: 1,
-                  created_at: at,
-                  updated_at: at
-                })}`
-              )
-              yield* addCredential({ id, ordinal: 1 }, parts)
-              return yield* answer(id)
+              const parts = yield* partsOf(input.kind, input.credential)
+              return Effect.gen(function* () {
+                yield* access.write(principal, workspaceId)
+                const id = yield* newId(ConnectionId)
+                const at = yield* now
+                yield* db.run(
+                  sql`insert into connections ${sql.insert({
+                    id,
+                    workspace_id: workspaceId,
+                    kind: input.kind,
+                    label: input.label,
+                    settings: "{}",
+                    state: "active",
+                    health: "unverified",
+                    version: 1,
+                    created_at: at,
+                    updated_at: at
+                  })}`
+                )
+                yield* addCredential({ id, ordinal: 1 }, parts)
+                return yield* answer(id)
+              })
             })
-          )
-        }),
+          ),
         get: fn("Connections.get")(function* (principal, connectionId) {
           const connection = yield* answer(connectionId)
           yield* access.read(principal, connection.workspace_id)
           return connection
         }),
-        update: fn("Connections.update")((principal, connectionId, patch) =>
-          journal.commit(
+        update: (principal, connectionId, patch) =>
+          journal.command(
+            "Connections.update",
             Effect.gen(function* () {
               const row = yield* locked(principal, connectionId)
               yield* expectVersion(row.version, patch.expected_version)
@@ -250,10 +253,10 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
             version = version + 1, updated_at = ${at} where id = ${row.id}`)
               return yield* answer(row.id)
             })
-          )
-        ),
-        replaceCredential: fn("Connections.replaceCredential")((principal, connectionId, input) =>
-          journal.commit(
+          ),
+        replaceCredential: (principal, connectionId, input) =>
+          journal.command(
+            "Connections.replaceCredential",
             Effect.gen(function* () {
               const row = yield* locked(principal, connectionId)
               yield* expectVersion(row.version, input.expected_version)
@@ -263,10 +266,10 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
               yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
               return yield* answer(row.id)
             })
-          )
-        ),
-        disconnect: fn("Connections.disconnect")((principal, connectionId) =>
-          journal.commit(
+          ),
+        disconnect: (principal, connectionId) =>
+          journal.command(
+            "Connections.disconnect",
             Effect.gen(function* () {
               const row = yield* locked(principal, connectionId)
               yield* requireLive(row)
@@ -291,8 +294,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
               )
               return yield* answer(row.id)
             })
-          )
-        ),
+          ),
         open: fn("Connections.open")((workspaceId, connectionId) =>
           Effect.flatMap(active(workspaceId, connectionId), unseal)
         ),

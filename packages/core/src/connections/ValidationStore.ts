@@ -11,6 +11,7 @@ import { type ConnectionId, type CredentialId, newId, ValidationId } from "../do
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 
@@ -36,12 +37,15 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
     readonly findLive: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
     /** The newest one of a version that has observed something. */
     readonly findObserved: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
-    /** A queued one. Only inside a commit. */
-    readonly create: (connectionId: ConnectionId, credentialId: CredentialId) => Effect.Effect<ConnectionValidation>
-    /** Moves one that has not ended; one that has ended is left as it is. Only inside a commit. False when it had ended. */
-    readonly move: (id: ValidationId, change: ValidationChange) => Effect.Effect<boolean>
-    /** Ends all that have not ended, since their version is no longer the current one. Only inside a commit. */
-    readonly supersede: (connectionId: ConnectionId) => Effect.Effect<void>
+    /** A queued one. */
+    readonly create: (
+      connectionId: ConnectionId,
+      credentialId: CredentialId
+    ) => Effect.Effect<ConnectionValidation, never, Commit>
+    /** Moves one that has not ended; one that has ended is left as it is. False when it had ended. */
+    readonly move: (id: ValidationId, change: ValidationChange) => Effect.Effect<boolean, never, Commit>
+    /** Ends all that have not ended, since their version is no longer the current one. */
+    readonly supersede: (connectionId: ConnectionId) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -7,6 +7,7 @@ import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { Manifests } from "../harness/Manifests.js"
 import { Jobs } from "../jobs/Jobs.js"
+import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { Connections } from "./Connections.js"
 import { capabilitiesOf } from "./Probe.js"
@@ -28,7 +29,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
      * Checks the current credential version; a check of it that has not ended is given back. Fails with `connection_revoked`, and
      * with `connection_required` for a disabled connection.
      */
-    readonly request: (principal: Principal, connectionId: string) => Effect.Effect<ValidationAnswer, ReinsError>
+    readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, ReinsError>
     /** What the newest check of the current credential version that saw something has seen; all else is `unknown`. */
     readonly capabilities: (
       principal: Principal,
@@ -50,8 +51,9 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
           const connection = yield* connections.get(principal, connectionId)
           return yield* store.list(connection.id, page)
         }),
-        request: fn("Validations.request")((principal, connectionId) =>
-          journal.commit(
+        request: (principal, connectionId) =>
+          journal.command(
+            "Validations.request",
             Effect.gen(function* () {
               const { credentialId, id, workspaceId } = yield* connections.usable(principal, connectionId)
               const known = yield* store.findLive(credentialId)
@@ -66,8 +68,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
               })
               return { operation, validation }
             })
-          )
-        ),
+          ),
         capabilities: fn("Validations.capabilities")(function* (principal, connectionId) {
           const { credential, id, kind } = yield* connections.get(principal, connectionId)
           const observed = credential === null ? undefined : yield* store.findObserved(credential.id)

@@ -10,6 +10,8 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { canonicalJson } from "../store/CanonicalJson.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { DelegationStore, type ResultContent } from "./DelegationStore.js"
 import { ResultSchemas } from "./ResultSchemas.js"
@@ -28,9 +30,13 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
       principal: Principal,
       delegationId: string,
       input: ResultInput
-    ) => Effect.Effect<Result, ReinsError | RequestInvalid>
-    /** Writes the result of a delegation that has begun. Only inside a commit that holds its child. */
-    readonly publish: (delegation: Delegation, content: ResultContent, actor: Actor) => Effect.Effect<Result>
+    ) => Command<Result, ReinsError | RequestInvalid>
+    /** Writes the result of a delegation that has begun. The commit holds its child. */
+    readonly publish: (
+      delegation: Delegation,
+      content: ResultContent,
+      actor: Actor
+    ) => Effect.Effect<Result, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -63,26 +69,28 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
           const delegation = yield* store.readable(principal, delegationId)
           return (yield* store.findResult(delegation.id)) ?? (yield* notReady(delegation))
         }),
-        submit: fn("DelegationResults.submit")(function* (principal, delegationId, input) {
-          const seen = yield* store.readable(principal, delegationId)
-          yield* access.write(principal, seen.workspace_id)
-          yield* checkVerdict(input)
-          if (seen.result_schema !== null) yield* schemas.checkResult(seen.result_schema, input)
-          return yield* journal.commit(
+        submit: (principal, delegationId, input) =>
+          journal.prepared(
+            "DelegationResults.submit",
             Effect.gen(function* () {
-              const { delegation } = yield* store.writable(principal, delegationId)
-              const content = contentOf(input)
-              const known = yield* store.findResult(delegation.id)
-              if (known !== undefined) {
-                if (canonicalJson(contentOf(known)) !== canonicalJson(content)) return yield* alreadySet(known)
-                return known
-              }
-              if (delegation.state !== "active") yield* delegationStates.check(delegation.state, "succeeded")
-              if (content.changeset_id !== null) yield* requireChangeset(principal, delegation, content.changeset_id)
-              return yield* publish(delegation, content, actorOf(principal))
+              const seen = yield* store.readable(principal, delegationId)
+              yield* access.write(principal, seen.workspace_id)
+              yield* checkVerdict(input)
+              if (seen.result_schema !== null) yield* schemas.checkResult(seen.result_schema, input)
+              return Effect.gen(function* () {
+                const { delegation } = yield* store.writable(principal, delegationId)
+                const content = contentOf(input)
+                const known = yield* store.findResult(delegation.id)
+                if (known !== undefined) {
+                  if (canonicalJson(contentOf(known)) !== canonicalJson(content)) return yield* alreadySet(known)
+                  return known
+                }
+                if (delegation.state !== "active") yield* delegationStates.check(delegation.state, "succeeded")
+                if (content.changeset_id !== null) yield* requireChangeset(principal, delegation, content.changeset_id)
+                return yield* publish(delegation, content, actorOf(principal))
+              })
             })
-          )
-        }),
+          ),
         publish
       })
     })

@@ -21,6 +21,7 @@ import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -61,35 +62,40 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
     readonly live: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<Delegation>>
     /** Fails with `not_found` for a delegation that the principal may not see. */
     readonly readable: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, ReinsError>
-    /** A delegation that the principal may change, and its child, held until the commit is through. Only inside a commit. */
+    /** A delegation that the principal may change, and its child, held until the commit is through. */
     readonly writable: (
       principal: Principal,
       delegationId: string
-    ) => Effect.Effect<{ readonly delegation: Delegation; readonly child: SessionRow }, ReinsError>
+    ) => Effect.Effect<{ readonly delegation: Delegation; readonly child: SessionRow }, ReinsError, Commit>
     /** `writable` for the service itself. */
     readonly lock: (
       delegationId: string
-    ) => Effect.Effect<{ readonly delegation: Delegation; readonly child: SessionRow } | undefined>
-    readonly insert: (delegation: NewDelegation, actor: Actor) => Effect.Effect<Delegation>
-    /**
-     * Moves a delegation, tells it and wakes who waits for it. Its end takes back the deadline and starts the messages of the waits.
-     * Only inside a commit that holds the child. Other moves than drawn die.
-     */
+    ) => Effect.Effect<{ readonly delegation: Delegation; readonly child: SessionRow } | undefined, never, Commit>
+    readonly insert: (delegation: NewDelegation, actor: Actor) => Effect.Effect<Delegation, never, Commit>
+    /** Moves a delegation, tells it and wakes who waits for it. Its end takes back the deadline and starts the messages of the waits. The commit holds the child. Other moves than drawn die. */
     readonly move: (
       delegationId: DelegationId,
       to: DelegationState,
       actor: Actor,
       why?: { readonly reason: DelegationReason; readonly message: string }
-    ) => Effect.Effect<Delegation>
-    readonly tell: (delegation: Delegation, actor: Actor, event: DelegationEvent) => Effect.Effect<number>
+    ) => Effect.Effect<Delegation, never, Commit>
+    readonly tell: (
+      delegation: Delegation,
+      actor: Actor,
+      event: DelegationEvent
+    ) => Effect.Effect<number, never, Commit>
     readonly findResult: (delegationId: DelegationId) => Effect.Effect<Result | undefined>
     /** Only for a delegation without a result. */
-    readonly insertResult: (delegation: Delegation, content: ResultContent, actor: Actor) => Effect.Effect<Result>
+    readonly insertResult: (
+      delegation: Delegation,
+      content: ResultContent,
+      actor: Actor
+    ) => Effect.Effect<Result, never, Commit>
     /** The lasting wait of a delegation, made if there is none. */
-    readonly keepWait: (delegationId: DelegationId) => Effect.Effect<Wait>
+    readonly keepWait: (delegationId: DelegationId) => Effect.Effect<Wait, never, Commit>
     readonly findWait: (waitId: string) => Effect.Effect<Wait | undefined>
     /** Ends a lasting wait. Other moves than drawn die. */
-    readonly settleWait: (wait: Wait, to: WaitState) => Effect.Effect<void>
+    readonly settleWait: (wait: Wait, to: WaitState) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

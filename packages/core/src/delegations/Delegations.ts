@@ -18,6 +18,8 @@ import { Messages } from "../sessions/Messages.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { type ChildSession, Sessions } from "../sessions/Sessions.js"
 import { notOpen, Turns } from "../sessions/Turns.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { DelegationStore } from "./DelegationStore.js"
 import { ResultSchemas } from "./ResultSchemas.js"
@@ -44,19 +46,19 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       principal: Principal,
       sessionId: string,
       input: DelegationInput
-    ) => Effect.Effect<DelegationAnswer, ReinsError | RequestInvalid>
+    ) => Command<DelegationAnswer, ReinsError | RequestInvalid>
     /** Cancels the turns of the child and closes it. Fails with `invalid_transition` for one that has ended. */
-    readonly cancel: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, ReinsError>
+    readonly cancel: (principal: Principal, delegationId: string) => Command<Delegation, ReinsError>
     /** Sends the child another message, with uploads of the child. Fails with `invalid_transition` once the delegation has ended. */
     readonly send: (
       principal: Principal,
       delegationId: string,
       input: MessageSend
-    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
-    /** Fails a delegation whose deadline has passed and cancels the turns of its child. Only inside a commit. */
-    readonly expire: (delegationId: string) => Effect.Effect<void>
-    /** Cancels what a session that is being closed has delegated, and the delegation that it works for. Only inside a commit. */
-    readonly cancelOf: (session: SessionRow, actor: Actor) => Effect.Effect<void>
+    ) => Command<SentMessage, ReinsError | RequestInvalid>
+    /** Fails a delegation whose deadline has passed and cancels the turns of its child. */
+    readonly expire: (delegationId: string) => Effect.Effect<void, never, Commit>
+    /** Cancels what a session that is being closed has delegated, and the delegation that it works for. */
+    readonly cancelOf: (session: SessionRow, actor: Actor) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -164,38 +166,41 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
           return yield* store.list(session.id, page)
         }),
         get: store.readable,
-        spawn: fn("Delegations.spawn")(function* (principal, sessionId, input) {
-          const seen = yield* rows.readable(principal, sessionId)
-          yield* access.write(principal, seen.workspace_id)
-          if (input.result_schema !== undefined) yield* schemas.checkSchema(input.result_schema)
-          return yield* journal.commit(
+        spawn: (principal, sessionId, input) =>
+          journal.prepared(
+            "Delegations.spawn",
             Effect.gen(function* () {
-              const parent = yield* rows.writable(principal, sessionId)
-              if (parent.lifecycle !== "open") return yield* notOpen(parent)
-              const { child, delegation } = yield* insert(principal, parent, input)
-              const sent = yield* messages.post(
-                child,
-                actorOf(principal),
-                { content: input.instructions },
-                "delegation"
-              )
-              if (sent.operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")
-              const watermark = yield* journal.append(parent.id, actorOf(principal), [])
-              return { operation: sent.operation, delegation, event_watermark: watermark }
+              const seen = yield* rows.readable(principal, sessionId)
+              yield* access.write(principal, seen.workspace_id)
+              if (input.result_schema !== undefined) yield* schemas.checkSchema(input.result_schema)
+              return Effect.gen(function* () {
+                const parent = yield* rows.writable(principal, sessionId)
+                if (parent.lifecycle !== "open") return yield* notOpen(parent)
+                const { child, delegation } = yield* insert(principal, parent, input)
+                const sent = yield* messages.post(
+                  child,
+                  actorOf(principal),
+                  { content: input.instructions },
+                  "delegation"
+                )
+                if (sent.operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")
+                const watermark = yield* journal.append(parent.id, actorOf(principal), [])
+                return { operation: sent.operation, delegation, event_watermark: watermark }
+              })
             })
-          )
-        }),
-        cancel: fn("Delegations.cancel")((principal, delegationId) =>
-          journal.commit(
+          ),
+        cancel: (principal, delegationId) =>
+          journal.command(
+            "Delegations.cancel",
             Effect.gen(function* () {
               const { child, delegation } = yield* store.writable(principal, delegationId)
               yield* delegationStates.check(delegation.state, "cancelled")
               return yield* cancelHeld(delegation, child, actorOf(principal), "user_cancelled", "It was cancelled.")
             })
-          )
-        ),
-        send: fn("Delegations.send")((principal, delegationId, input) =>
-          journal.commit(
+          ),
+        send: (principal, delegationId, input) =>
+          journal.command(
+            "Delegations.send",
             Effect.gen(function* () {
               const { child, delegation } = yield* store.writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
@@ -207,8 +212,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
               })
               return sent
             })
-          )
-        ),
+          ),
         expire: fn("Delegations.expire")(function* (delegationId) {
           const held = yield* store.lock(delegationId)
           if (held === undefined || delegationStates.isTerminal(held.delegation.state)) return

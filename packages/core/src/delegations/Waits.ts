@@ -13,6 +13,7 @@ import { now } from "../domain/Timestamp.js"
 import { Messages } from "../sessions/Messages.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Bell } from "../store/Bell.js"
+import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { DelegationStore, delegationTopic } from "./DelegationStore.js"
 
@@ -36,13 +37,13 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
       input: WaitInput,
       cutShort?: Effect.Effect<void>
     ) => Effect.Effect<WaitAnswer, ReinsError>
-    /**
-     * Posts the message of a lasting wait, once, and settles the wait. Routed as `note` it starts no turn. Only inside a commit.
-     * Fails when the session cannot take it.
-     */
-    readonly deliver: (waitId: string, routing: Extract<Routing, "queue" | "note">) => Effect.Effect<void, ReinsError>
-    /** Gives up a lasting wait whose session takes no message any more. Only inside a commit. */
-    readonly abandon: (waitId: string) => Effect.Effect<void>
+    /** Posts the message of a lasting wait, once, and settles the wait. Routed as `note` it starts no turn. Fails when the session cannot take it. */
+    readonly deliver: (
+      waitId: string,
+      routing: Extract<Routing, "queue" | "note">
+    ) => Effect.Effect<void, ReinsError, Commit>
+    /** Gives up a lasting wait whose session takes no message any more. */
+    readonly abandon: (waitId: string) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -1,7 +1,6 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf } from "../access/Access.js"
 import type { HarnessSwitchInput } from "../api/SessionsApi.js"
-import { fn } from "../base/Traced.js"
 import { Changesets } from "../changes/Changesets.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
@@ -12,6 +11,7 @@ import { Messages } from "../sessions/Messages.js"
 import { type SessionRow, SessionStore, toSession } from "../sessions/SessionStore.js"
 import { Sessions } from "../sessions/Sessions.js"
 import type { WorkspaceSeed } from "../sessions/WorkingTrees.js"
+import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 
 /** Going on with another provider: a new session that is linked to the old one and knows of it what its summary says. */
@@ -26,7 +26,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       principal: Principal,
       sessionId: string,
       input: HarnessSwitchInput
-    ) => Effect.Effect<Session, ReinsError | RequestInvalid>
+    ) => Command<Session, ReinsError | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -54,8 +54,9 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       })
 
       return HarnessSwitches.of({
-        create: fn("HarnessSwitches.create")((principal, sessionId, input) =>
-          journal.commit(
+        create: (principal, sessionId, input) =>
+          journal.command(
+            "HarnessSwitches.create",
             Effect.gen(function* () {
               const old = yield* store.writable(principal, sessionId)
               const actor = actorOf(principal)
@@ -82,7 +83,6 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               return row === undefined ? yield* notFound() : toSession(row)
             })
           )
-        )
       })
     })
   )

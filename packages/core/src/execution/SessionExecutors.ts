@@ -13,6 +13,7 @@ import { isHeld, Leases } from "../sessions/Leases.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { releaseJobKind, turnActive } from "../sessions/Sessions.js"
 import { notOpen, Turns } from "../sessions/Turns.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 
@@ -35,7 +36,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
       principal: Principal,
       sessionId: string,
       input: ActivationInput
-    ) => Effect.Effect<ExecutorAnswer, ReinsError>
+    ) => Command<ExecutorAnswer, ReinsError>
     /**
      * Captures what no changeset holds yet, then ends the lease; the workspace stays. Fails with `turn_active` while a turn waits or
      * runs, unless `force` cancels those first, and with `invalid_transition` when there is no lease to release.
@@ -44,7 +45,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
       principal: Principal,
       sessionId: string,
       input: ReleaseInput
-    ) => Effect.Effect<ExecutorAnswer, ReinsError>
+    ) => Command<ExecutorAnswer, ReinsError>
     /** Begins to release the executors that were last used before the given time, and says how many. */
     readonly releaseIdle: (before: Timestamp) => Effect.Effect<number>
   }
@@ -100,8 +101,9 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
 
       return SessionExecutors.of({
         get: (principal, sessionId) => Effect.map(store.readable(principal, sessionId), executorOf),
-        activate: fn("SessionExecutors.activate")((principal, sessionId, input) =>
-          journal.commit(
+        activate: (principal, sessionId, input) =>
+          journal.command(
+            "SessionExecutors.activate",
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
               if (row.lifecycle !== "open") return yield* notOpen(row)
@@ -118,10 +120,10 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
               })
               return yield* answer(row.id, actorOf(principal), operation)
             })
-          )
-        ),
-        release: fn("SessionExecutors.release")((principal, sessionId, input) =>
-          journal.commit(
+          ),
+        release: (principal, sessionId, input) =>
+          journal.command(
+            "SessionExecutors.release",
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
               if (row.lifecycle === "closed") return yield* notOpen(row)
@@ -135,8 +137,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
               if (row.lease_state === "ready") yield* leases.move(row.id, "quiescing", actorOf(principal), "requested")
               return yield* answer(row.id, actorOf(principal), yield* enqueueRelease(row, "requested"))
             })
-          )
-        ),
+          ),
         releaseIdle: fn("SessionExecutors.releaseIdle")(function* (before) {
           const soon = yield* fromNow(clockSlackMs)
           const rows = yield* store.select(

@@ -31,7 +31,7 @@ export const turnEndings = Effect.gen(function* () {
   const store = yield* SessionStore
   const turns = yield* Turns
 
-  /** Moves the turn to its end, or to `cancelled` when its cancellation came first. Only inside a commit. */
+  /** Moves the turn to its end, or to `cancelled` when its cancellation came first. */
   const end = (turn: Turn, to: "succeeded" | "failed" | "interrupted", more: TurnEnd) =>
     Effect.flatMap(turns.find(turn.id), (found) => {
       if (found === undefined || turnStates.isTerminal(found.state)) return Effect.void
@@ -62,10 +62,7 @@ export const turnEndings = Effect.gen(function* () {
     return messageId === undefined ? undefined : { messageId, parts: [...parts.values()] }
   })
 
-  /**
-   * Makes a message of what the agent said before its end was lost, so that it stays readable as what came of the turn. Gives back the
-   * outcome that names it; undefined without words. Only inside a commit.
-   */
+  /** Makes a message of what the agent said before its end was lost, so that it stays readable as what came of the turn. Gives back the outcome that names it; undefined without words. */
   const keepSaid = Effect.fnUntraced(function* (turn: Turn, said: Effect.Effect.Success<ReturnType<typeof saidIn>>) {
     const session = yield* store.find(turn.session_id)
     if (said === undefined || session === undefined) return undefined

@@ -18,7 +18,7 @@ export class TurnQuestions {
     private readonly turn: Turn
   ) {}
 
-  /** Asks people, in the order of the agent's output. Only inside a commit; what it gives back goes to `opened` after it. */
+  /** Asks people, in the order of the agent's output. What it gives back goes to `opened` after it. */
   readonly open = (actor: Actor, questions: ReadonlyArray<Asked>) =>
     Effect.forEach(questions, (question) =>
       Effect.map(this.interactions.open(this.turn.id, actor, question), (interaction) => ({

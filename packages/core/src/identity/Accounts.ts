@@ -10,6 +10,7 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Vault } from "../secrets/Vault.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -37,7 +38,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
      */
     readonly register: (
       input: typeof RegisterInput.Type
-    ) => Effect.Effect<{ readonly status: "accepted" }, ReinsError | RequestInvalid>
+    ) => Command<{ readonly status: "accepted" }, ReinsError | RequestInvalid>
     /**
      * A token activates its account together with its workspace, once; a used, expired or unknown one fails with `token_expired`.
      * An address has a new link sent if it waits for one, and is answered the same if not. At most 3 mails go to an address in an
@@ -45,12 +46,12 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
      */
     readonly verifyEmail: (
       input: typeof EmailVerificationInput.Type
-    ) => Effect.Effect<{ readonly status: "accepted" | "verified" }, ReinsError>
+    ) => Command<{ readonly status: "accepted" | "verified" }, ReinsError>
     readonly me: (principal: Principal) => Effect.Effect<Me, ReinsError>
     /** An active account with its workspace, made by the operator. Fails with `already_exists`. */
-    readonly createVerified: (account: NewAccount) => Effect.Effect<Account, ReinsError | RequestInvalid>
+    readonly createVerified: (account: NewAccount) => Command<Account, ReinsError | RequestInvalid>
     /** Ends an account for good: its logins and keys stop at once. */
-    readonly disable: (accountId: AccountId) => Effect.Effect<Account, ReinsError>
+    readonly disable: (accountId: AccountId) => Command<Account, ReinsError>
     /** By id or by address. */
     readonly get: (idOrEmail: string) => Effect.Effect<Account, ReinsError>
     /** Newest first. */
@@ -132,27 +133,29 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
       })
 
       return Accounts.of({
-        register: fn("Accounts.register")(function* (input) {
-          const prepared = yield* prepare(input.email, Redacted.make(input.password))
-          const values = { ...prepared, display_name: input.display_name ?? null }
-          return yield* journal.commit(
+        register: (input) =>
+          journal.prepared(
+            "Accounts.register",
             Effect.gen(function* () {
-              const created = yield* insert({ ...values, state: "unverified" })
-              const account = created ?? (yield* lockByEmail(db, values.email))
-              const mayMail = yield* throttle.take(Throttle.mailLimit, values.email)
-              if (created !== undefined) yield* jobs.enqueue(mailTo(created.id, "verify_email"))
-              else if (mayMail && account?.state === "unverified") yield* replaceUnverified(account, values)
-              else if (mayMail && account?.state === "active")
-                yield* jobs.enqueue(mailTo(account.id, "already_registered"))
-              return accepted
+              const prepared = yield* prepare(input.email, Redacted.make(input.password))
+              const values = { ...prepared, display_name: input.display_name ?? null }
+              return Effect.gen(function* () {
+                const created = yield* insert({ ...values, state: "unverified" })
+                const account = created ?? (yield* lockByEmail(db, values.email))
+                const mayMail = yield* throttle.take(Throttle.mailLimit, values.email)
+                if (created !== undefined) yield* jobs.enqueue(mailTo(created.id, "verify_email"))
+                else if (mayMail && account?.state === "unverified") yield* replaceUnverified(account, values)
+                else if (mayMail && account?.state === "active")
+                  yield* jobs.enqueue(mailTo(account.id, "already_registered"))
+                return accepted
+              })
             })
-          )
-        }),
-        verifyEmail: fn("Accounts.verifyEmail")(function* (input) {
-          return yield* journal.commit<{ readonly status: "accepted" | "verified" }, ReinsError>(
+          ),
+        verifyEmail: (input) =>
+          journal.command<{ readonly status: "accepted" | "verified" }, ReinsError>(
+            "Accounts.verifyEmail",
             input.email === undefined ? verify(Redacted.make(input.token ?? "")) : resend(input.email)
-          )
-        }),
+          ),
         me: fn("Accounts.me")(function* (principal) {
           const account = yield* findById(db, principal.accountId)
           if (account === undefined) return yield* notFound()
@@ -168,19 +171,22 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
             ...(via.kind === "login" && { csrf_token: csrfTokenOf(vault, via.loginId) })
           }
         }),
-        createVerified: fn("Accounts.createVerified")(function* (input) {
-          const prepared = yield* prepare(input.email, input.password)
-          return yield* journal.commit(
+        createVerified: (input) =>
+          journal.prepared(
+            "Accounts.createVerified",
             Effect.gen(function* () {
-              const row = yield* insert({ ...prepared, display_name: input.displayName ?? null, state: "active" })
-              if (row === undefined) return yield* alreadyExists
-              yield* addWorkspace(row.id)
-              return toAccount(row)
+              const prepared = yield* prepare(input.email, input.password)
+              return Effect.gen(function* () {
+                const row = yield* insert({ ...prepared, display_name: input.displayName ?? null, state: "active" })
+                if (row === undefined) return yield* alreadyExists
+                yield* addWorkspace(row.id)
+                return toAccount(row)
+              })
             })
-          )
-        }),
-        disable: fn("Accounts.disable")(function* (accountId) {
-          return yield* journal.commit(
+          ),
+        disable: (accountId) =>
+          journal.command(
+            "Accounts.disable",
             Effect.gen(function* () {
               const account = yield* findById(db, accountId)
               if (account === undefined) return yield* notFound()
@@ -189,8 +195,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
               yield* db.run(sql`update accounts set state = 'disabled', updated_at = ${at} where id = ${accountId}`)
               return toAccount({ ...account, state: "disabled" })
             })
-          )
-        }),
+          ),
         get: fn("Accounts.get")(function* (idOrEmail) {
           const account = yield* idOrEmail.includes("@")
             ? findByEmail(db, normaliseEmail(idOrEmail))

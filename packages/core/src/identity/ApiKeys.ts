@@ -10,6 +10,8 @@ import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromNow, now, Timestamp } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -32,18 +34,18 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
     readonly create: (
       principal: Principal,
       input: typeof ApiKeyInput.Type
-    ) => Effect.Effect<IssuedApiKey, ReinsError | RequestInvalid>
+    ) => Command<IssuedApiKey, ReinsError | RequestInvalid>
     /** The key is refused from the next request on. Revoking it again changes nothing. */
-    readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<ApiKey, ReinsError>
-    /** Revokes the keys that an account has for a workspace. Only inside a commit. */
-    readonly revokeBound: (accountId: string, workspaceId: string) => Effect.Effect<void>
+    readonly revoke: (principal: Principal, keyId: string) => Command<ApiKey, ReinsError>
+    /** Revokes the keys that an account has for a workspace. */
+    readonly revokeBound: (accountId: string, workspaceId: string) => Effect.Effect<void, never, Commit>
     /**
      * Who calls with the secret; undefined when it is malformed, unknown, revoked or expired, the account is disabled, or the key is
      * for a workspace that the account no longer belongs to.
      */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
     /** A key that the operator makes for an active account. */
-    readonly issueFor: (accountId: AccountId, key: NewApiKey) => Effect.Effect<IssuedApiKey, ReinsError>
+    readonly issueFor: (accountId: AccountId, key: NewApiKey) => Command<IssuedApiKey, ReinsError>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -104,31 +106,35 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             toApiKey
           )
         }),
-        create: fn("ApiKeys.create")(function* (principal, input) {
-          yield* access.requireScope(principal, "admin")
-          const scopes = input.scopes ?? principal.scopes
-          yield* Effect.forEach(scopes, (scope) => access.requireScope(principal, scope), { discard: true })
-          const workspaceId = input.workspace_id ?? principal.workspaceId
-          const expiresAt = input.expires_at ?? null
-          yield* refusePast(expiresAt)
-          return yield* journal.commit(
+        create: (principal, input) =>
+          journal.prepared(
+            "ApiKeys.create",
             Effect.gen(function* () {
-              if (workspaceId !== null) yield* access.read(principal, workspaceId)
-              return yield* issue(principal.accountId, { name: input.name, scopes, workspaceId, expiresAt })
+              yield* access.requireScope(principal, "admin")
+              const scopes = input.scopes ?? principal.scopes
+              yield* Effect.forEach(scopes, (scope) => access.requireScope(principal, scope), { discard: true })
+              const workspaceId = input.workspace_id ?? principal.workspaceId
+              const expiresAt = input.expires_at ?? null
+              yield* refusePast(expiresAt)
+              return Effect.gen(function* () {
+                if (workspaceId !== null) yield* access.read(principal, workspaceId)
+                return yield* issue(principal.accountId, { name: input.name, scopes, workspaceId, expiresAt })
+              })
             })
-          )
-        }),
-        revoke: fn("ApiKeys.revoke")(function* (principal, keyId) {
-          yield* access.requireScope(principal, "admin")
-          const at = yield* now
-          return yield* journal.commit(
+          ),
+        revoke: (principal, keyId) =>
+          journal.prepared(
+            "ApiKeys.revoke",
             Effect.gen(function* () {
-              const row = yield* db.first(sql<ApiKeyRow>`update api_keys set revoked_at = coalesce(revoked_at, ${at})
+              yield* access.requireScope(principal, "admin")
+              const at = yield* now
+              return Effect.gen(function* () {
+                const row = yield* db.first(sql<ApiKeyRow>`update api_keys set revoked_at = coalesce(revoked_at, ${at})
                 where id = ${keyId} and account_id = ${principal.accountId} ${within(principal)} returning *`)
-              return row === undefined ? yield* notFound() : toApiKey(row)
+                return row === undefined ? yield* notFound() : toApiKey(row)
+              })
             })
-          )
-        }),
+          ),
         revokeBound: fn("ApiKeys.revokeBound")(function* (accountId, workspaceId) {
           const at = yield* now
           yield* db.run(sql`update api_keys set revoked_at = ${at}
@@ -148,17 +154,19 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             via: { kind: "api_key", keyId: row.id }
           }
         }),
-        issueFor: fn("ApiKeys.issueFor")(function* (accountId, key) {
-          const owner: Principal = { accountId, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
-          return yield* journal.commit(
+        issueFor: (accountId, key) =>
+          journal.prepared(
+            "ApiKeys.issueFor",
             Effect.gen(function* () {
-              const account = yield* findById(db, accountId)
-              if (account?.state !== "active") return yield* notFound()
-              if (key.workspaceId !== null) yield* access.read(owner, key.workspaceId)
-              return yield* issue(accountId, { ...key, expiresAt: null })
+              const owner: Principal = { accountId, scopes: ["admin"], workspaceId: null, via: { kind: "embedded" } }
+              return Effect.gen(function* () {
+                const account = yield* findById(db, accountId)
+                if (account?.state !== "active") return yield* notFound()
+                if (key.workspaceId !== null) yield* access.read(owner, key.workspaceId)
+                return yield* issue(accountId, { ...key, expiresAt: null })
+              })
             })
           )
-        })
       })
 
       /** A call is not refused because its time could not be written down. */

@@ -8,6 +8,8 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
 import { Vault } from "../secrets/Vault.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { defectFields } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
@@ -42,10 +44,10 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
     ) => Effect.Effect<LoggedIn, ReinsError>
     /** Who holds the token; undefined when the login has ended, expired or never was, or the account is disabled. */
     readonly authenticate: (token: Redacted.Redacted) => Effect.Effect<Principal | undefined>
-    /** Ends the logins of an account but the one that is kept, and gives back how many there were. Only inside a commit. */
-    readonly endAll: (accountId: AccountId, kept?: Principal["via"]) => Effect.Effect<number>
+    /** Ends the logins of an account but the one that is kept, and gives back how many there were. */
+    readonly endAll: (accountId: AccountId, kept?: Principal["via"]) => Effect.Effect<number, never, Commit>
     /** Ends the login that the principal came by. Nothing happens for other credentials. */
-    readonly logout: (principal: Principal) => Effect.Effect<void>
+    readonly logout: (principal: Principal) => Command<void>
     /** Whether the token was given to the login of this principal. False for other credentials. */
     readonly verifyCsrf: (principal: Principal, csrfToken: string) => boolean
     /** How many logins last that began before an instant. */
@@ -80,7 +82,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
         if (!passwords.needsRehash(account.password_hash)) return account
         const hash = yield* passwords.hash(password)
         const at = yield* now
-        yield* journal.commitAside(
+        yield* journal.commit(
           db.run(sql`update accounts set password_hash = ${hash}, updated_at = ${at}
             where id = ${account.id} and password_hash = ${account.password_hash}`)
         )
@@ -163,13 +165,17 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             and last_seen_at > ${oldest} returning id`)
           return ended.length
         }),
-        logout: fn("LoginSessions.logout")(function* ({ via }) {
-          if (via.kind !== "login") return
-          const at = yield* now
-          yield* journal.commit(
-            db.run(sql`update login_sessions set ended_at = ${at} where id = ${via.loginId} and ended_at is null`)
-          )
-        }),
+        logout: ({ via }) =>
+          journal.command(
+            "LoginSessions.logout",
+            Effect.gen(function* () {
+              if (via.kind !== "login") return
+              const at = yield* now
+              yield* db.run(
+                sql`update login_sessions set ended_at = ${at} where id = ${via.loginId} and ended_at is null`
+              )
+            })
+          ),
         verifyCsrf: ({ via }, csrfToken) =>
           via.kind === "login" && vault.verifyMac(csrfPurpose, via.loginId, csrfToken),
         countBegunBefore: fn("LoginSessions.countBegunBefore")(function* (before) {

@@ -9,6 +9,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -42,17 +43,17 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
       principal: Principal,
       workspaceId: string,
       input: typeof MemberInput.Type
-    ) => Effect.Effect<Member, ReinsError>
+    ) => Command<Member, ReinsError>
     /**
      * Removes a member, whose API keys for the workspace are revoked, or takes back an invitation. Every member may
      * remove itself.
      */
-    readonly remove: (principal: Principal, workspaceId: string, memberId: string) => Effect.Effect<Member, ReinsError>
+    readonly remove: (principal: Principal, workspaceId: string, memberId: string) => Command<Member, ReinsError>
     /**
      * Makes the account with the invited address a member. Fails with `token_expired` when the invitation was used, has expired or
      * was taken back, and with `email_unverified`, which leaves the token good, when the address has no active account.
      */
-    readonly join: (token: Redacted.Redacted) => Effect.Effect<{ readonly workspaceId: WorkspaceId }, ReinsError>
+    readonly join: (token: Redacted.Redacted) => Command<{ readonly workspaceId: WorkspaceId }, ReinsError>
     /** Deletes the invitations that have expired. */
     readonly purge: Effect.Effect<void>
   }
@@ -136,49 +137,54 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
             ) as listed where id < ${before} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows, limit, (member) => member.id)
         }),
-        add: fn("Members.add")(function* (principal, workspaceId, { email: given, role }) {
-          yield* access.requireScope(principal, "admin")
-          const email = normaliseEmail(given)
-          return yield* journal.commit(
+        add: (principal, workspaceId, { email: given, role }) =>
+          journal.prepared(
+            "Members.add",
             Effect.gen(function* () {
-              yield* lock(workspaceId)
-              yield* access.own(principal, workspaceId)
-              const member = yield* db.first(
-                sql<Member>`${select} where workspace_id = ${workspaceId} and email = ${email}`
-              )
-              return member === undefined
-                ? yield* invite(principal, workspaceId, email, role)
-                : yield* setRole(workspaceId, member, role)
+              yield* access.requireScope(principal, "admin")
+              const email = normaliseEmail(given)
+              return Effect.gen(function* () {
+                yield* lock(workspaceId)
+                yield* access.own(principal, workspaceId)
+                const member = yield* db.first(
+                  sql<Member>`${select} where workspace_id = ${workspaceId} and email = ${email}`
+                )
+                return member === undefined
+                  ? yield* invite(principal, workspaceId, email, role)
+                  : yield* setRole(workspaceId, member, role)
+              })
             })
-          )
-        }),
-        remove: fn("Members.remove")(function* (principal, workspaceId, memberId) {
-          yield* access.requireScope(principal, "admin")
-          return yield* journal.commit(
+          ),
+        remove: (principal, workspaceId, memberId) =>
+          journal.prepared(
+            "Members.remove",
             Effect.gen(function* () {
-              yield* lock(workspaceId)
-              yield* memberId === principal.accountId
-                ? access.read(principal, workspaceId)
-                : access.own(principal, workspaceId)
-              const invited = yield* db.first(sql<Member>`${selectInvited}
+              yield* access.requireScope(principal, "admin")
+              return Effect.gen(function* () {
+                yield* lock(workspaceId)
+                yield* memberId === principal.accountId
+                  ? access.read(principal, workspaceId)
+                  : access.own(principal, workspaceId)
+                const invited = yield* db.first(sql<Member>`${selectInvited}
                 where id = ${memberId} and workspace_id = ${workspaceId}`)
-              if (invited !== undefined) {
-                yield* db.run(sql`delete from workspace_invitations where id = ${memberId}`)
-                return invited
-              }
-              const member = yield* db.first(sql<Member>`${select}
+                if (invited !== undefined) {
+                  yield* db.run(sql`delete from workspace_invitations where id = ${memberId}`)
+                  return invited
+                }
+                const member = yield* db.first(sql<Member>`${select}
                 where workspace_id = ${workspaceId} and account_id = ${memberId}`)
-              if (member === undefined) return yield* notFound()
-              yield* keepOwner(workspaceId, member)
-              yield* db.run(sql`delete from workspace_members
+                if (member === undefined) return yield* notFound()
+                yield* keepOwner(workspaceId, member)
+                yield* db.run(sql`delete from workspace_members
                 where workspace_id = ${workspaceId} and account_id = ${memberId}`)
-              yield* apiKeys.revokeBound(memberId, workspaceId)
-              return member
+                yield* apiKeys.revokeBound(memberId, workspaceId)
+                return member
+              })
             })
-          )
-        }),
-        join: fn("Members.join")(function* (token) {
-          return yield* journal.commit(
+          ),
+        join: (token) =>
+          journal.command(
+            "Members.join",
             Effect.gen(function* () {
               const invitationId = yield* OneTimeTokens.use(db, "join_workspace", token)
               const at = yield* now
@@ -196,8 +202,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
               yield* db.run(sql`delete from workspace_invitations where id = ${invitation.id}`)
               return { workspaceId: invitation.workspace_id }
             })
-          )
-        }),
+          ),
         purge: Effect.flatMap(now, (at) => db.run(sql`delete from workspace_invitations where expires_at <= ${at}`))
       })
     })

@@ -1,13 +1,13 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { Access } from "../access/Access.js"
 import type { PasswordChange, PasswordChangeInput, PasswordResetInput } from "../api/AccountsApi.js"
-import { fn } from "../base/Traced.js"
 import { AccountId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type AccountRow, findById, lockByEmail, normaliseEmail } from "./AccountRow.js"
@@ -34,14 +34,14 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
       principal: Principal,
       input: typeof PasswordChangeInput.Type,
       client: { readonly clientAddress: string }
-    ) => Effect.Effect<typeof PasswordChange.Type, ReinsError | RequestInvalid>
+    ) => Command<typeof PasswordChange.Type, ReinsError | RequestInvalid>
     /**
      * An address has a link sent if it has an account, and is answered the same if not; at most 3 such mails go to it in an hour.
      * A token from a link sets the password once and ends every login; a used, expired or unknown one fails with `token_expired`.
      */
     readonly reset: (
       input: typeof PasswordResetInput.Type
-    ) => Effect.Effect<{ readonly status: "accepted" | "reset" }, ReinsError | RequestInvalid>
+    ) => Command<{ readonly status: "accepted" | "reset" }, ReinsError | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -87,42 +87,42 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
         // A password that is refused leaves the token good for another one.
         yield* PasswordRules.check(password, account.email, "new_password")
         const hash = yield* passwords.hash(password)
-        return yield* journal.commit(
-          Effect.gen(function* () {
-            if ((yield* OneTimeTokens.use(db, "reset_password", token)) === undefined) return yield* tokenExpired
-            yield* replace(account, hash)
-            yield* logins.endAll(account.id)
-            return { status: "reset" as const }
-          })
-        )
+        return Effect.gen(function* () {
+          if ((yield* OneTimeTokens.use(db, "reset_password", token)) === undefined) return yield* tokenExpired
+          yield* replace(account, hash)
+          yield* logins.endAll(account.id)
+          return { status: "reset" as const }
+        })
       })
 
       return PasswordChanges.of({
-        change: fn("PasswordChanges.change")(function* (principal, input, { clientAddress }) {
-          yield* access.requireScope(principal, "admin")
-          if (principal.workspaceId !== null) return yield* boundToWorkspace
-          const account = yield* findById(db, principal.accountId)
-          if (account === undefined) return yield* notFound()
-          const password = Redacted.make(input.new_password)
-          yield* PasswordRules.check(password, account.email, "new_password")
-          const isRight = passwords.verify(account.password_hash, Redacted.make(input.current_password))
-          yield* guesses.attempt(
-            { email: account.email, clientAddress },
-            Effect.map(isRight, (right) => right || undefined),
-            wrongPassword
-          )
-          const hash = yield* passwords.hash(password)
-          return yield* journal.commit(
+        change: (principal, input, { clientAddress }) =>
+          journal.prepared(
+            "PasswordChanges.change",
             Effect.gen(function* () {
-              yield* replace(account, hash)
-              return { status: "changed" as const, sessions_revoked: yield* logins.endAll(account.id, principal.via) }
+              yield* access.requireScope(principal, "admin")
+              if (principal.workspaceId !== null) return yield* boundToWorkspace
+              const account = yield* findById(db, principal.accountId)
+              if (account === undefined) return yield* notFound()
+              const password = Redacted.make(input.new_password)
+              yield* PasswordRules.check(password, account.email, "new_password")
+              const isRight = passwords.verify(account.password_hash, Redacted.make(input.current_password))
+              yield* guesses.attempt(
+                { email: account.email, clientAddress },
+                Effect.map(isRight, (right) => right || undefined),
+                wrongPassword
+              )
+              const hash = yield* passwords.hash(password)
+              return Effect.gen(function* () {
+                yield* replace(account, hash)
+                return { status: "changed" as const, sessions_revoked: yield* logins.endAll(account.id, principal.via) }
+              })
             })
-          )
-        }),
-        reset: fn("PasswordChanges.reset")(function* (input) {
-          if (input.email !== undefined) return yield* journal.commit(requestLink(input.email))
-          return yield* useLink(Redacted.make(input.token ?? ""), Redacted.make(input.new_password ?? ""))
-        })
+          ),
+        reset: ({ email, new_password = "", token = "" }) =>
+          email === undefined
+            ? journal.prepared("PasswordChanges.reset", useLink(Redacted.make(token), Redacted.make(new_password)))
+            : journal.command("PasswordChanges.reset", requestLink(email))
       })
     })
   )

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { ReinsError } from "../domain/ReinsError.js"
 import type { Vault } from "../secrets/Vault.js"
+import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Throttle from "./Throttle.js"
@@ -24,7 +25,7 @@ export interface PasswordGuesses {
     wrong: ReinsError
   ) => Effect.Effect<A, ReinsError>
   /** Forgets the failures of an address, whose owner has shown up. */
-  readonly forget: (email: string) => Effect.Effect<void>
+  readonly forget: (email: string) => Effect.Effect<void, never, Commit>
   /** Deletes the failures that no longer count. */
   readonly purge: Effect.Effect<void>
 }
@@ -52,7 +53,7 @@ export const make: Effect.Effect<PasswordGuesses, never, Database | Vault | Jour
       const found = yield* check
       // The limit is looked at again, after a failure was counted: else guesses made at the same time would all pass it.
       if (found === undefined) {
-        yield* journal.commitAside(
+        yield* journal.commit(
           Effect.zipRight(throttle.hit(accountLimit, guess.email), throttle.hit(clientLimit, guess.clientAddress))
         )
         yield* refuseThrottled(guess, 1)

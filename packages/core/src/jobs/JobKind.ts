@@ -1,5 +1,6 @@
 import { Data, type Effect } from "effect"
 import type { JobFailure } from "../domain/Job.js"
+import type { Commit } from "../store/Commit.js"
 import type { StorageFault } from "../store/StorageFault.js"
 import type { Claim, Loss } from "./Jobs.js"
 
@@ -22,13 +23,13 @@ export interface RunningAttempt {
   /** Completes when the job is asked to stop. */
   readonly cancelRequested: Effect.Effect<void>
   /** Commits a command if the attempt is still the running one. */
-  readonly commit: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E | AttemptLost>
+  readonly commit: <A, E>(command: Effect.Effect<A, E, Commit>) => Effect.Effect<A, E | AttemptLost>
 }
 
 /** How an attempt ended as its kind foresees, with what is written in the commit that ends it. */
 export type Completion =
-  | { readonly state: "succeeded" | "cancelled"; readonly command: Effect.Effect<void> }
-  | { readonly state: "failed"; readonly failure: JobFailure; readonly command: Effect.Effect<void> }
+  | { readonly state: "succeeded" | "cancelled"; readonly command: Effect.Effect<void, never, Commit> }
+  | { readonly state: "failed"; readonly failure: JobFailure; readonly command: Effect.Effect<void, never, Commit> }
 
 /**
  * One kind of durable work. An attempt may die at any point and the job may be attempted again, so `run` looks up every outside
@@ -42,7 +43,7 @@ export interface JobKind {
   readonly deadlineMs: number
   readonly run: (attempt: RunningAttempt) => Effect.Effect<Completion, JobError | AttemptLost>
   /** What is written with the end of a job that failed for good. */
-  readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void>
+  readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void, never, Commit>
   /**
    * What becomes of a job whose worker is lost or could not write down what it did: another attempt if one is left, or its end. It may
    * look at the world and clean up after the lost attempt, which nobody else does at the same time; the command is written with the end
@@ -51,5 +52,5 @@ export interface JobKind {
   readonly lost: (
     claim: Claim,
     loss: Loss | StorageFault
-  ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void> }>
+  ) => Effect.Effect<{ readonly next: "retry" | "failed"; readonly command: Effect.Effect<void, never, Commit> }>
 }

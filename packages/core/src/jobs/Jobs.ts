@@ -9,6 +9,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { jobsTopic, jobTopic } from "../store/Bell.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as JobRow from "./JobRow.js"
@@ -65,15 +66,12 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
   {
     /** The lifetime of a claim, in milliseconds. A worker renews it three times before it runs out. */
     readonly leaseMs: number
-    /** Only inside a commit. */
-    readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef>
-    /** Lets a held job run. Only inside a commit; a job that has ended or is not held is left as it is. */
-    readonly release: (jobId: JobId) => Effect.Effect<void>
-    /**
-     * Ends a job that waits, or asks the worker of a running one to stop. True when nobody works on it from now on. Only inside a
-     * commit.
-     */
-    readonly cancel: (jobId: JobId) => Effect.Effect<boolean>
+
+    readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef, never, Commit>
+    /** Lets a held job run. A job that has ended or is not held is left as it is. */
+    readonly release: (jobId: JobId) => Effect.Effect<void, never, Commit>
+    /** Ends a job that waits, or asks the worker of a running one to stop. True when nobody works on it from now on. */
+    readonly cancel: (jobId: JobId) => Effect.Effect<boolean, never, Commit>
     /** Takes up to `limit` due jobs of a kind for a worker, oldest first. */
     readonly claim: (
       kind: string,
@@ -83,19 +81,19 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
     /** Prolongs the claim. False when the attempt is no longer the running one; `cancelRequested` says that the work should stop. */
     readonly renew: (claim: Claim) => Effect.Effect<{ readonly held: boolean; readonly cancelRequested: boolean }>
     /**
-     * Inside a commit: true while the attempt is the running one and its claim has not run out; nobody else can take the job until the
+     * True while the attempt is the running one and its claim has not run out; nobody else can take the job until the
      * commit is through. A worker that was stopped beyond its claim finds false, also when nobody has taken the job over yet.
      */
-    readonly fence: (claim: Claim) => Effect.Effect<boolean>
+    readonly fence: (claim: Claim) => Effect.Effect<boolean, never, Commit>
     /**
      * Makes a boot the only one that may end an attempt whose worker is lost, for the lifetime of a claim; its worker cannot write
      * any more, should it live. Undefined when another has ended it or taken it over, or when a silent worker has renewed its claim.
      */
     readonly takeOver: (claim: Claim, loss: Loss, bootId: string) => Effect.Effect<Claim | undefined>
     /** `fence` for whoever has taken over an attempt: a claim that has run out does as well. */
-    readonly seize: (claim: Claim) => Effect.Effect<boolean>
-    /** Ends the attempt and moves its job, which may have `maxAttempts` of the claim from then on. Its error says in words when the next attempt is due. Only inside a commit, after `fence` or `seize`. */
-    readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void>
+    readonly seize: (claim: Claim) => Effect.Effect<boolean, never, Commit>
+    /** Ends the attempt and moves its job, which may have `maxAttempts` of the claim from then on. Its error says in words when the next attempt is due. After `fence` or `seize`. */
+    readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void, never, Commit>
     /**
      * Running jobs whose worker is lost: its claim ran out, or its process has ended. That is known of the `ended` boots, and of every
      * other boot when this process is `alone`.

@@ -4,6 +4,7 @@ import type { JobFailure } from "../domain/Job.js"
 import { type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { Placement } from "../placement/Placement.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
+import type { Commit } from "../store/Commit.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { describeFault, type StorageFault, storageFaultOf } from "../store/StorageFault.js"
@@ -134,15 +135,20 @@ const makeAttempts = Effect.fnUntraced(function* (
   /** A claim is renewed three times before it runs out. */
   const renewMs = leaseMs / 3
 
-  const holding = <A, E>(hold: Effect.Effect<boolean>, claim: Claim, command: Effect.Effect<A, E>) =>
+  const holding = <A, E>(
+    hold: Effect.Effect<boolean, never, Commit>,
+    claim: Claim,
+    command: Effect.Effect<A, E, Commit>
+  ) =>
     journal.commit(
       Effect.flatMap(
         hold,
-        (held): Effect.Effect<A, E | AttemptLost> =>
+        (held): Effect.Effect<A, E | AttemptLost, Commit> =>
           held ? command : Effect.fail(new AttemptLost({ jobId: claim.jobId }))
       )
     )
-  const fenced = <A, E>(claim: Claim, command: Effect.Effect<A, E>) => holding(jobs.fence(claim), claim, command)
+  const fenced = <A, E>(claim: Claim, command: Effect.Effect<A, E, Commit>) =>
+    holding(jobs.fence(claim), claim, command)
 
   /** Ends an attempt that did not succeed: another one after the delay if it may be retried and one is left, else the job has failed. */
   const fail = Effect.fnUntraced(function* (

@@ -9,6 +9,7 @@ import type { Project, ProjectSpec, ProjectVersion } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
+import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -24,17 +25,9 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       page: PageRequest
     ) => Effect.Effect<Page<Project>, ReinsError>
     /** Fails with `already_exists` when the workspace has a project of that slug. A spec becomes version 1. */
-    readonly create: (
-      principal: Principal,
-      workspaceId: string,
-      input: ProjectInput
-    ) => Effect.Effect<Project, ReinsError>
+    readonly create: (principal: Principal, workspaceId: string, input: ProjectInput) => Command<Project, ReinsError>
     readonly get: (principal: Principal, projectId: string) => Effect.Effect<Project, ReinsError>
-    readonly update: (
-      principal: Principal,
-      projectId: string,
-      patch: ProjectPatch
-    ) => Effect.Effect<Project, ReinsError>
+    readonly update: (principal: Principal, projectId: string, patch: ProjectPatch) => Command<Project, ReinsError>
     /** Oldest first. */
     readonly listVersions: (
       principal: Principal,
@@ -46,7 +39,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       principal: Principal,
       projectId: string,
       input: ProjectVersionInput
-    ) => Effect.Effect<ProjectVersion, ReinsError>
+    ) => Command<ProjectVersion, ReinsError>
     /** A version of the workspace by its id, or the newest one of a project. */
     readonly resolve: (
       workspaceId: string,
@@ -127,8 +120,9 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
           where projects.workspace_id = ${workspaceId} and projects.id < ${before} order by projects.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toProject), limit, (project) => project.id)
         }),
-        create: fn("Projects.create")((principal, workspaceId, input) =>
-          journal.commit(
+        create: (principal, workspaceId, input) =>
+          journal.command(
+            "Projects.create",
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
               const id = yield* newId(ProjectId)
@@ -155,11 +149,11 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
               if (input.spec !== undefined) yield* addVersion(workspaceId, id, 1, input.spec, undefined)
               return yield* find(id)
             })
-          )
-        ),
+          ),
         get: readable,
-        update: fn("Projects.update")((principal, projectId, patch) =>
-          journal.commit(
+        update: (principal, projectId, patch) =>
+          journal.command(
+            "Projects.update",
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
               yield* expectVersion(project.version, patch.expected_version)
@@ -171,8 +165,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             version = version + 1, updated_at = ${at} where id = ${project.id}`)
               return yield* find(project.id)
             })
-          )
-        ),
+          ),
         listVersions: fn("Projects.listVersions")(function* (principal, projectId, page) {
           const project = yield* readable(principal, projectId)
           const { after, limit } = yield* Keyset.ascending(page)
@@ -180,8 +173,9 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
           where project_id = ${project.id} and ordinal > ${after} order by ordinal limit ${limit + 1}`)
           return Keyset.page(rows.map(toVersion), limit, (version) => String(version.ordinal))
         }),
-        publish: fn("Projects.publish")((principal, projectId, input) =>
-          journal.commit(
+        publish: (principal, projectId, input) =>
+          journal.command(
+            "Projects.publish",
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
               if (project.archived_at !== null) {
@@ -194,8 +188,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
               const ordinal = (project.latest_version?.ordinal ?? 0) + 1
               return yield* addVersion(project.workspace_id, project.id, ordinal, input.spec, input.notes)
             })
-          )
-        ),
+          ),
         resolve: fn("Projects.resolve")(function* (workspaceId, by) {
           const which =
             "versionId" in by

@@ -14,6 +14,8 @@ import { fromMillis, now, toMillis } from "../domain/Timestamp.js"
 import { turnStates } from "../domain/Turn.js"
 import type { Asked } from "../harness/HarnessEvent.js"
 import { Bell, interactionTopic } from "../store/Bell.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -42,15 +44,15 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
       principal: Principal,
       interactionId: string,
       input: InteractionAnswer
-    ) => Effect.Effect<Interaction, ReinsError | RequestInvalid>
-    /** Asks people what an agent asks. Undefined when its turn does not run any more. Only inside a commit. */
-    readonly open: (turnId: TurnId, actor: Actor, asked: Asked) => Effect.Effect<Interaction | undefined>
-    /** Cancels what the agent of a turn does not wait for any more, so that the turn runs. Only inside a commit. */
-    readonly withdraw: (turnId: TurnId, actor: Actor) => Effect.Effect<void>
+    ) => Command<Interaction, ReinsError | RequestInvalid>
+    /** Asks people what an agent asks. Undefined when its turn does not run any more. */
+    readonly open: (turnId: TurnId, actor: Actor, asked: Asked) => Effect.Effect<Interaction | undefined, never, Commit>
+    /** Cancels what the agent of a turn does not wait for any more, so that the turn runs. */
+    readonly withdraw: (turnId: TurnId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Waits until an interaction is resolved, and has it expire when its time has come, in the commit that is given. */
     readonly settled: <E>(
       interactionId: InteractionId,
-      commit: <A>(command: Effect.Effect<A>) => Effect.Effect<A, E>
+      commit: <A>(command: Effect.Effect<A, never, Commit>) => Effect.Effect<A, E>
     ) => Effect.Effect<Interaction, E>
   }
 >() {
@@ -134,8 +136,9 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
             order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toInteraction), limit, ({ id }) => id)
         }),
-        answer: fn("Interactions.answer")((principal, interactionId, { answer }) =>
-          journal.commit(
+        answer: (principal, interactionId, { answer }) =>
+          journal.command(
+            "Interactions.answer",
             Effect.gen(function* () {
               const unheld = yield* find(interactionId)
               if (unheld === undefined) return yield* notFound()
@@ -148,8 +151,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
               if (!interactionStates.allows(row.state, "answered")) return yield* resolvedAlready(interaction)
               return yield* resolve(row, "answered", answer, actorOf(principal))
             })
-          )
-        ),
+          ),
         open: fn("Interactions.open")(function* (turnId, actor, asked) {
           const unheld = yield* turns.find(turnId)
           if (unheld !== undefined) yield* store.lock(unheld.session_id)

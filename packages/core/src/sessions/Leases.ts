@@ -5,6 +5,7 @@ import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
 import { type LeaseState, leaseStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
+import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
@@ -15,17 +16,17 @@ export const isHeld = (state: LeaseState): boolean => state !== "none" && !lease
 export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
   Leases,
   {
-    /** Begins a new lease, unless one is held. Only inside a commit. */
-    readonly allocate: (sessionId: SessionId, actor: Actor) => Effect.Effect<void>
-    /** Moves the newest lease of a session. Only inside a commit. Other moves than drawn die. */
+    /** Begins a new lease, unless one is held. */
+    readonly allocate: (sessionId: SessionId, actor: Actor) => Effect.Effect<void, never, Commit>
+    /** Moves the newest lease of a session. Other moves than drawn die. */
     readonly move: (
       sessionId: SessionId,
       to: Exclude<LeaseState, "none" | "allocating">,
       actor: Actor,
       reason: string | null
-    ) => Effect.Effect<void>
-    /** Marks the newest lease lost if it is held. Only inside a commit. */
-    readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Commit>
+    /** Marks the newest lease lost if it is held. */
+    readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void, never, Commit>
     /**
      * Ends every process that bears the lease of a session as the caller knows it, unless that has ended: then it may be another
      * installation's, or a newer one has taken its place.

@@ -12,6 +12,8 @@ import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -40,34 +42,34 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       principal: Principal,
       sessionId: string,
       input: MessageSend
-    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
+    ) => Command<SentMessage, ReinsError | RequestInvalid>
     /** `send` for a session that the running commit already holds. `field` is where the content stands in the body. */
     readonly accept: (
       principal: Principal,
       session: SessionRow,
       input: MessageSend,
       as?: { readonly kind?: Message["kind"]; readonly field?: "content" | "message" }
-    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid>
+    ) => Effect.Effect<SentMessage, ReinsError | RequestInvalid, Commit>
     /** Posts as any author. The service itself may leave a note in an archived session. */
     readonly post: (
       session: SessionRow,
       actor: Actor,
       posting: Posting,
       kind: Message["kind"]
-    ) => Effect.Effect<SentMessage, ReinsError>
+    ) => Effect.Effect<SentMessage, ReinsError, Commit>
     readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
     /** The summary that a session was made with from another one; undefined for every other session. */
     readonly findHandoff: (sessionId: SessionId) => Effect.Effect<Message | undefined>
-    /** The agent has been given the message. Only inside a commit. */
-    readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void>
-    /** Stores what the agent said in a turn under an id that its parts were announced with. Only inside a commit. */
+    /** The agent has been given the message. */
+    readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void, never, Commit>
+    /** Stores what the agent said in a turn under an id that its parts were announced with. */
     readonly complete: (
       id: MessageId,
       session: SessionRow,
       turnId: TurnId,
       actor: Actor,
       content: ReadonlyArray<ContentBlock>
-    ) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -146,11 +148,11 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
           order by ordinal limit ${limit + 1}`)
           return Keyset.page(rows.map(toMessage), limit, (message) => message.ordinal)
         }),
-        send: fn("Messages.send")((principal, sessionId, input) =>
-          journal.commit(
+        send: (principal, sessionId, input) =>
+          journal.command(
+            "Messages.send",
             Effect.flatMap(store.writable(principal, sessionId), (session) => accept(principal, session, input))
-          )
-        ),
+          ),
         accept,
         post,
         find: (messageId) =>

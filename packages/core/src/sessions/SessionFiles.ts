@@ -14,6 +14,7 @@ import { type FileDigestMismatch, type FileError, Files } from "../files/Files.j
 import { type PathRefused, parseWorkspacePath } from "../files/WorkspacePath.js"
 import type { GitError } from "../git/GitError.js"
 import { digestOf } from "../store/CanonicalJson.js"
+import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { storageError } from "../store/StorageFault.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -36,7 +37,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
      * with `version_conflict` when another file is there than was expected. Repeating it writes the same again. Messages attach the
      * file by the id of its upload.
      */
-    readonly upload: (principal: Principal, sessionId: string, file: FileUpload) => Effect.Effect<UploadedFile, Failure>
+    readonly upload: (principal: Principal, sessionId: string, file: FileUpload) => Command<UploadedFile, Failure>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -93,27 +94,29 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
             failureOf("query", error)
           )
         }),
-        upload: fn("SessionFiles.upload")(function* (principal, sessionId, upload) {
-          const session = yield* store.readable(principal, sessionId)
-          yield* access.write(principal, session.workspace_id)
-          if (session.lifecycle !== "open") return yield* notOpen(session)
-          yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
-          const bytes = yield* bytesOf(upload, limits.uploadBytes)
-          yield* Effect.mapError(trees.make(session.id), notMade)
-          const written = yield* put(session, upload, bytes)
-          yield* failpoint("upload.written")
-          return yield* journal.commit(
+        upload: (principal, sessionId, upload) =>
+          journal.prepared(
+            "SessionFiles.upload",
             Effect.gen(function* () {
-              const row = yield* store.writable(principal, sessionId)
-              // Closed meanwhile: the file goes with the workspace.
-              if (row.lifecycle === "closed") return yield* notOpen(row)
-              yield* journal.append(row.id, actorOf(principal), [
-                { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
-              ])
-              return { upload_id: yield* uploads.record(row.id, written), file: written }
+              const session = yield* store.readable(principal, sessionId)
+              yield* access.write(principal, session.workspace_id)
+              if (session.lifecycle !== "open") return yield* notOpen(session)
+              yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
+              const bytes = yield* bytesOf(upload, limits.uploadBytes)
+              yield* Effect.mapError(trees.make(session.id), notMade)
+              const written = yield* put(session, upload, bytes)
+              yield* failpoint("upload.written")
+              return Effect.gen(function* () {
+                const row = yield* store.writable(principal, sessionId)
+                // Closed meanwhile: the file goes with the workspace.
+                if (row.lifecycle === "closed") return yield* notOpen(row)
+                yield* journal.append(row.id, actorOf(principal), [
+                  { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
+                ])
+                return { upload_id: yield* uploads.record(row.id, written), file: written }
+              })
             })
           )
-        })
       })
     })
   )

@@ -1,14 +1,15 @@
 import { Context, Effect, Layer } from "effect"
 import type { Actor } from "../domain/Event.js"
 import type { Turn } from "../domain/Turn.js"
+import type { Commit } from "../store/Commit.js"
 import type { SessionRow } from "./SessionStore.js"
 
 /** What wants to know of sessions in the very commit that changes them. It may write, and it must not fail. */
 export interface SessionListener {
   /** A turn has moved; the commit holds its session. */
-  readonly turnMoved: (turn: Turn, actor: Actor) => Effect.Effect<void>
+  readonly turnMoved: (turn: Turn, actor: Actor) => Effect.Effect<void, never, Commit>
   /** A session is about to be closed; the commit holds it. */
-  readonly closing: (session: SessionRow, actor: Actor) => Effect.Effect<void>
+  readonly closing: (session: SessionRow, actor: Actor) => Effect.Effect<void, never, Commit>
 }
 
 /** Where rooms that build on sessions listen to them, so that sessions need not know those rooms. */
@@ -21,7 +22,7 @@ export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionL
 >() {
   static readonly layer = Layer.sync(SessionListeners, () => {
     const listeners: Array<SessionListener> = []
-    const tell = (notice: (listener: SessionListener) => Effect.Effect<void>) =>
+    const tell = (notice: (listener: SessionListener) => Effect.Effect<void, never, Commit>) =>
       Effect.suspend(() => Effect.forEach(listeners, notice, { discard: true }))
     return SessionListeners.of({
       register: (listener) => Effect.sync(() => void listeners.push(listener)),

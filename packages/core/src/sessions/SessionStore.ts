@@ -26,6 +26,7 @@ import type {
 } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
@@ -113,15 +114,19 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
     readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
     /** Fails with `not_found` for a session that the principal may not see. */
     readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
-    /** The row, held against other writers until the commit is through. Only inside a commit. */
-    readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined>
+    /** The row, held against other writers until the commit is through. */
+    readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
     /** `lock` for a principal that may change the session. */
-    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
-    /** Adds a session, which has no turns yet, and gives back its row. Only inside a commit. */
-    readonly insert: (columns: Omit<SessionRow, keyof typeof noTurns>) => Effect.Effect<SessionRow>
+    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError, Commit>
+    /** Adds a session, which has no turns yet, and gives back its row. */
+    readonly insert: (columns: Omit<SessionRow, keyof typeof noTurns>) => Effect.Effect<SessionRow, never, Commit>
     readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
     /** Changes columns and the time of the update; `touch` also raises the version that clients see. */
-    readonly change: (sessionId: SessionId, change: SessionChange, touch?: "touch") => Effect.Effect<void>
+    readonly change: (
+      sessionId: SessionId,
+      change: SessionChange,
+      touch?: "touch"
+    ) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(

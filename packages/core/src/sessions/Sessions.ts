@@ -22,6 +22,8 @@ import {
 import { now } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -76,24 +78,28 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       principal: Principal,
       workspaceId: string,
       input: SessionInput
-    ) => Effect.Effect<CreatedSession, ReinsError | RequestInvalid>
+    ) => Command<CreatedSession, ReinsError | RequestInvalid>
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-    readonly update: (
-      principal: Principal,
-      sessionId: string,
-      patch: SessionPatch
-    ) => Effect.Effect<Session, ReinsError>
+    readonly update: (principal: Principal, sessionId: string, patch: SessionPatch) => Command<Session, ReinsError>
     /** Fails with `turn_active` while a turn waits or runs. */
-    readonly archive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-    readonly unarchive: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
+    readonly archive: (principal: Principal, sessionId: string) => Command<Session, ReinsError>
+    readonly unarchive: (principal: Principal, sessionId: string) => Command<Session, ReinsError>
     /** Cancels what waits and runs and releases the executor. Everything stays readable. */
-    readonly close: (principal: Principal, sessionId: string) => Effect.Effect<Session, ReinsError>
-    /** Makes the child session of a delegation. Only inside a commit that holds the parent. */
-    readonly spawn: (parent: SessionRow, actor: Actor, child: ChildSession) => Effect.Effect<SessionRow, ReinsError>
+    readonly close: (principal: Principal, sessionId: string) => Command<Session, ReinsError>
+    /** Makes the child session of a delegation. The commit holds the parent. */
+    readonly spawn: (
+      parent: SessionRow,
+      actor: Actor,
+      child: ChildSession
+    ) => Effect.Effect<SessionRow, ReinsError, Commit>
     /** `close` for a session that the running commit already holds. */
-    readonly closeHeld: (session: SessionRow, actor: Actor) => Effect.Effect<Session, ReinsError>
-    /** Makes a session that goes on from another one. Only inside a commit that holds that one. */
-    readonly link: (from: SessionRow, actor: Actor, next: LinkedSession) => Effect.Effect<SessionRow, ReinsError>
+    readonly closeHeld: (session: SessionRow, actor: Actor) => Effect.Effect<Session, ReinsError, Commit>
+    /** Makes a session that goes on from another one. The commit holds that one. */
+    readonly link: (
+      from: SessionRow,
+      actor: Actor,
+      next: LinkedSession
+    ) => Effect.Effect<SessionRow, ReinsError, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -296,8 +302,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           const rows = yield* store.select(sql`${sql.and(conditions)} order by sessions.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toSession), limit, (session) => session.id)
         }),
-        create: fn("Sessions.create")((principal, workspaceId, input) =>
-          journal.commit(
+        create: (principal, workspaceId, input) =>
+          journal.command(
+            "Sessions.create",
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
               const row = yield* insert(WorkspaceId.make(workspaceId), actorOf(principal), input)
@@ -309,11 +316,11 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
                 ...(sent.operation !== undefined && { operation: sent.operation })
               }
             })
-          )
-        ),
+          ),
         get: (principal, sessionId) => Effect.map(store.readable(principal, sessionId), toSession),
-        update: fn("Sessions.update")((principal, sessionId, patch) =>
-          journal.commit(
+        update: (principal, sessionId, patch) =>
+          journal.command(
+            "Sessions.update",
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
               yield* expectVersion(row.version, patch.expected_version)
@@ -327,10 +334,10 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
                 ...(patch.auto_capture !== undefined && { auto_capture: patch.auto_capture ? 1 : 0 })
               })
             })
-          )
-        ),
-        archive: fn("Sessions.archive")((principal, sessionId) =>
-          journal.commit(
+          ),
+        archive: (principal, sessionId) =>
+          journal.command(
+            "Sessions.archive",
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
               yield* sessionStates.check(row.lifecycle, "archived")
@@ -340,10 +347,10 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
                 archived_at: yield* now
               })
             })
-          )
-        ),
-        unarchive: fn("Sessions.unarchive")((principal, sessionId) =>
-          journal.commit(
+          ),
+        unarchive: (principal, sessionId) =>
+          journal.command(
+            "Sessions.unarchive",
             Effect.gen(function* () {
               const row = yield* store.writable(principal, sessionId)
               yield* sessionStates.check(row.lifecycle, "open")
@@ -352,14 +359,13 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
                 archived_at: null
               })
             })
-          )
-        ),
+          ),
         spawn,
-        close: fn("Sessions.close")((principal, sessionId) =>
-          journal.commit(
+        close: (principal, sessionId) =>
+          journal.command(
+            "Sessions.close",
             Effect.flatMap(store.writable(principal, sessionId), (row) => closeHeld(row, actorOf(principal)))
-          )
-        ),
+          ),
         closeHeld,
         link
       })

@@ -14,6 +14,8 @@ import { now, type Timestamp } from "../domain/Timestamp.js"
 import { type Turn, type TurnReason, type TurnState, turnStates } from "../domain/Turn.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { Projects } from "../projects/Projects.js"
+import type { Command } from "../store/Command.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
@@ -49,22 +51,22 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     readonly list: (principal: Principal, sessionId: string, page: PageRequest) => Effect.Effect<Page<Turn>, ReinsError>
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
     /** A waiting turn ends at once; a running one is asked to stop. Fails with `invalid_transition` for one that has ended. */
-    readonly cancel: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
+    readonly cancel: (principal: Principal, turnId: string) => Command<Turn, ReinsError>
     /** A new turn with the message of one that has ended; an interrupted one is acknowledged by it. */
-    readonly retry: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
-    readonly acknowledge: (principal: Principal, turnId: string) => Effect.Effect<Turn, ReinsError>
-    /** Queues a turn for a message and starts it when its time has come. Only inside a commit that holds the session. */
+    readonly retry: (principal: Principal, turnId: string) => Command<Turn, ReinsError>
+    readonly acknowledge: (principal: Principal, turnId: string) => Command<Turn, ReinsError>
+    /** Queues a turn for a message and starts it when its time has come. The commit holds the session. */
     readonly queue: (
       session: SessionRow,
       actor: Actor,
       messageId: MessageId,
       retryOf?: TurnId
-    ) => Effect.Effect<{ readonly turn: Turn; readonly operation: OperationRef }, ReinsError>
+    ) => Effect.Effect<{ readonly turn: Turn; readonly operation: OperationRef }, ReinsError, Commit>
     readonly find: (turnId: string) => Effect.Effect<Turn | undefined>
-    /** Moves a turn and writes its event; a move that ends it starts the next one. Only inside a commit. Other moves than drawn die. */
-    readonly move: (turnId: TurnId, to: TurnState, actor: Actor, end?: TurnEnd) => Effect.Effect<Turn>
-    /** Cancels whatever waits or runs. Only inside a commit that holds the session. */
-    readonly cancelAll: (sessionId: SessionId, actor: Actor) => Effect.Effect<void>
+    /** Moves a turn and writes its event; a move that ends it starts the next one. Other moves than drawn die. */
+    readonly move: (turnId: TurnId, to: TurnState, actor: Actor, end?: TurnEnd) => Effect.Effect<Turn, never, Commit>
+    /** Cancels whatever waits or runs. The commit holds the session. */
+    readonly cancelAll: (sessionId: SessionId, actor: Actor) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -242,8 +244,9 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
           yield* store.readable(principal, row.session_id)
           return toTurn(row)
         }),
-        cancel: fn("Turns.cancel")((principal, turnId) =>
-          journal.commit(
+        cancel: (principal, turnId) =>
+          journal.command(
+            "Turns.cancel",
             Effect.gen(function* () {
               const { row } = yield* held(principal, turnId)
               // Asking twice is not another move.
@@ -251,10 +254,10 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               yield* turnStates.check(row.state, row.state === "queued" ? "cancelled" : "cancelling")
               return yield* stop(row, actorOf(principal))
             })
-          )
-        ),
-        retry: fn("Turns.retry")((principal, turnId) =>
-          journal.commit(
+          ),
+        retry: (principal, turnId) =>
+          journal.command(
+            "Turns.retry",
             Effect.gen(function* () {
               const { row, session } = yield* held(principal, turnId)
               if (!turnStates.isTerminal(row.state)) return yield* notEnded(row)
@@ -263,10 +266,10 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
                 yield* acknowledge(row.id, actorOf(principal))
               return (yield* queue(session, actorOf(principal), row.message_id, row.id)).turn
             })
-          )
-        ),
-        acknowledge: fn("Turns.acknowledge")((principal, turnId) =>
-          journal.commit(
+          ),
+        acknowledge: (principal, turnId) =>
+          journal.command(
+            "Turns.acknowledge",
             Effect.gen(function* () {
               const { row } = yield* held(principal, turnId)
               if (row.state !== "interrupted") {
@@ -278,8 +281,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               }
               return row.acknowledged_at === null ? yield* acknowledge(row.id, actorOf(principal)) : toTurn(row)
             })
-          )
-        ),
+          ),
         queue,
         move,
         find: (turnId) => Effect.map(findRow(turnId), (row) => (row === undefined ? undefined : toTurn(row))),

@@ -5,6 +5,7 @@ import { newId, type SessionId, UploadId } from "../domain/Ids.js"
 import { type ContentBlock, type FileBlock, maxAttachments } from "../domain/Message.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
 /** A file as it was written to a workspace. */
@@ -21,8 +22,7 @@ export interface WrittenFile {
 export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
   Uploads,
   {
-    /** Only inside a commit. */
-    readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId>
+    readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId, never, Commit>
     /**
      * The blocks of a message, its attachments after its content. Fails for an upload that is none of this session, the same whether
      * it is of another one or of none. `field` is where the content stands in the body of the request.

@@ -135,11 +135,11 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
         if (row.workspace_state === "removed") return yield* removed
         if (row.workspace_state !== "preparing") {
           yield* Effect.orDie(workspaceStates.check(row.workspace_state, "preparing"))
-          yield* journal.commitAside(store.change(id, { workspace_state: "preparing" }))
+          yield* journal.commit(store.change(id, { workspace_state: "preparing" }))
         }
         const { commit, ref } = yield* materialize(row)
         yield* failpoint("workspace.made")
-        yield* journal.commitAside(
+        yield* journal.commit(
           Effect.gen(function* () {
             yield* store.change(id, { workspace_state: "ready", base_commit: commit, base_ref: ref })
             yield* journal.append(id, actor, [
@@ -156,20 +156,20 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
         if (before.lease_state === "quiescing") {
           // A release that has not come so far yet: what goes on now needs a lease of its own.
           yield* leases.reap(before)
-          yield* journal.commitAside(leases.move(id, "released", actor, "superseded"))
+          yield* journal.commit(leases.move(id, "released", actor, "superseded"))
         }
-        yield* journal.commitAside(leases.allocate(id, actor))
+        yield* journal.commit(leases.allocate(id, actor))
         yield* failpoint("executor.allocated")
         yield* workspace(id).pipe(
           Effect.onError((cause) =>
-            journal.commitAside(
+            journal.commit(
               Effect.flatMap(existing(id), (row) =>
                 row.lease_state === "allocating" ? leases.lose(id, actor, reasonOf(cause)) : Effect.void
               )
             )
           )
         )
-        yield* journal.commitAside(
+        yield* journal.commit(
           Effect.flatMap(existing(id), (row) =>
             row.lease_state === "allocating" ? leases.move(id, "ready", actor, null) : Effect.void
           )

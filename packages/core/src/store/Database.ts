@@ -12,7 +12,7 @@ export interface Engine {
   /** Runs a statement whose rows nobody reads. */
   readonly run: (query: Query<object>) => Effect.Effect<void>
   /** The promise of `Database.transaction`. */
-  readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 /**
@@ -40,7 +40,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
      * Runs an effect in one transaction, or in the one that is already open. Rolls back when it fails, dies or is interrupted. It is run
      * again when PostgreSQL went away and the commit did not take place, and dies with `CommitUnknown` when it may have.
      */
-    readonly transaction: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+    readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
 >() {
   /** `sql` makes the texts of statements, and the engine runs them. */

@@ -46,7 +46,7 @@ export class GroupCommit {
   ) {}
 
   /** Runs a command when its turn has come, and gives back how it ended once that is on disk. */
-  readonly run = <A, E>(command: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  readonly run = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         const turn = this.enqueue()

@@ -4,9 +4,9 @@ import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Vault } from "../secrets/Vault.js"
+import type { Command } from "./Command.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
-import { CurrentAnswer } from "./Journal.js"
 
 /** An answer as it goes over the wire. `body` is null when the answer has none. */
 export interface Answer {
@@ -23,16 +23,14 @@ export interface MutationRequest<A, E = never> {
   /** Store the body sealed, since it holds a secret. */
   readonly sealed: boolean
   /** Errors besides `ReinsError` are never stored. */
-  readonly handler: Effect.Effect<A, ReinsError | E>
+  readonly command: Command<A, ReinsError | E>
   readonly encode: (result: A) => Answer
   readonly encodeError: (error: ReinsError) => Answer
 }
 
-export interface MutationAnswer<A> {
+export interface MutationAnswer {
   readonly answer: Answer
   readonly replayed: boolean
-  /** What the handler gave back; undefined when the answer is a replay or an error. */
-  readonly result: A | undefined
 }
 
 /** How long an answer can be replayed. */
@@ -43,11 +41,10 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
   Idempotency,
   {
     /**
-     * Runs the handler unless its answer is stored. The record commits with the command of the handler, so a crash leaves both or
-     * neither. Expected errors are stored too, but for 401, 403, 422, 429, 5xx and those that a retry may overcome. Fails with `idempotency_conflict` when the key was
+     * Runs the command unless its answer is stored. The record commits with the command, so a crash leaves both or neither. Expected errors are stored too, but for 401, 403, 422, 429, 5xx and those that a retry may overcome. Fails with `idempotency_conflict` when the key was
      * used for another request and with `idempotency_in_progress` while the first call runs.
      */
-    readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer<A>, ReinsError | E>
+    readonly run: <A, E = never>(request: MutationRequest<A, E>) => Effect.Effect<MutationAnswer, ReinsError | E>
     /** Deletes the records that can no longer be replayed. */
     readonly purge: Effect.Effect<void>
     /** Seals the stored answers with the current key of the ring, and gives back how many were not. */
@@ -84,7 +81,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           row.sealed === 1 && row.body !== null
             ? Redacted.value(yield* Effect.orDie(vault.unseal(row.body, sealContext(request))))
             : row.body
-        return { answer: { status: row.status, body }, replayed: true, result: undefined }
+        return { answer: { status: row.status, body }, replayed: true }
       })
 
       /** Another process may have answered the same request first: then its answer stands, and this transaction fails. */
@@ -108,29 +105,22 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       })
 
       const execute = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
-        let recorded: { readonly result: unknown; readonly answer: Answer } | undefined
-        // The result has the type of the handler: what a commit gives back is what the request is answered with.
-        const record = (result: unknown) =>
+        let answer: Answer | undefined
+        const record = (result: A) =>
           Effect.suspend(() => {
-            recorded = { result, answer: request.encode(result as A) }
-            return store(request, recorded.answer)
+            answer = request.encode(result)
+            return store(request, answer)
           })
-        const outcome = yield* Effect.either(Effect.locally(request.handler, CurrentAnswer, record))
-        if (Either.isLeft(outcome)) {
-          const error = outcome.left
-          if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
-          const answer = request.encodeError(error)
-          yield* store(request, answer)
-          return { answer, replayed: false, result: undefined }
+        const outcome = yield* Effect.either(request.command.answered(record))
+        if (Either.isRight(outcome)) {
+          if (answer === undefined) return yield* Effect.dieMessage("a command ended without its commit")
+          return { answer, replayed: false }
         }
-        const result = outcome.right
-        if (recorded === undefined) {
-          const answer = request.encode(result)
-          yield* store(request, answer)
-          return { answer, replayed: false, result }
-        }
-        if (recorded.result !== result) return yield* Effect.dieMessage("a handler changed the result of its command")
-        return { answer: recorded.answer, replayed: false, result }
+        const error = outcome.left
+        if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
+        const refusal = request.encodeError(error)
+        yield* store(request, refusal)
+        return { answer: refusal, replayed: false }
       })
 
       return Idempotency.of({

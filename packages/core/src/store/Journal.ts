@@ -1,54 +1,33 @@
-import { Cause, Context, Effect, FiberRef, GlobalValue, Layer, Option, Schedule } from "effect"
+import { Cause, Context, Effect, Layer, Option, Schedule } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
-import { EventId, newId, type SessionId, type WorkspaceId } from "../domain/Ids.js"
+import { EventId, newId, type SessionId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import { Bell, sessionTopic } from "./Bell.js"
+import { type Commands, commandsOf } from "./Command.js"
+import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 
-/** Records the result of the running command as the answer to its request; it is called inside the transaction of the command. */
-export type RecordAnswer = (result: unknown) => Effect.Effect<void>
-
-/** How the outermost commit of the running request records its answer; undefined when no request is being answered. */
-export const CurrentAnswer = GlobalValue.globalValue("@reins/core/store/CurrentAnswer", () =>
-  FiberRef.unsafeMake<RecordAnswer | undefined>(undefined)
-)
-
-/** A session that the open commit keeps other writers from, as it stands now. */
-interface HeldSession {
-  readonly event_watermark: number
-  readonly workspace_id: WorkspaceId
-}
-
-interface Commit {
-  /** Rung once it is through. */
-  readonly topics: Set<string>
-  readonly held: Map<SessionId, HeldSession>
-}
-
-/** Undefined outside a commit. */
-const OpenCommit = GlobalValue.globalValue("@reins/core/store/OpenCommit", () =>
-  FiberRef.unsafeMake<Commit | undefined>(undefined)
-)
-
-/** The only way that state changes: what a command writes, its events, its jobs and its answer commit together or not at all. */
+/** The only way that state changes: what is written in one commit, its events, its jobs and the answer of its request stand together or not at all. */
 export class Journal extends Context.Tag("@reins/core/store/Journal")<
   Journal,
-  {
+  Commands & {
     /**
-     * Runs a command in one transaction, rings the bell after it, and gives back the result of the command, which is also what the
-     * request is answered with. A commit inside a commit is part of the outer one. No process, network or file call belongs inside.
+     * Runs an effect in one transaction, and rings the bell after it. Dies, before anything is written, when a commit is open already: what
+     * belongs to that one requires `Commit`.
      */
-    readonly commit: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
-    /** A commit that a request makes besides the one that answers it. */
-    readonly commitAside: <A, E>(command: Effect.Effect<A, E>) => Effect.Effect<A, E>
-    /** Appends events to a session in the given order and gives back its watermark. Only inside a commit. */
-    readonly append: (sessionId: SessionId, actor: Actor, events: ReadonlyArray<NewEvent>) => Effect.Effect<number>
-    /** Tells that the open commit keeps other writers from a session, so that appending to it need not read it. Only inside a commit. */
-    readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void>
-    /** Rings a topic when the open commit is through. Only inside a commit. */
-    readonly ringAfterCommit: (topic: string) => Effect.Effect<void>
+    readonly commit: <A, E, R>(inside: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, Commit>>
+    /** Appends events to a session in the given order and gives back its watermark. */
+    readonly append: (
+      sessionId: SessionId,
+      actor: Actor,
+      events: ReadonlyArray<NewEvent>
+    ) => Effect.Effect<number, never, Commit>
+    /** Tells that the open commit keeps other writers from a session, so that appending to it need not read it. */
+    readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void, never, Commit>
+    /** Rings a topic when the open commit is through. */
+    readonly ringAfterCommit: (topic: string) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -65,27 +44,24 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         return db.run(more.length === 0 ? insertEvent(row) : db.sql`insert into events ${db.sql.insert(rows)}`)
       }
 
-      const outermost = Effect.fnUntraced(function* <A, E>(command: Effect.Effect<A, E>) {
-        const answer = yield* FiberRef.get(CurrentAnswer)
-        // Anew for each run of the transaction: what an earlier one counted was rolled back with it.
-        const attempt = db.transaction(
-          Effect.suspend(() => {
-            const open: Commit = { topics: new Set(), held: new Map() }
-            const answered = answer === undefined ? command : Effect.tap(command, answer)
-            return Effect.map(Effect.locally(answered, OpenCommit, open), (result) => ({ result, topics: open.topics }))
-          })
-        )
-        const { result, topics } = yield* mayLoseRace ? retryLostRace(attempt) : attempt
-        yield* Effect.forEach(topics, bell.ring, { discard: true })
-        return result
-      })
-      const commit = <A, E>(command: Effect.Effect<A, E>) =>
-        Effect.flatMap(FiberRef.get(OpenCommit), (open) => (open === undefined ? outermost(command) : command))
-      const inCommit = <A>(use: (open: Commit) => A) =>
-        Effect.flatMap(FiberRef.get(OpenCommit), (open) =>
-          open === undefined ? Effect.dieMessage("outside a commit") : Effect.sync(() => use(open))
-        )
-      const ringAfterCommit = (topic: string) => inCommit(({ topics }) => void topics.add(topic))
+      const commit = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
+        Effect.withFiberRuntime<A, E, Exclude<R, Commit>>((fiber) => {
+          if (Option.isSome(Context.getOption(fiber.currentContext, Commit))) return commitInCommit
+          // Anew for each run of the transaction: what an earlier one counted was rolled back with it.
+          const attempt = db.transaction(
+            Effect.suspend(() => {
+              const open = { topics: new Set<string>(), held: new Map<SessionId, HeldSession>() }
+              return Effect.map(Effect.provideService(inside, Commit, open), (result) => ({
+                result,
+                topics: open.topics
+              }))
+            })
+          )
+          return Effect.flatMap(mayLoseRace ? retryLostRace(attempt) : attempt, ({ result, topics }) =>
+            Effect.as(Effect.forEach(topics, bell.ring, { discard: true }), result)
+          )
+        })
+      const ringAfterCommit = (topic: string) => Effect.map(Commit, ({ topics }) => void topics.add(topic))
 
       const raiseWatermark = db.prepare(
         (by: number, id: string) => db.sql<HeldSession>`update sessions set event_watermark = event_watermark + ${by}
@@ -93,7 +69,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       )
       /** The session after so many more events. Its row is read the first time and held from then on. */
       const raised = Effect.fnUntraced(function* (id: SessionId, by: number) {
-        const held = yield* inCommit((open) => open.held)
+        const { held } = yield* Commit
         const before = held.get(id)
         if (before === undefined) {
           const session = yield* db.first(raiseWatermark(by, id))
@@ -109,10 +85,10 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
 
       return Journal.of({
         commit,
-        commitAside: (command) => Effect.locally(commit(command), CurrentAnswer, undefined),
+        ...commandsOf(commit),
         ringAfterCommit,
         hold: ({ event_watermark, id, workspace_id }) =>
-          inCommit(({ held }) => void held.set(id, { event_watermark, workspace_id })),
+          Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, workspace_id })),
         append: fn("Journal.append")(function* (sessionId, actor, events) {
           yield* ringAfterCommit(sessionTopic(sessionId))
           const recordedAt = yield* now
@@ -150,6 +126,8 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
   )
 }
 
+const commitInCommit = Effect.dieMessage("a commit inside a commit: what belongs to the outer one requires Commit")
+
 type EventRow = {
   readonly session_id: SessionId
   readonly seq: number
@@ -159,7 +137,7 @@ type EventRow = {
 }
 
 /** PostgreSQL ends one of two transactions that wait for each other (40P01) or cannot be ordered (40001): it is run again. */
-const retryLostRace = <A, E>(attempt: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+const retryLostRace = <A, E, R>(attempt: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(Effect.sandbox(attempt), {
     while: lostRace,
     schedule: Schedule.intersect(Schedule.jittered(Schedule.exponential("5 millis")), Schedule.recurs(8))

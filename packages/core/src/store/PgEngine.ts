@@ -48,7 +48,7 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
   const outside = <Row extends object>(query: Query<Row>) =>
     changesNothing(query) ? patiently(alone(query)) : unlessForgotten(alone(query))
 
-  const outermost = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(connection, (client) => {
         const transaction = new PgTransaction(client, statements, begin)
@@ -57,9 +57,9 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
     )
 
   /** The open transaction of the fiber. One that was forked in a transaction and outlives it is in none. */
-  const whereItStands = <A, E>(
-    next: (transaction: PgTransaction | undefined) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E> =>
+  const whereItStands = <A, E, R>(
+    next: (transaction: PgTransaction | undefined) => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
     Effect.withFiberRuntime((fiber) => {
       const transaction = fiber.getFiberRef(current)
       return next(transaction?.isOpen === true ? transaction : undefined)
@@ -76,12 +76,12 @@ const changesNothing = (query: Query<object>): boolean =>
   query instanceof PreparedQuery ? query.prepared.isRead : isRead(query.compile()[0])
 
 /** For what leaves nothing behind when it fails. */
-const patiently = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.catchAllCause(effect, (cause) =>
     isConnectionLost(defectOf(cause)) || isForgotten(defectOf(cause)) ? onceItIsBack(effect) : Effect.failCause(cause)
   )
 
-const unlessForgotten = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+const unlessForgotten = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.catchAllCause(effect, (cause) => (isForgotten(defectOf(cause)) ? effect : Effect.failCause(cause)))
 
 const defectOf = (cause: Cause.Cause<unknown>): unknown => Option.getOrUndefined(Cause.dieOption(cause))

@@ -36,7 +36,7 @@ export class PgTransaction {
   }
 
   /** Runs an effect in a savepoint. What fails in it fails before it ends. */
-  nest<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+  nest<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
       this.unlessFailed(() => {
         const name = `reins_${++this.savepoints}`
@@ -100,7 +100,7 @@ export class PgTransaction {
     stream.cork()
   }
 
-  private unlessFailed<A, E>(next: () => Effect.Effect<A, E>): Effect.Effect<A, E> {
+  private unlessFailed<A, E, R>(next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => (this.failure === undefined ? next() : Effect.die(this.failure)))
   }
 

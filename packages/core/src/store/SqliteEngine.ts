@@ -73,13 +73,13 @@ export class SqliteEngine implements Engine {
 
   readonly run = (query: Query<object>): Effect.Effect<void> => Effect.asVoid(this.all(query))
 
-  readonly transaction = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiberRuntime((fiber) => {
       const transaction = fiber.getFiberRef(this.current)
       return transaction?.isOpen === true ? this.nested(transaction, effect) : this.outermost(effect)
     })
 
-  private outermost<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+  private outermost<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return this.commits.run(
       Effect.acquireUseRelease(
         Effect.sync((): Transaction => ({ isOpen: true, depth: 0 })),
@@ -92,7 +92,7 @@ export class SqliteEngine implements Engine {
     )
   }
 
-  private nested<A, E>(transaction: Transaction, effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+  private nested<A, E, R>(transaction: Transaction, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.acquireUseRelease(
       this.inTurn(() => {
         const name = `nested_${++transaction.depth}`

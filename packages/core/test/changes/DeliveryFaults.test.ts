@@ -6,6 +6,7 @@ import type { Changeset } from "@reins/core/domain/Changeset"
 import type { Delivery } from "@reins/core/domain/Delivery"
 import { AttemptId, DeliveryId, JobId, newId, OperationId } from "@reins/core/domain/Ids"
 import { AttemptLost } from "@reins/core/jobs/JobKind"
+import type { Commit } from "@reins/core/store/Commit"
 import { Journal } from "@reins/core/store/Journal"
 import { eventOf, installation, operationEnd, remote, system, workspace } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
@@ -53,7 +54,7 @@ const attempt = (delivery: Delivery, ordinal: number, isLost: () => boolean = ()
       attempt: ordinal,
       maxAttempts: 5
     }
-    const commit = <A, E>(command: Effect.Effect<A, E>): Effect.Effect<A, E | AttemptLost> =>
+    const commit = <A, E>(command: Effect.Effect<A, E, Commit>): Effect.Effect<A, E | AttemptLost> =>
       Effect.suspend(
         (): Effect.Effect<A, E | AttemptLost> =>
           isLost() ? Effect.fail(new AttemptLost({ jobId })) : journal.commit(command)

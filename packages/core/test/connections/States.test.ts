@@ -5,6 +5,7 @@ import { Validations } from "@reins/core/connections/Validations"
 import { type ConnectionState, connectionStates } from "@reins/core/domain/Connection"
 import { type ConnectionValidationState, connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
 import * as Embedded from "@reins/core/Embedded"
+import { Journal } from "@reins/core/store/Journal"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { walks } from "@reins/testing/Volume"
@@ -140,13 +141,14 @@ for (const database of databases) {
           label: "test",
           credential: { username: "me", password: "a secret of some length" }
         })
+        const journal = yield* Journal
         const store = yield* ValidationStore
         const { validation } = yield* (yield* Validations).request(principal, id)
         yield* workAll
         const ended = yield* store.find(validation.id)
         for (const state of connectionValidationStates.states) {
           if (state === "queued") continue
-          assert.isFalse(yield* store.move(validation.id, { state }))
+          assert.isFalse(yield* journal.commit(store.move(validation.id, { state })))
         }
         assert.deepStrictEqual(yield* store.find(validation.id), ended)
       })

@@ -276,7 +276,7 @@ for (const { name, layer } of databases) {
           key: email,
           fingerprint: `POST /api/auth/register ${email}`,
           sealed: false,
-          handler: accounts.register({ email, password: goodPassword }),
+          command: accounts.register({ email, password: goodPassword }),
           encode: (result: unknown) => ({ status: 202, body: JSON.stringify(result) }),
           encodeError: () => ({ status: 500, body: null })
         }

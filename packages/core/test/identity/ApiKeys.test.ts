@@ -237,14 +237,14 @@ for (const { name, layer } of databases) {
           key: "make a key",
           fingerprint: "POST /api/api-keys",
           sealed: true,
-          handler: keys.create(owner, { name: "x" }),
+          command: keys.create(owner, { name: "x" }),
           encode: (result: unknown) => ({ status: 201, body: JSON.stringify(result) }),
           encodeError: () => ({ status: 500, body: null })
         }
         const first = yield* idempotency.run(request)
         const again = yield* idempotency.run(request)
         assert.deepStrictEqual(again.answer, first.answer)
-        const secret = first.result?.secret ?? ""
+        const secret: string = JSON.parse(first.answer.body ?? "{}").secret
         assert.include(first.answer.body ?? "", secret)
         const stored = yield* everythingStored
         assert.notInclude(stored, secret)

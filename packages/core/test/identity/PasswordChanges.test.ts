@@ -268,7 +268,7 @@ for (const { name, layer } of databases) {
           key: account.id,
           fingerprint: JSON.stringify({ token, new_password: canary }),
           sealed: false,
-          handler: changes.reset({ token, new_password: canary }),
+          command: changes.reset({ token, new_password: canary }),
           encode: (result: unknown) => ({ status: 200, body: JSON.stringify(result) }),
           encodeError: () => ({ status: 500, body: null })
         }

@@ -3,7 +3,7 @@ import { Jobs } from "@reins/core/jobs/Jobs"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, TestClock, TestContext } from "effect"
-import { attemptsOf, claimOne, enqueue, failure, finish, lostOf, newKind, stateOf, worker } from "./Queue.js"
+import { attemptsOf, claimOne, enqueue, failure, finish, inCommit, lostOf, newKind, stateOf, worker } from "./Queue.js"
 
 for (const { name, layer } of databases) {
   suite(identity(layer), { excludeTestServices: true })(`the leases of claims on ${name}`, (it) => {
@@ -14,14 +14,14 @@ for (const { name, layer } of databases) {
         const { job_id } = yield* enqueue(kind)
         const stale = yield* claimOne(kind)
         yield* finish(stale, { state: "retry_wait", error: failure, attempt: "abandoned", delayMs: 0 })
-        assert.isFalse(yield* jobs.fence(stale))
+        assert.isFalse(yield* inCommit(jobs.fence(stale)))
         const current = yield* claimOne(kind)
         assert.strictEqual(current.attempt, 2)
         assert.isFalse(yield* finish(stale, { state: "succeeded" }))
         assert.deepStrictEqual(yield* jobs.renew(stale), { held: false, cancelRequested: false })
         assert.strictEqual(yield* stateOf(job_id), "running")
         assert.isTrue(yield* finish(current, { state: "succeeded" }))
-        assert.isFalse(yield* jobs.fence(current))
+        assert.isFalse(yield* inCommit(jobs.fence(current)))
         assert.deepStrictEqual(
           (yield* attemptsOf(job_id)).map((attempt) => attempt.state),
           ["abandoned", "succeeded"]
@@ -56,14 +56,14 @@ for (const { name, layer } of databases) {
         const { job_id } = yield* enqueue(kind)
         const claim = yield* claimOne(kind)
         yield* TestClock.adjust(leaseMs - 1)
-        assert.isTrue(yield* jobs.fence(claim))
+        assert.isTrue(yield* inCommit(jobs.fence(claim)))
         yield* TestClock.adjust(1)
-        assert.isFalse(yield* jobs.fence(claim))
+        assert.isFalse(yield* inCommit(jobs.fence(claim)))
         assert.isFalse(yield* finish(claim, { state: "succeeded" }))
         assert.deepStrictEqual(yield* jobs.renew(claim), { held: false, cancelRequested: false })
         assert.strictEqual(yield* stateOf(job_id), "running")
         // Whoever takes over ends the attempt in its place.
-        assert.isTrue(yield* jobs.seize(claim))
+        assert.isTrue(yield* inCommit(jobs.seize(claim)))
       }).pipe(Effect.provide(TestContext.TestContext))
     )
 
@@ -100,10 +100,10 @@ for (const { name, layer } of databases) {
           assert.deepStrictEqual(taken, { ...claim, bootId: "boot_two" })
           assert.isUndefined(yield* jobs.takeOver(claim, "ended", "boot_three"))
           assert.deepStrictEqual(yield* jobs.renew(claim), { held: false, cancelRequested: false })
-          assert.isFalse(yield* jobs.fence(claim))
-          assert.isFalse(yield* jobs.seize(claim))
+          assert.isFalse(yield* inCommit(jobs.fence(claim)))
+          assert.isFalse(yield* inCommit(jobs.seize(claim)))
           assert.strictEqual(yield* stateOf(job_id), "running")
-          assert.isTrue(yield* jobs.seize(taken ?? claim))
+          assert.isTrue(yield* inCommit(jobs.seize(taken ?? claim)))
           // Whoever has taken it over may be lost as well.
           const found = yield* lostOf(kind, { bootId: "boot_three", alone: false, ended: ["boot_two"] })
           assert.deepStrictEqual(found, [{ claim: { ...claim, bootId: "boot_two" }, loss: "ended" }])

@@ -3,6 +3,7 @@ import type { JobState } from "@reins/core/domain/Job"
 import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { type Claim, Jobs, type NewJob, type Outcome } from "@reins/core/jobs/Jobs"
+import type { Commit } from "@reins/core/store/Commit"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { newAccount } from "@reins/testing/identity/Identity"
@@ -41,6 +42,10 @@ export const lostOf = (kind: string, boots: Parameters<Jobs["Type"]["listLost"]>
     const lost = yield* (yield* Jobs).listLost(boots)
     return lost.filter(({ claim }) => claim.kind === kind)
   })
+
+/** Commits what requires a commit. */
+export const inCommit = <A, E>(effect: Effect.Effect<A, E, Commit>) =>
+  Effect.flatMap(Journal, (journal) => journal.commit(effect))
 
 export const finish = (claim: Claim, outcome: Outcome) =>
   Effect.gen(function* () {

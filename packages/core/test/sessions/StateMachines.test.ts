@@ -135,19 +135,20 @@ const play = Effect.fnUntraced(function* (
     })
 
   /** A turn begins to wait with a question, and has waited once it is answered. */
-  const moveOf = (turn: ModelTurn, to: TurnState): Effect.Effect<unknown, unknown> => {
+  const moved = (turn: ModelTurn, to: TurnState): Effect.Effect<unknown, unknown> => {
     const turnId = TurnId.make(turn.id)
-    if (turn.state === "running" && to === "requires_action") return interactions.open(turnId, runner, question)
+    if (turn.state === "running" && to === "requires_action")
+      return journal.commit(interactions.open(turnId, runner, question))
     if (turn.state === "requires_action" && to === "running") {
       return Effect.flatMap(interactions.list(principal, id, { state: "pending" }), ({ items }) =>
         interactions.answer(principal, items[0]?.id ?? "", { answer: "yes" })
       )
     }
-    return turns.move(turnId, to, runner)
+    return journal.commit(turns.move(turnId, to, runner))
   }
 
   const move = Effect.fnUntraced(function* (turn: ModelTurn, to: TurnState) {
-    const exit = yield* Effect.exit(journal.commit(moveOf(turn, to)))
+    const exit = yield* Effect.exit(moved(turn, to))
     const isDrawn = turnStates.allows(turn.state, to)
     assert.strictEqual(Exit.isSuccess(exit), isDrawn, `${turn.state} -> ${to}`)
     if (isDrawn) turn.state = to

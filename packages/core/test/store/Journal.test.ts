@@ -4,12 +4,13 @@ import type { SessionId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Bell, sessionTopic } from "@reins/core/store/Bell"
+import { type Command, isCommand } from "@reins/core/store/Command"
 import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Journal } from "@reins/core/store/Journal"
 import { countRows, identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber } from "effect"
 import { newSession } from "../events/Sessions.js"
 import { letRingsThrough } from "./Rings.js"
 
@@ -38,18 +39,18 @@ const written = (sessionId: SessionId) =>
   })
 
 const everything = (sessionId: SessionId) =>
-  Effect.gen(function* () {
-    const journal = yield* Journal
-    const jobs = yield* Jobs
-    yield* journal.append(sessionId, actor, [event("a"), event("b")])
-    return yield* jobs.enqueue({
-      kind: "test.journal",
-      subject: { type: "session", id: sessionId },
-      workspaceId: null,
-      payload: {},
-      maxAttempts: 1
-    })
-  })
+  Effect.map(Effect.all([Journal, Jobs]), ([journal, jobs]) =>
+    Effect.zipRight(
+      journal.append(sessionId, actor, [event("a"), event("b")]),
+      jobs.enqueue({
+        kind: "test.journal",
+        subject: { type: "session", id: sessionId },
+        workspaceId: null,
+        payload: {},
+        maxAttempts: 1
+      })
+    )
+  )
 
 const countRings = (sessionId: SessionId) =>
   Effect.gen(function* () {
@@ -62,14 +63,14 @@ const countRings = (sessionId: SessionId) =>
     return { counted, stop }
   })
 
-const answering = <A>(sessionId: SessionId, handler: Effect.Effect<A, ReinsError>, encode = JSON.stringify) =>
+const answering = <A>(sessionId: SessionId, command: Command<A, ReinsError>, encode = JSON.stringify) =>
   Effect.flatMap(Idempotency, (idempotency) =>
     idempotency.run({
       scope: "test",
       key: sessionId,
       fingerprint: "POST /",
       sealed: false,
-      handler,
+      command,
       encode: (result) => ({ status: 200, body: encode(result) }),
       encodeError: (error) => ({ status: error.status, body: error.message })
     })
@@ -83,11 +84,8 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const journal = yield* Journal
         const { sessionId } = yield* newSession
-        const command = yield* Effect.map(Effect.context<Journal | Jobs>(), (context) =>
-          Effect.provide(everything(sessionId), context)
-        )
-        const { result, answer } = yield* answering(sessionId, journal.commit(command))
-        assert.strictEqual(answer.body, JSON.stringify(result))
+        const { answer } = yield* answering(sessionId, journal.command("test", yield* everything(sessionId)))
+        assert.match(answer.body ?? "", /"state":"queued"/)
         assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 1, answers: 1 })
       })
     )
@@ -95,22 +93,24 @@ for (const { name, layer } of databases) {
     it.effect("a command that fails, dies, is interrupted or cannot be answered leaves nothing", () =>
       Effect.gen(function* () {
         const journal = yield* Journal
-        const context = yield* Effect.context<Journal | Jobs | Idempotency>()
         const nothing = { events: 0, watermark: 0, jobs: 0, answers: 0 }
-        const command = (sessionId: SessionId) => Effect.provide(everything(sessionId), context)
 
         const failed = yield* newSession
-        const failing = journal.commit(Effect.zipRight(command(failed.sessionId), busy))
+        const failing = journal.command("test", Effect.zipRight(yield* everything(failed.sessionId), busy))
         assert.strictEqual((yield* Effect.flip(answering(failed.sessionId, failing))).code, "waiting_capacity")
         assert.deepStrictEqual(yield* written(failed.sessionId), nothing)
 
         const died = yield* newSession
-        const dying = journal.commit(Effect.zipRight(command(died.sessionId), Effect.dieMessage("bug")))
+        const dying = journal.command(
+          "test",
+          Effect.zipRight(yield* everything(died.sessionId), Effect.dieMessage("bug"))
+        )
         assert.isTrue(Exit.isFailure(yield* Effect.exit(answering(died.sessionId, dying))))
         assert.deepStrictEqual(yield* written(died.sessionId), nothing)
 
         const unanswered = yield* newSession
-        const unencodable = answering(unanswered.sessionId, journal.commit(command(unanswered.sessionId)), () => {
+        const sound = journal.command("test", yield* everything(unanswered.sessionId))
+        const unencodable = answering(unanswered.sessionId, sound, () => {
           throw new Error("cannot be encoded")
         })
         assert.isTrue(Exit.isFailure(yield* Effect.exit(unencodable)))
@@ -118,11 +118,10 @@ for (const { name, layer } of databases) {
 
         const interrupted = yield* newSession
         const wrote = yield* Deferred.make<void>()
-        const waiting = journal.commit(
-          command(interrupted.sessionId).pipe(
-            Effect.zipRight(Deferred.succeed(wrote, undefined)),
-            Effect.zipRight(Effect.never)
-          )
+        const whole = yield* everything(interrupted.sessionId)
+        const waiting = journal.command(
+          "test",
+          whole.pipe(Effect.zipRight(Deferred.succeed(wrote, undefined)), Effect.zipRight(Effect.never))
         )
         const fiber = yield* Effect.fork(answering(interrupted.sessionId, waiting))
         yield* Deferred.await(wrote)
@@ -130,7 +129,7 @@ for (const { name, layer } of databases) {
         assert.deepStrictEqual(yield* written(interrupted.sessionId), nothing)
 
         // The connection that the interrupted transaction used is fit for the next one.
-        yield* answering(interrupted.sessionId, journal.commit(command(interrupted.sessionId)))
+        yield* answering(interrupted.sessionId, journal.command("test", whole))
         assert.deepStrictEqual(yield* written(interrupted.sessionId), { events: 2, watermark: 2, jobs: 1, answers: 1 })
       })
     )
@@ -225,36 +224,56 @@ for (const { name, layer } of databases) {
     )
 
     it.effect(
-      "a commit inside a commit is part of it: nothing of it stays or rings before the outer one is through",
+      "a commit inside a commit dies before anything is written, and what belongs together requires the commit",
       () =>
         Effect.gen(function* () {
           const journal = yield* Journal
           const { sessionId } = yield* newSession
           const { counted, stop } = yield* countRings(sessionId)
-          const inner = journal.commit(journal.append(sessionId, actor, [event("inner")]))
-          const aside = journal.commitAside(journal.append(sessionId, actor, [event("aside")]))
-          yield* Effect.exit(journal.commit(inner.pipe(Effect.zipRight(aside), Effect.zipRight(Effect.fail("no")))))
+          const append = journal.append(sessionId, actor, [event("x")])
+          const inner = yield* Effect.exit(journal.commit(Effect.zipRight(journal.commit(append), append)))
+          assert.include(Exit.isFailure(inner) ? Cause.pretty(inner.cause) : "", "a commit inside a commit")
+          const command = journal.command("test", Effect.zipRight(append, journal.command("inner", append)))
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(answering(sessionId, command))))
           assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })
           assert.strictEqual(counted.rings, 0)
-
-          const outer = journal.commit(inner.pipe(Effect.zipRight(aside), Effect.as({ answer: "outer" })))
-          const { answer } = yield* answering(sessionId, outer)
-          assert.strictEqual(answer.body, '{"answer":"outer"}')
-          assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 0, answers: 1 })
-          assert.isAtLeast(counted.rings, 1)
           stop()
         })
     )
 
-    it.effect("a commit aside is not the answer of the request, and stays when the request fails", () =>
+    it.effect(
+      "a commit that prepares a command is not the answer of its request, and stays when the request fails",
+      () =>
+        Effect.gen(function* () {
+          const journal = yield* Journal
+          const { sessionId } = yield* newSession
+          const before = journal.commit(journal.append(sessionId, actor, [event("before")]))
+          yield* Effect.flip(answering(sessionId, journal.prepared("test", Effect.zipRight(before, busy))))
+          assert.deepStrictEqual(yield* written(sessionId), { events: 1, watermark: 1, jobs: 0, answers: 0 })
+          const command = journal.prepared("test", Effect.as(before, Effect.succeed("the answer")))
+          assert.strictEqual((yield* answering(sessionId, command)).answer.body, '"the answer"')
+          assert.deepStrictEqual(yield* written(sessionId), { events: 2, watermark: 2, jobs: 0, answers: 1 })
+        })
+    )
+
+    it.effect("a request takes a command and nothing else: no two of them, and none whose result was changed", () =>
       Effect.gen(function* () {
         const journal = yield* Journal
         const { sessionId } = yield* newSession
-        const aside = journal.commitAside(journal.append(sessionId, actor, [event("aside")]))
-        yield* Effect.flip(answering(sessionId, Effect.zipRight(aside, busy)))
-        assert.deepStrictEqual(yield* written(sessionId), { events: 1, watermark: 1, jobs: 0, answers: 0 })
-        const handler = Effect.zipRight(aside, journal.commit(Effect.succeed("the answer")))
-        assert.strictEqual((yield* answering(sessionId, handler)).answer.body, '"the answer"')
+        const append = journal.append(sessionId, actor, [event("x")])
+        const command = journal.command("test", append)
+        const refused: ReadonlyArray<Command<number>> = [
+          // @ts-expect-error two commands are two commits, and one request has one answer
+          Effect.zipRight(command, command),
+          // @ts-expect-error the answer is committed before the result is changed
+          Effect.map(command, (watermark) => watermark + 1)
+        ]
+        assert.deepStrictEqual(refused.map(isCommand), [false, false])
+        assert.isTrue(isCommand(command))
+        // @ts-expect-error what is written requires a commit
+        const outside: Effect.Effect<number> = append
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(outside)))
+        assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })
       })
     )
 
@@ -275,24 +294,6 @@ for (const { name, layer } of databases) {
           [1, 2]
         )
         assert.strictEqual((yield* watermark(sessionId))?.event_watermark, 2)
-      })
-    )
-
-    it.effect("events and jobs outside a commit are a mistake that writes nothing", () =>
-      Effect.gen(function* () {
-        const journal = yield* Journal
-        const { sessionId } = yield* newSession
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(journal.append(sessionId, actor, [event("x")]))))
-        const jobs = yield* Jobs
-        const job = {
-          kind: "test.journal",
-          subject: { type: "session", id: sessionId },
-          workspaceId: null,
-          payload: {},
-          maxAttempts: 1
-        }
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(jobs.enqueue(job))))
-        assert.deepStrictEqual(yield* written(sessionId), { events: 0, watermark: 0, jobs: 0, answers: 0 })
       })
     )
   })

@@ -135,7 +135,7 @@ describe("a fault of the disk in a batch", () => {
           ),
           insert("after")
         ],
-        (command) => Effect.exit(db.transaction<unknown, never>(command)),
+        (command) => Effect.exit(db.transaction<unknown, never, never>(command)),
         all
       )
       assert.strictEqual(before && codeOf(before), "SQLITE_FULL")

@@ -60,13 +60,13 @@ const newCredential = (number: number) =>
 
 /** An answer that holds a secret, as a request stores it; called again it is replayed. */
 const answered = (key: string) =>
-  Effect.flatMap(Idempotency, (idempotency) =>
+  Effect.flatMap(Effect.all([Idempotency, Journal]), ([idempotency, journal]) =>
     idempotency.run({
       scope: "s",
       key,
       fingerprint: "f",
       sealed: true,
-      handler: Effect.succeed("the secret"),
+      command: journal.command("test", Effect.succeed("the secret")),
       encode: (body) => ({ status: 201, body }),
       encodeError: () => ({ status: 500, body: null })
     })

@@ -3,6 +3,7 @@ import type { Api } from "@reins/core/api/Api"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { Command } from "@reins/core/store/Command"
 import type { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
 import type { Reply } from "./Reply.js"
@@ -22,16 +23,23 @@ export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
   Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
   Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
 
-/** A read may answer with a reply of its own, as a stream does. */
+/** The mutations that run again when they are repeated. They are annotated so in the API too, and the router checks that the two agree. */
+export const repeatedEndpoints = ["login", "logout", "wait"] as const
+
+type Failure = ReinsError | RequestInvalid
+
+/** A read may answer with a reply of its own, as a stream does. A mutation is a command, so that its answer commits with it. */
 type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonly method: "GET" }
-  ? HttpApiEndpoint.HttpApiEndpoint.Success<E> | Reply
-  : HttpApiEndpoint.HttpApiEndpoint.Success<E>
+  ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E> | Reply, Failure>
+  : HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof repeatedEndpoints)[number]
+    ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E>, Failure>
+    : Command<HttpApiEndpoint.HttpApiEndpoint.Success<E>, Failure>
 
 /** One function for each endpoint of a group. It only moves values: from the request to a service, and its result back. */
 export type HandlersOf<Group extends HttpApiGroup.HttpApiGroup.Any> = {
   readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: (
     call: Call<E>
-  ) => Effect.Effect<Answer<E>, ReinsError | RequestInvalid>
+  ) => Answer<E>
 }
 
 export type AllHandlersOf<Groups extends HttpApiGroup.HttpApiGroup.Any> = {

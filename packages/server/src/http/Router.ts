@@ -6,10 +6,11 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { type Command, isCommand } from "@reins/core/store/Command"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Context, Effect, Option } from "effect"
 import type { Exchange } from "./Exchange.js"
-import { type AllHandlersOf, publicEndpoints } from "./Handlers.js"
+import { type AllHandlersOf, publicEndpoints, repeatedEndpoints } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 import { maxBodyBytes, refusalOfLength } from "./middleware/BodyLimit.js"
 import { answerOf, replyOf, runOnce } from "./middleware/Mutations.js"
@@ -22,7 +23,7 @@ type Handler = (
     readonly exchange: Exchange
     readonly principal: Principal | undefined
   }
-) => Effect.Effect<unknown, ReinsError | RequestInvalid>
+) => Effect.Effect<unknown, ReinsError | RequestInvalid> | Command<unknown, ReinsError | RequestInvalid>
 
 /**
  * The routes of an API. A request is let in first, then checked whole, then run: a mutation once for its Idempotency-Key and to
@@ -62,7 +63,7 @@ const routeOf = (
   const decode = decoderOf(endpoint, limit)
   const scope = requiredScope(endpoint)
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
-  const replays = mutates && Option.isNone(Context.getOption(annotations, NotReplayed))
+  const replays = mutates && !isRepeated(endpoint)
   const sealed = Option.isSome(Context.getOption(annotations, SecretAnswer))
   const answer = Effect.fnUntraced(function* (exchange: Exchange, params: PathParams) {
     const refusal = refusalOfLength(exchange, limit)
@@ -74,6 +75,7 @@ const routeOf = (
     const { body, canonicalBody, path, query } = yield* decode(exchange, params)
     const run = handler({ path, query, body, exchange, principal })
     if (replays) {
+      if (!isCommand(run)) return yield* Effect.dieMessage(`${endpoint.name} is no command`)
       return yield* runOnce(idempotency, {
         exchange,
         principal,
@@ -81,7 +83,7 @@ const routeOf = (
         canonicalBody,
         sealed,
         status,
-        handler: run
+        command: run
       })
     }
     const result = yield* run
@@ -101,6 +103,14 @@ const requiredScope = (endpoint: Endpoint) => {
     throw new Error(`${endpoint.name} is public in one place and not in the other`)
   }
   return scope
+}
+
+const isRepeated = (endpoint: Endpoint): boolean => {
+  const isAnnotated = Option.isSome(Context.getOption(endpoint.annotations, NotReplayed))
+  if (isAnnotated !== repeatedEndpoints.some((name) => name === endpoint.name)) {
+    throw new Error(`${endpoint.name} runs again in one place and not in the other`)
+  }
+  return isAnnotated
 }
 
 /** What generic clients understand: the version as an ETag, and a link to the next page. */

@@ -202,12 +202,16 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
 export const readyLease = (sessionId: SessionId) =>
   Effect.gen(function* () {
     const at = yield* now
-    yield* (yield* SessionStore).change(sessionId, {
-      lease_id: yield* newId(LeaseId),
-      lease_state: "ready",
-      lease_created_at: at,
-      lease_used_at: at
-    })
+    const journal = yield* Journal
+    const sessions = yield* SessionStore
+    yield* journal.commit(
+      sessions.change(sessionId, {
+        lease_id: yield* newId(LeaseId),
+        lease_state: "ready",
+        lease_created_at: at,
+        lease_used_at: at
+      })
+    )
   })
 
 /** Puts a row into a state that only work could bring it to. */

@@ -2,6 +2,7 @@ import { HttpApi, HttpApiGroup } from "@effect/platform"
 import { assert, describe, layer, it as plain } from "@effect/vitest"
 import { post, read } from "@reins/core/api/Endpoint"
 import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { Authentication } from "@reins/server/http/middleware/Authentication"
 import { RateLimit } from "@reins/server/http/middleware/RateLimit"
 import { routesOf } from "@reins/server/http/Router"
@@ -150,7 +151,15 @@ const odd = (gate: {
     Effect.as({ done: true })
   )
   const publicUrl = new URL("http://127.0.0.1")
-  const routes = routesOf(Odd, { odd: { slow: () => slow, broken: () => broken, brokenRead: () => broken } })
+  const routes = Effect.flatMap(Journal, (journal) =>
+    routesOf(Odd, {
+      odd: {
+        slow: () => journal.prepared("slow", Effect.map(slow, Effect.succeed)),
+        broken: () => journal.command("broken", broken),
+        brokenRead: () => broken
+      }
+    })
+  )
   return Caller.layer.pipe(
     Layer.provideMerge(
       Server.layer(routes, { host: "127.0.0.1", port: 0, publicUrl, trustedProxies: [], grace: "5 seconds" })

@@ -2,6 +2,7 @@ import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
+import type { Command } from "@reins/core/store/Command"
 import type { Answer, Idempotency } from "@reins/core/store/Idempotency"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
@@ -17,12 +18,12 @@ export interface Mutation {
   /** Whether the answer holds a secret. */
   readonly sealed: boolean
   readonly status: number
-  readonly handler: Effect.Effect<unknown, ReinsError | RequestInvalid>
+  readonly command: Command<unknown, ReinsError | RequestInvalid>
 }
 
 /** Runs a mutation once for its Idempotency-Key and answers a repeated one as the first was answered. */
 export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Type"], mutation: Mutation) {
-  const { canonicalBody, exchange, handler, principal, route, sealed, status } = mutation
+  const { canonicalBody, command, exchange, principal, route, sealed, status } = mutation
   const { answer, replayed } = yield* idempotency.run({
     scope:
       principal === undefined
@@ -33,7 +34,7 @@ export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Ty
     key: exchange.header("idempotency-key") ?? "",
     fingerprint: canonicalJson([exchange.method, exchange.path, exchange.query]) + canonicalBody,
     sealed,
-    handler,
+    command,
     encode: (result) => answerOf(status, result),
     encodeError: (error) => ({ status: error.status, body: JSON.stringify(envelopeOf(error, exchange.requestId)) })
   })

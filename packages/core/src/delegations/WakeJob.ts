@@ -22,7 +22,7 @@ export const wakeJob = Effect.gen(function* () {
     )
     if (refused === undefined) return
     // Its queue is full, which passes.
-    if (refused.code === "quota_exhausted" && claim.attempt < claim.maxAttempts)
+    if (refused.is("quota_exhausted") && claim.attempt < claim.maxAttempts)
       return yield* new JobError({ code: refused.code, message: refused.message, retryable: true })
     yield* Effect.catchTag(commit(waits.deliver(id, "note")), "ReinsError", () => commit(waits.abandon(id)))
   })

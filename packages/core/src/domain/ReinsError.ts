@@ -1,4 +1,5 @@
-import { Data, Schema } from "effect"
+import { Data, Effect, Schema } from "effect"
+import type { ErrorDetails } from "./ErrorDetails.js"
 
 /** The closed set of error categories. */
 export const ErrorCategory = Schema.Literal(
@@ -82,17 +83,30 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
+/** What an error of a code tells programs besides its code. */
+export type DetailsOf<Code extends ErrorCode> = Code extends keyof ErrorDetails ? ErrorDetails[Code] : never
+
 /**
- * An expected failure of a command or a read. `message` says what happened and what to do next, and never holds a secret;
- * `details` holds ids and closed literals for programs.
+ * An expected failure of a command or a read, of one of the given codes. `message` says what happened and what to do next, and never holds a
+ * secret.
  */
-export class ReinsError extends Data.TaggedError("ReinsError")<{
+export class ReinsError<out Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ReinsError")<{
   readonly code: ErrorCode
   readonly message: string
-  readonly details?: Readonly<Record<string, unknown>>
+  readonly details?: ErrorDetails[keyof ErrorDetails]
   /** Seconds after which a retry can succeed. */
   readonly retryAfterSeconds?: number
 }> {
+  declare readonly code: Code
+  declare readonly details?: DetailsOf<Code>
+  constructor(error: {
+    readonly code: Code
+    readonly message: string
+    readonly details?: DetailsOf<Code>
+    readonly retryAfterSeconds?: number
+  }) {
+    super(error)
+  }
   get status(): number {
     return errorKinds[this.code].status
   }
@@ -102,10 +116,36 @@ export class ReinsError extends Data.TaggedError("ReinsError")<{
   get retryable(): boolean {
     return errorKinds[this.code].retryable
   }
+  /** Whether it is of one of these codes. */
+  is<Other extends ErrorCode>(...codes: ReadonlyArray<Other>): this is ReinsError<Other> {
+    return codes.some((code: ErrorCode) => code === this.code)
+  }
 }
 
+/** The errors that are left when those of a code were dealt with. */
+export type WithoutCode<E, Code extends ErrorCode> =
+  E extends ReinsError<infer Codes>
+    ? Exclude<Codes, Code> extends never
+      ? never
+      : ReinsError<Exclude<Codes, Code>>
+    : E
+
+/** Deals with the errors of a code, or of several, and leaves the others as they are. */
+export const catchCode =
+  <const Code extends ErrorCode, A2, E2, R2>(
+    codes: Code | ReadonlyArray<Code>,
+    handle: (error: ReinsError<Code>) => Effect.Effect<A2, E2, R2>
+  ) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A | A2, WithoutCode<E, Code> | E2, R | R2> =>
+    Effect.catchAll(effect, (error): Effect.Effect<A2, WithoutCode<E, Code> | E2, R2> => {
+      if (error instanceof ReinsError && error.is(...(typeof codes === "string" ? [codes] : codes)))
+        return handle(error)
+      // An error of another code is one of those that are left.
+      return Effect.fail(error as WithoutCode<E, Code>)
+    })
+
 /** The one answer for an id that does not exist, is of another kind, or belongs to somebody else. */
-export const notFound = (): ReinsError =>
+export const notFound = (): ReinsError<"not_found"> =>
   new ReinsError({ code: "not_found", message: "No such resource, or it is not visible to these credentials." })
 
 /** The wire form of a `ReinsError`. */

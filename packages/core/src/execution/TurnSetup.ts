@@ -84,7 +84,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           Effect.mapError(
             (error) =>
               new TurnRefused({
-                reason: error.code === "credential_invalid" ? "credential_invalid" : "connection_required",
+                reason: error.is("credential_invalid") ? "credential_invalid" : "connection_required",
                 message: error.message,
                 retryable: false
               })

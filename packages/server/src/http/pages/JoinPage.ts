@@ -1,3 +1,4 @@
+import { catchCode } from "@reins/core/domain/ReinsError"
 import { Members } from "@reins/core/identity/Members"
 import { Effect, Redacted } from "effect"
 import { alert, form, tokenField } from "./Forms.js"
@@ -13,9 +14,8 @@ export const joinPage = Effect.gen(function* () {
     submit: (fields) =>
       members.join(Redacted.make(fields.get("token") ?? "")).pipe(
         Effect.as(joined),
-        Effect.catchIf(
-          (error) => error.code === "token_expired" || error.code === "email_unverified",
-          (error) => Effect.succeed(refused(error.status, error.message))
+        catchCode(["token_expired", "email_unverified"], (error) =>
+          Effect.succeed(refused(error.status, error.message))
         )
       )
   }

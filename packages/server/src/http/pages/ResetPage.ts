@@ -1,3 +1,4 @@
+import { catchCode } from "@reins/core/domain/ReinsError"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Effect } from "effect"
 import { alert, emailField, form, nothing, reasonOf, tokenField } from "./Forms.js"
@@ -21,10 +22,7 @@ export const resetPage = Effect.gen(function* () {
     return passwords.reset({ token, new_password: password }).pipe(
       Effect.as(done),
       Effect.catchTag("RequestInvalid", (invalid) => Effect.succeed(choose(422, token, alert(reasonOf(invalid))))),
-      Effect.catchIf(
-        (error) => error.code === "token_expired",
-        () => Effect.succeed(askForLink(410, alert(expired)))
-      )
+      catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))
     )
   }
 

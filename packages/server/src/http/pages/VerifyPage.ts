@@ -1,3 +1,4 @@
+import { catchCode } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect } from "effect"
@@ -23,10 +24,7 @@ export const verifyPage = Effect.gen(function* () {
           )
         : accounts.verifyEmail({ token }).pipe(
             Effect.as(verified),
-            Effect.catchIf(
-              (error) => error.code === "token_expired",
-              () => Effect.succeed(askForLink(410, alert(expired)))
-            )
+            catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))
           )
     }
   }

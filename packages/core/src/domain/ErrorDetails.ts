@@ -1,0 +1,76 @@
+type Text = string | null
+
+/**
+ * What an error of a code tells programs besides its code: ids, numbers and closed literals, never a secret. A code that is not listed tells
+ * nothing more.
+ */
+export interface ErrorDetails {
+  readonly forbidden: { readonly role: string | null; readonly workspace_id: string }
+  readonly insufficient_scope: { readonly required: string; readonly scopes: ReadonlyArray<string> }
+  /** The path of a file, or the state of a session's working tree, that is not there. */
+  readonly not_found: { readonly path: string } | { readonly workspace: string }
+  readonly method_not_allowed: { readonly allow: ReadonlyArray<string> }
+  readonly result_not_ready: { readonly state: string }
+  /** The resource that does not move, its state, and what the move needs. */
+  readonly invalid_transition: {
+    readonly resource: string
+    readonly from?: string
+    readonly to?: string
+    readonly allowed?: ReadonlyArray<string>
+    readonly archived_at?: string
+    readonly child_session_id?: string
+    readonly transport?: string
+    readonly answer?: Text
+    readonly backend?: string
+    readonly requested?: string
+  }
+  readonly turn_active: { readonly turn_id: Text; readonly queued_turns: number }
+  readonly version_conflict:
+    | { readonly version: number; readonly expected_version: number | undefined }
+    | { readonly path: string; readonly expected_digest: Text; readonly actual_digest: Text }
+  readonly already_exists: { readonly slug: string }
+  readonly connection_in_use: { readonly turn_id: string }
+  readonly connection_required:
+    | { readonly connection_id: string }
+    | { readonly kind: string | undefined; readonly provider_id?: string }
+  readonly connection_revoked: { readonly connection_id: string }
+  readonly credential_invalid: { readonly connection_id: string; readonly status?: number | null }
+  readonly provider_disabled: { readonly provider_id: string }
+  readonly unsupported_capability:
+    | { readonly provider_id: string; readonly capability: string; readonly value: string }
+    | { readonly forge: string; readonly method: string; readonly supported: ReadonlyArray<string> }
+  readonly executor_unavailable:
+    | { readonly backend: string }
+    | { readonly kind: string }
+    | { readonly reason: string; readonly path?: string }
+    | { readonly workspace: string }
+  readonly context_unavailable: { readonly session_id: string; readonly provider_id: string }
+  readonly harness_switch_required: { readonly provider_id: string; readonly requested: string }
+  readonly stale_subject: { readonly state: string }
+  readonly remote_head_changed: { readonly head_sha: Text; readonly observed_at: Text }
+  readonly delivery_unresolved: { readonly state: string; readonly reason: Text }
+  readonly result_already_set: { readonly result_id: string }
+  readonly delegation_limit: { readonly limit: number } | { readonly depth: number }
+  readonly invalid_cursor: { readonly after: number; readonly event_watermark: number }
+  readonly history_reset_required: {
+    readonly after: number
+    readonly first_event_seq: number
+    readonly next_after: number
+  }
+  readonly payload_too_large:
+    | { readonly limit_bytes: number; readonly size?: number }
+    | { readonly limit_characters: number; readonly characters: number }
+  readonly unsupported_media_type: { readonly content_encoding: string }
+  readonly rate_limited:
+    | { readonly policy: string; readonly limit: number; readonly window_seconds: number }
+    | { readonly limit: number }
+  readonly quota_exhausted: { readonly queued_turns: number; readonly limit: number }
+  readonly upstream_error: { readonly connection_id: string; readonly status: number | null } | UpstreamFault
+  readonly upstream_timeout: UpstreamFault
+  readonly waiting_capacity: { readonly reason: string }
+}
+
+interface UpstreamFault {
+  readonly connection_id: string
+  readonly reason: string
+}

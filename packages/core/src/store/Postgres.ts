@@ -57,8 +57,7 @@ const connect = (url: Redacted.Redacted) =>
     Effect.sync(() => {
       const pool = new pg.Pool({
         connectionString: Redacted.value(url),
-        application_name: "reins",
-        pipeline: true
+        application_name: "reins"
       })
       // A connection that breaks tells its listeners besides those who wait for an answer; without one the process would end.
       pool.on("error", () => {})

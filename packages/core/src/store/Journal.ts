@@ -88,7 +88,10 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const ringAfterCommit = (topic: string) => inCommit(({ topics }) => void topics.add(topic))
 
       const raiseWatermark = db.prepare(
-        (by: number, id: string) => db.sql<HeldSession>`update sessions set event_watermark = event_watermark + ${by}
+        (
+          by: number,
+          id: string
+        ) => db.sql<HeldSession>`update sessions set event_watermark = event_watermark + ${by}, has_events = 1
         where id = ${id} returning event_watermark, workspace_id`
       )
       /** The session after so many more events. Its row is read the first time and held from then on. */

@@ -19,7 +19,7 @@ export class KeyRing extends Context.Tag("@reins/core/connections/KeyRing")<
 >() {
   /**
    * The ring in a file, which is made with one new key when it is not there. A ring that another process changes is read again before
-   * its next use; while that fails, the keys that are known go on.
+   * its next use in another turn of the event loop; while that fails, the keys that are known go on.
    */
   static readonly layerFile = (path: string) =>
     Layer.effect(
@@ -28,19 +28,27 @@ export class KeyRing extends Context.Tag("@reins/core/connections/KeyRing")<
         if (!existsSync(path)) yield* writeRing(path, newRing(), true)
         let seen = versionOf(path)
         let known = yield* readRing(path)
+        let isFresh = false
+        const look = () => {
+          const version = versionOf(path)
+          if (version === seen) return
+          const read = readRing(path)
+          if (Either.isLeft(read)) return
+          known = read.right
+          seen = version
+        }
         return of(
           () => {
-            const version = versionOf(path)
-            if (version !== seen) {
-              const read = readRing(path)
-              if (Either.isRight(read)) {
-                known = read.right
-                seen = version
-              }
+            if (!isFresh) {
+              isFresh = true
+              setImmediate(() => {
+                isFresh = false
+              })
+              look()
             }
             return known
           },
-          (change) => Effect.flatMap(readRing(path), (ring) => writeRing(path, change(ring)))
+          (change) => Effect.flatMap(readRing(path), (ring) => Effect.map(writeRing(path, change(ring)), look))
         )
       })
     )

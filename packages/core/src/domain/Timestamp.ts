@@ -8,10 +8,16 @@ export const Timestamp = Schema.String.pipe(
 export type Timestamp = typeof Timestamp.Type
 
 export const fromMillis = (millis: number): Timestamp => {
-  const text = new Date(millis).toISOString()
-  // Only a year that has more than four digits makes it longer, and that is refused.
-  return Timestamp.make(text, { disableValidation: text.length === 24 })
+  if (millis !== latest.millis) {
+    const text = new Date(millis).toISOString()
+    // Only a year that has more than four digits makes it longer, and that is refused.
+    latest = { millis, timestamp: Timestamp.make(text, { disableValidation: text.length === 24 }) }
+  }
+  return latest.timestamp
 }
+
+/** A command asks for the time again and again within one millisecond. */
+let latest = { millis: 0, timestamp: Timestamp.make("1970-01-01T00:00:00.000Z") }
 
 export const toMillis = (timestamp: Timestamp): number => Date.parse(timestamp)
 

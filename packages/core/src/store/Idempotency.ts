@@ -7,6 +7,7 @@ import { fn } from "../Traced.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 import { CurrentAnswer } from "./Journal.js"
+import { locally } from "./Locally.js"
 
 /** An answer as it goes over the wire. `body` is null when the answer has none. */
 export interface Answer {
@@ -115,7 +116,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
             recorded = { result, answer: request.encode(result as A) }
             return store(request, recorded.answer)
           })
-        const outcome = yield* Effect.either(Effect.locally(request.handler, CurrentAnswer, record))
+        const outcome = yield* Effect.either(locally(request.handler, CurrentAnswer, record))
         if (Either.isLeft(outcome)) {
           const error = outcome.left
           if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)

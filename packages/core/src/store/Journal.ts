@@ -6,6 +6,7 @@ import { fn } from "../Traced.js"
 import { Bell, sessionTopic } from "./Bell.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
+import { locally } from "./Locally.js"
 
 /** Records the result of the running command as the answer to its request; it is called inside the transaction of the command. */
 export type RecordAnswer = (result: unknown) => Effect.Effect<void>
@@ -72,79 +73,90 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
           Effect.suspend(() => {
             const open: Commit = { topics: new Set(), held: new Map() }
             const answered = answer === undefined ? command : Effect.tap(command, answer)
-            return Effect.map(Effect.locally(answered, OpenCommit, open), (result) => ({ result, topics: open.topics }))
+            return Effect.map(locally(answered, OpenCommit, open), (result) => ({ result, topics: open.topics }))
           })
         )
         const { result, topics } = yield* mayLoseRace ? retryLostRace(attempt) : attempt
-        yield* Effect.forEach(topics, bell.ring, { discard: true })
+        for (const topic of topics) yield* bell.ring(topic)
         return result
       })
       const commit = <A, E>(command: Effect.Effect<A, E>) =>
         Effect.flatMap(FiberRef.get(OpenCommit), (open) => (open === undefined ? outermost(command) : command))
-      const inCommit = <A>(use: (open: Commit) => A) =>
+      const inCommit = <A>(use: (open: Commit) => Effect.Effect<A>) =>
         Effect.flatMap(FiberRef.get(OpenCommit), (open) =>
-          open === undefined ? Effect.dieMessage("outside a commit") : Effect.sync(() => use(open))
+          open === undefined ? Effect.dieMessage("outside a commit") : use(open)
         )
-      const ringAfterCommit = (topic: string) => inCommit(({ topics }) => void topics.add(topic))
+      const ringAfterCommit = (topic: string) =>
+        inCommit(({ topics }) => {
+          topics.add(topic)
+          return Effect.void
+        })
 
       const raiseWatermark = db.prepare(
         (by: number, id: string) => db.sql<HeldSession>`update sessions set event_watermark = event_watermark + ${by}
         where id = ${id} returning event_watermark, workspace_id`
       )
       /** The session after so many more events. Its row is read the first time and held from then on. */
-      const raised = Effect.fnUntraced(function* (id: SessionId, by: number) {
-        const held = yield* inCommit((open) => open.held)
+      const raised = ({ held }: Commit, id: SessionId, by: number): Effect.Effect<HeldSession> => {
         const before = held.get(id)
-        if (before === undefined) {
-          const session = yield* db.first(raiseWatermark(by, id))
-          if (session === undefined) return yield* Effect.dieMessage(`events for ${id}, which does not exist`)
+        const keep = (session: HeldSession) => {
           held.set(id, session)
           return session
         }
-        const session = { ...before, event_watermark: before.event_watermark + by }
-        held.set(id, session)
-        if (by > 0) yield* db.run(raiseWatermark(by, id))
-        return session
-      })
+        if (before === undefined)
+          return Effect.flatMap(db.first(raiseWatermark(by, id)), (session) =>
+            session === undefined
+              ? Effect.dieMessage(`events for ${id}, which does not exist`)
+              : Effect.succeed(keep(session))
+          )
+        const session = keep({ ...before, event_watermark: before.event_watermark + by })
+        return by > 0 ? Effect.as(db.run(raiseWatermark(by, id)), session) : Effect.succeed(session)
+      }
 
       return Journal.of({
         commit,
         commitAside: (command) => Effect.locally(commit(command), CurrentAnswer, undefined),
         ringAfterCommit,
         hold: ({ event_watermark, id, workspace_id }) =>
-          inCommit(({ held }) => void held.set(id, { event_watermark, workspace_id })),
-        append: fn("Journal.append")(function* (sessionId, actor, events) {
-          yield* ringAfterCommit(sessionTopic(sessionId))
-          const recordedAt = yield* now
-          const session = yield* raised(sessionId, events.length)
-          if (events.length === 0) return session.event_watermark
-          const first = session.event_watermark - events.length + 1
-          const rows = yield* Effect.forEach(events, (event, index) =>
-            Effect.map(
-              newId(EventId),
-              (id): EventRow => ({
-                session_id: sessionId,
-                seq: first + index,
-                type: event.type,
-                turn_id: event.subjects?.turn_id ?? null,
-                envelope: JSON.stringify({
-                  id,
-                  seq: first + index,
-                  type: event.type,
-                  schema_version: 1,
+          inCommit(({ held }) => {
+            held.set(id, { event_watermark, workspace_id })
+            return Effect.void
+          }),
+        append: fn("Journal.append")((sessionId, actor, events) =>
+          inCommit(
+            Effect.fnUntraced(function* (open) {
+              open.topics.add(sessionTopic(sessionId))
+              const session = yield* raised(open, sessionId, events.length)
+              if (events.length === 0) return session.event_watermark
+              const recordedAt = yield* now
+              const rows: Array<EventRow> = []
+              for (const event of events) {
+                const id = yield* newId(EventId)
+                const seq = session.event_watermark - events.length + rows.length + 1
+                rows.push({
                   session_id: sessionId,
-                  workspace_id: session.workspace_id,
-                  recorded_at: recordedAt,
-                  actor,
-                  ...event.subjects,
-                  payload: event.payload
+                  seq,
+                  type: event.type,
+                  turn_id: event.subjects?.turn_id ?? null,
+                  envelope: JSON.stringify({
+                    id,
+                    seq,
+                    type: event.type,
+                    schema_version: 1,
+                    session_id: sessionId,
+                    workspace_id: session.workspace_id,
+                    recorded_at: recordedAt,
+                    actor,
+                    ...event.subjects,
+                    payload: event.payload
+                  })
                 })
-              })
-            )
+              }
+              yield* insert(rows)
+              return session.event_watermark
+            })
           )
-          yield* insert(rows)
-          return session.event_watermark
-        })
+        )
       })
     })
   )

@@ -109,6 +109,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       })
 
       const execute = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
+        yield* failpoint("request.begun")
         let recorded: { readonly result: unknown; readonly answer: Answer } | undefined
         // The result has the type of the handler: what a commit gives back is what the request is answered with.
         const record = (result: unknown) =>
@@ -117,20 +118,15 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
             return store(request, recorded.answer)
           })
         const outcome = yield* Effect.either(locally(request.handler, CurrentAnswer, record))
-        if (Either.isLeft(outcome)) {
-          const error = outcome.left
-          if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
-          const answer = request.encodeError(error)
+        const result = Either.getOrUndefined(outcome)
+        if (Either.isLeft(outcome) || recorded === undefined) {
+          const answer = yield* answerTo(request, outcome)
           yield* store(request, answer)
-          return { answer, replayed: false, result: undefined }
-        }
-        const result = outcome.right
-        if (recorded === undefined) {
-          const answer = request.encode(result)
-          yield* store(request, answer)
+          yield* failpoint("request.committed")
           return { answer, replayed: false, result }
         }
         if (recorded.result !== result) return yield* Effect.dieMessage("a handler changed the result of its command")
+        yield* failpoint("request.committed")
         return { answer: recorded.answer, replayed: false, result }
       })
 
@@ -142,12 +138,8 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           return yield* Effect.acquireUseRelease(
             Effect.suspend(() => (running.has(place) ? inProgress : Effect.sync(() => running.add(place)))),
             () =>
-              failpoint("request.begun").pipe(
-                Effect.zipRight(execute(request)),
-                Effect.zipLeft(failpoint("request.committed")),
-                Effect.catchSomeDefect((defect) =>
-                  isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
-                )
+              Effect.catchSomeDefect(execute(request), (defect) =>
+                isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
               ),
             () => Effect.sync(() => running.delete(place))
           )
@@ -200,6 +192,18 @@ interface AnswerRow {
   readonly body: string | null
   readonly sealed: number
   readonly expires_at: Timestamp
+}
+
+/** The answer that is kept for a request. Fails with an error that is not. */
+const answerTo = <A, E>(
+  request: MutationRequest<A, E>,
+  outcome: Either.Either<A, ReinsError | E>
+): Effect.Effect<Answer, ReinsError | E> => {
+  if (Either.isRight(outcome)) return Effect.succeed(request.encode(outcome.right))
+  const error = outcome.left
+  return error instanceof ReinsError && isStored(error)
+    ? Effect.succeed(request.encodeError(error))
+    : Effect.fail(error)
 }
 
 /** A row was there already that may be there once. */

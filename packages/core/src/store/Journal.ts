@@ -66,8 +66,10 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         return db.run(more.length === 0 ? insertEvent(row) : db.sql`insert into events ${db.sql.insert(rows)}`)
       }
 
-      const outermost = Effect.fnUntraced(function* <A, E>(command: Effect.Effect<A, E>) {
-        const answer = yield* FiberRef.get(CurrentAnswer)
+      const outermost = Effect.fnUntraced(function* <A, E>(
+        command: Effect.Effect<A, E>,
+        answer: RecordAnswer | undefined
+      ) {
         // Anew for each run of the transaction: what an earlier one counted was rolled back with it.
         const attempt = db.transaction(
           Effect.suspend(() => {
@@ -81,11 +83,14 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         return result
       })
       const commit = <A, E>(command: Effect.Effect<A, E>) =>
-        Effect.flatMap(FiberRef.get(OpenCommit), (open) => (open === undefined ? outermost(command) : command))
-      const inCommit = <A>(use: (open: Commit) => Effect.Effect<A>) =>
-        Effect.flatMap(FiberRef.get(OpenCommit), (open) =>
-          open === undefined ? Effect.dieMessage("outside a commit") : use(open)
+        Effect.withFiberRuntime<A, E>((fiber) =>
+          fiber.getFiberRef(OpenCommit) === undefined ? outermost(command, fiber.getFiberRef(CurrentAnswer)) : command
         )
+      const inCommit = <A>(use: (open: Commit) => Effect.Effect<A>) =>
+        Effect.withFiberRuntime<A>((fiber) => {
+          const open = fiber.getFiberRef(OpenCommit)
+          return open === undefined ? Effect.dieMessage("outside a commit") : use(open)
+        })
       const ringAfterCommit = (topic: string) =>
         inCommit(({ topics }) => {
           topics.add(topic)

@@ -51,25 +51,31 @@ export class SqliteEngine implements Engine {
     })
 
   readonly all = <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
-    Effect.withFiberRuntime((fiber) => {
-      const isInside = this.commits.turnOf(fiber) !== undefined
-      try {
-        // Boundary: the rows have the shape that the caller says the statement has.
-        if (isInside) return Effect.succeed(this.write(query) as ReadonlyArray<Row>)
-        const rows = this.read(query) as ReadonlyArray<Row> | undefined
-        return rows === undefined ? this.transaction(Effect.suspend(() => this.all(query))) : Effect.succeed(rows)
-      } catch (failure) {
-        return Effect.die(failedBy(failure))
-      }
-    })
+    // Boundary: the rows have the shape that the caller says the statement has.
+    this.execute(query, (rows) => Effect.succeed(rows as ReadonlyArray<Row>))
 
-  readonly run = (query: Query<object>): Effect.Effect<void> => Effect.asVoid(this.all(query))
+  readonly run = (query: Query<object>): Effect.Effect<void> => this.execute(query, () => Effect.void)
 
   readonly transaction = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.withFiberRuntime((fiber) => {
       const turn = this.commits.turnOf(fiber)
       return turn === undefined ? this.commits.run(effect) : this.nested(turn, effect)
     })
+
+  private execute<A>(
+    query: Query<object>,
+    toResult: (rows: ReadonlyArray<object>) => Effect.Effect<A>
+  ): Effect.Effect<A> {
+    return Effect.withFiberRuntime((fiber) => {
+      const isInside = this.commits.turnOf(fiber) !== undefined
+      try {
+        const rows = isInside ? this.write(query) : this.read(query)
+        return rows === undefined ? this.commits.run(this.execute(query, toResult)) : toResult(rows)
+      } catch (failure) {
+        return Effect.die(failedBy(failure))
+      }
+    })
+  }
 
   private nested<A, E>(turn: Turn, effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Effect.acquireUseRelease(

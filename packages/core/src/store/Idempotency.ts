@@ -135,13 +135,18 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           const stored = yield* find(request)
           if (stored !== undefined) return stored
           const place = `${request.scope}\n${request.key}`
-          return yield* Effect.acquireUseRelease(
-            Effect.suspend(() => (running.has(place) ? inProgress : Effect.sync(() => running.add(place)))),
-            () =>
-              Effect.catchSomeDefect(execute(request), (defect) =>
-                isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
-              ),
-            () => Effect.sync(() => running.delete(place))
+          const answered = Effect.catchSomeDefect(execute(request), (defect) =>
+            isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
+          )
+          return yield* Effect.uninterruptibleMask((restore) =>
+            Effect.suspend(() => {
+              if (running.has(place)) return inProgress
+              running.add(place)
+              return Effect.flatMap(Effect.exit(restore(answered)), (exit) => {
+                running.delete(place)
+                return exit
+              })
+            })
           )
         }),
         purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`)),

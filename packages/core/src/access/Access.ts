@@ -78,16 +78,19 @@ export const mayWrite = (
   principal: Principal,
   workspaceId: string,
   role: Role | null
-): Effect.Effect<Role, ReinsError> =>
-  Effect.flatMap(mayRead(principal, workspaceId, role), (allowed) =>
-    allowed === "viewer"
-      ? new ReinsError({
+): Effect.Effect<Role, ReinsError> => {
+  const readable = mayRead(principal, workspaceId, role)
+  return role !== "viewer"
+    ? readable
+    : Effect.zipRight(
+        readable,
+        new ReinsError({
           code: "forbidden",
           message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
-          details: { role: allowed, workspace_id: workspaceId }
+          details: { role, workspace_id: workspaceId }
         })
-      : Effect.succeed(allowed)
-  )
+      )
+}
 
 const includes: Record<Scope, ReadonlyArray<Scope>> = {
   read: ["read"],

@@ -131,15 +131,15 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
 
-      const accept = Effect.fnUntraced(function* (
-        principal: Principal,
-        session: SessionRow,
-        input: MessageSend,
-        { field = "content", kind = "message" }: Parameters<Messages["Type"]["accept"]>[3] = {}
-      ) {
-        const content = yield* uploads.contentOf(session.id, input, field)
-        return yield* post(session, actorOf(principal), { content, routing: input.routing }, kind)
-      })
+      const accept: Messages["Type"]["accept"] = (
+        principal,
+        session,
+        input,
+        { field = "content", kind = "message" } = {}
+      ) =>
+        Effect.flatMap(uploads.contentOf(session.id, input, field), (content) =>
+          post(session, actorOf(principal), { content, routing: input.routing }, kind)
+        )
 
       return Messages.of({
         list: fn("Messages.list")(function* (principal, sessionId, page) {

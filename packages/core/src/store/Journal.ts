@@ -102,34 +102,34 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
           Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, message_count, workspace_id })),
         held: (sessionId) => raised(sessionId, 0, 0),
         append: fn("Journal.append")(function* (sessionId, actor, events, messages = 0) {
-          yield* ringAfterCommit(sessionTopic(sessionId))
-          const recordedAt = yield* now
+          const { topics } = yield* Commit
+          topics.add(sessionTopic(sessionId))
           const session = yield* raised(sessionId, events.length, messages)
           if (events.length === 0) return session.event_watermark
-          const first = session.event_watermark - events.length + 1
-          const rows = yield* Effect.forEach(events, (event, index) =>
-            Effect.map(
-              newId(EventId),
-              (id): EventRow => ({
-                session_id: sessionId,
-                seq: first + index,
+          const recordedAt = yield* now
+          const rows: Array<EventRow> = []
+          for (const event of events) {
+            const id = yield* newId(EventId)
+            const seq = session.event_watermark - events.length + rows.length + 1
+            rows.push({
+              session_id: sessionId,
+              seq,
+              type: event.type,
+              turn_id: event.subjects?.turn_id ?? null,
+              envelope: JSON.stringify({
+                id,
+                seq,
                 type: event.type,
-                turn_id: event.subjects?.turn_id ?? null,
-                envelope: JSON.stringify({
-                  id,
-                  seq: first + index,
-                  type: event.type,
-                  schema_version: 1,
-                  session_id: sessionId,
-                  workspace_id: session.workspace_id,
-                  recorded_at: recordedAt,
-                  actor,
-                  ...event.subjects,
-                  payload: event.payload
-                })
+                schema_version: 1,
+                session_id: sessionId,
+                workspace_id: session.workspace_id,
+                recorded_at: recordedAt,
+                actor,
+                ...event.subjects,
+                payload: event.payload
               })
-            )
-          )
+            })
+          }
           yield* insert(rows)
           return session.event_watermark
         })

@@ -58,7 +58,9 @@ for (const { layer, name } of databases) {
           const { after, before } = yield* journal.commit(
             Effect.gen(function* () {
               const before = yield* updates
-              yield* Effect.provideService(append(sessionId, [1]), Journal, journal)
+              yield* journal.append(sessionId, { kind: "system", id: "test" }, [
+                { type: "diagnostic.reported", payload: { kind: "test", line: "x" } }
+              ])
               return { before, after: yield* updates }
             })
           )

@@ -11,7 +11,7 @@ export interface StateMachine<State extends string> {
   readonly allows: (from: State, to: State) => boolean
   readonly isTerminal: (state: State) => boolean
   /** Fails with `invalid_transition` unless the move is drawn. */
-  readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError>
+  readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError<"invalid_transition">>
 }
 
 export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {

@@ -13,6 +13,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   Providers,
   {
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
+    /** The provider of a request that names none. */
+    readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
     readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError>
     /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
@@ -71,6 +73,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             })
           )
         ),
+        defaultId: manifests.defaultId,
         requireEnabled,
         requireCapability: fn("Providers.requireCapability")(function* (providerId, capability) {
           const manifest = yield* requireEnabled(providerId)

@@ -2,13 +2,7 @@ import { Context, Effect, Either, Layer, Redacted, Schema } from "effect"
 import { Access } from "../access/Access.js"
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "../api/ConnectionsApi.js"
 import { fn } from "../base/Traced.js"
-import {
-  type Connection,
-  type ConnectionHealth,
-  type ConnectionKind,
-  type ConnectionState,
-  connectionStates
-} from "../domain/Connection.js"
+import { type Connection, type ConnectionHealth, type ConnectionState, connectionStates } from "../domain/Connection.js"
 import { ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -22,18 +16,10 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
+import { ConnectionKinds } from "./ConnectionKinds.js"
 import { type CredentialParts, partsOf } from "./CredentialParts.js"
+import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
-
-/** A connection ready to be used: what is readable of it, and its secrets in the clear. For workers, never for an answer. */
-export interface OpenConnection {
-  readonly id: ConnectionId
-  readonly credentialId: CredentialId
-  readonly kind: ConnectionKind
-  readonly settings: Readonly<Record<string, string>>
-  readonly secrets: Readonly<Record<string, Redacted.Redacted>>
-  readonly preferredModel: string | null
-}
 
 /** Provider and forge credentials. A secret goes in and is sealed; it is opened only to be used, and never comes back. */
 export class Connections extends Context.Tag("@reins/core/connections/Connections")<
@@ -106,6 +92,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       const access = yield* Access
       const vault = yield* Vault
       const validations = yield* ValidationStore
+      const kinds = yield* ConnectionKinds
       const sql = db.sql
       const columns = sql.literal(`connections.*, credentials.ordinal, credentials.fingerprint, credentials.last4,
       credentials.sealed, credentials.created_at as credential_created_at`)
@@ -209,7 +196,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           journal.prepared(
             "Connections.create",
             Effect.gen(function* () {
-              const parts = yield* partsOf(input.kind, input.credential)
+              const parts = yield* partsOf(yield* kinds.require(input.kind), input.credential)
               return Effect.gen(function* () {
                 yield* access.write(principal, workspaceId)
                 const id = yield* newId(ConnectionId)
@@ -261,7 +248,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
               const row = yield* locked(principal, connectionId)
               yield* expectVersion(row.version, input.expected_version)
               yield* requireLive(row)
-              const parts = yield* partsOf(row.kind, input.credential)
+              const parts = yield* partsOf(yield* kinds.require(row.kind), input.credential)
               yield* addCredential({ id: row.id, ordinal: (row.ordinal ?? 0) + 1 }, parts)
               yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
               return yield* answer(row.id)
@@ -344,7 +331,7 @@ const revoked = (id: string) =>
 interface ConnectionRow {
   readonly id: ConnectionId
   readonly workspace_id: WorkspaceId
-  readonly kind: ConnectionKind
+  readonly kind: string
   readonly label: string
   readonly settings: string
   readonly state: ConnectionState

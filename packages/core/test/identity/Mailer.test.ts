@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Mailer } from "@reins/core/identity/Mailer"
+import * as OutboxMailer from "@reins/core/identity/OutboxMailer"
 import { Effect, Logger, TestClock } from "effect"
 
 const directory = Effect.acquireRelease(
@@ -20,7 +21,7 @@ describe("The outbox", () => {
   it.scoped("the outbox holds each mail as one complete file of mode 0600, in the order of sending", () =>
     Effect.gen(function* () {
       const dir = join(yield* directory, "outbox")
-      const layer = Mailer.layerOutbox(dir)
+      const layer = OutboxMailer.layer(dir)
       yield* Effect.gen(function* () {
         const mailer = yield* Mailer
         yield* mailer.send({ ...mail, to: "a@example.com" }, "job_a")
@@ -50,7 +51,7 @@ describe("The outbox", () => {
       const send = Effect.flatMap(Mailer, (mailer) =>
         mailer.send({ ...mail, text: `Grüße,\n\nopen this:\n${link}\n` }, "job_a")
       )
-      yield* Effect.provide(send, Mailer.layerOutbox(dir))
+      yield* Effect.provide(send, OutboxMailer.layer(dir))
       const text = readFileSync(join(dir, readdirSync(dir)[0] ?? "nothing"), "utf8")
       assert.include(text, `\r\nContent-Transfer-Encoding: 8bit\r\n`)
       assert.include(text, `\r\n\r\nGrüße,\r\n\r\nopen this:\r\n${link}\r\n`)
@@ -64,7 +65,7 @@ describe("The outbox", () => {
         const dir = join(yield* directory, "outbox")
         for (const text of ["first\n", "again\n"]) {
           yield* Effect.flatMap(Mailer, (mailer) => mailer.send({ ...mail, text }, "job_a")).pipe(
-            Effect.provide(Mailer.layerOutbox(dir, "Reins <reins@example.com>"))
+            Effect.provide(OutboxMailer.layer(dir, "Reins <reins@example.com>"))
           )
           yield* TestClock.adjust("1 minute")
         }
@@ -84,7 +85,7 @@ describe("The outbox", () => {
         lines.push(JSON.stringify([message, [...annotations]]))
       })
       yield* Effect.flatMap(Mailer, (mailer) => mailer.send(mail, "job_a")).pipe(
-        Effect.provide(Mailer.layerOutbox(dir)),
+        Effect.provide(OutboxMailer.layer(dir)),
         Effect.provide(Logger.replace(Logger.defaultLogger, logger))
       )
       const log = lines.join("\n")
@@ -100,7 +101,7 @@ describe("The outbox", () => {
         Effect.exit(
           mailer.send({ ...mail, to: "a@example.com, b@example.com", subject: "x\r\nBcc: c@example.com" }, "job_a")
         )
-      ).pipe(Effect.provide(Mailer.layerOutbox(dir)))
+      ).pipe(Effect.provide(OutboxMailer.layer(dir)))
       for (const name of readdirSync(dir)) {
         const head = readFileSync(join(dir, name), "utf8").split("\r\n\r\n")[0] ?? ""
         assert.notMatch(head, /^Bcc:/im)

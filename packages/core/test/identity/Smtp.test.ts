@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Mailer } from "@reins/core/identity/Mailer"
 import { Passwords } from "@reins/core/identity/Passwords"
+import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { Database } from "@reins/core/store/Database"
 import { goodPassword, identityWith, mailWorker, newEmail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
@@ -74,7 +75,7 @@ const mail = {
   text: "Hello,\n\nopen this:\nhttps://x/verify?abc-_1\n"
 }
 
-const smtp = (url: string) => Mailer.layerSmtp(Redacted.make(url), "Reins <reins@example.com>")
+const smtp = (url: string) => SmtpMailer.layer(Redacted.make(url), "Reins <reins@example.com>")
 
 const sendThrough = (url: string) =>
   Effect.provide(

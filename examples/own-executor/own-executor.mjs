@@ -9,7 +9,13 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Effect, Logger, LogLevel, Stream } from "effect"
 import { niceExecutors } from "./executor.mjs"
 
-const { REINS_API_KEY, REINS_BASE_URL, REINS_CACHE_DIR, REINS_DATA_DIR = ".reins-own-executor", REINS_MODEL } = process.env
+const {
+  REINS_API_KEY,
+  REINS_BASE_URL,
+  REINS_CACHE_DIR,
+  REINS_DATA_DIR = ".reins-own-executor",
+  REINS_MODEL
+} = process.env
 const message = process.argv[2] ?? "Write a haiku about reins to haiku.txt."
 if (!REINS_BASE_URL || !REINS_API_KEY || !REINS_MODEL) {
   console.error("Set REINS_BASE_URL, REINS_API_KEY and REINS_MODEL to the gateway that the agent shall use.")

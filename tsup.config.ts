@@ -95,7 +95,7 @@ const publicCore = new Set(
 
 /** What is published may import the rest of the core below `internal/` only; the sources of this repository name modules by their path. */
 const publishedName = (name: string): string =>
-  publicCore.has(name) ? name : name.replace("@reins/core/", "@reins/core/internal/")
+  publicCore.has(name) ? name : name.replace(/^@reins\/core\/(?!internal\/)/, "@reins/core/internal/")
 
 const publishedNames: Plugin = {
   name: "published-names",
@@ -193,9 +193,16 @@ const bundleDeclarations = (): void => {
   for (const room of ["api", "domain"]) copyFiles(join(coreTypes, room), `packages/client/dist/core/${room}`)
   copyFiles("packages/client/dist", "packages/client/dist", (text, file) => {
     const root = "../".repeat(file.split("/").length - 1) || "./"
-    return text.replaceAll(/"@reins\/core\/([\w/]+)"/g, (_, path: string) => `"${root}core/${path}.js"`)
+    // The type check itself names what it infers by the published path.
+    return text.replaceAll(
+      imported("core/(?:internal/)?"),
+      (_, by: string, path: string) => `${by}"${root}core/${path}.js"`
+    )
   })
 }
+
+/** The imports of a module of ours, also those within types. The ids of tags look like names of modules and are none. */
+const imported = (names: string): RegExp => new RegExp(`(from |import\\()"@reins/${names}([\\w/]+)"`, "g")
 
 /** The server's modules name each other and those of the core as they are published. */
 const serverDeclarations = (): void => {
@@ -203,8 +210,8 @@ const serverDeclarations = (): void => {
   copyFiles("packages/server/lib", "packages/server/lib", (text, file) => {
     const root = "../".repeat(file.split("/").length - 1) || "./"
     return text
-      .replaceAll(/"(@reins\/core\/[\w/]+)"/g, (_, name: string) => `"${publishedName(name)}"`)
-      .replaceAll(/"@reins\/server\/([\w/]+)"/g, (_, path: string) => `"${root}${path}.js"`)
+      .replaceAll(imported("core/"), (_, by: string, path: string) => `${by}"${publishedName(`@reins/core/${path}`)}"`)
+      .replaceAll(imported("server/"), (_, by: string, path: string) => `${by}"${root}${path}.js"`)
   })
 }
 

@@ -1,12 +1,21 @@
 // An executor of one's own: it starts every agent through another command and keeps a record of what it ran. The command may be `nice`, as
 // here, or what gives a real boundary: `bwrap`, `docker run`, `ssh` to another machine.
-import { appendFile } from "node:fs/promises"
+import { constants } from "node:fs"
+import { access, appendFile } from "node:fs/promises"
+import { ExecutorError } from "@reins/core/executor/Executor"
 import * as Executors from "@reins/core/executor/Executors"
 import * as Local from "@reins/core/executor/Local"
 import { Placement } from "@reins/core/placement/Placement"
 import { Effect, Layer } from "effect"
 
 /** @import { AgentCommand, AgentExit, Executor } from "@reins/core/executor/Executor" */
+
+/** The command starts in any case, so the agent's own program is looked at first. */
+const checkExecutable = (/** @type {string} */ executable) =>
+  Effect.tryPromise({
+    try: () => access(executable, constants.X_OK),
+    catch: () => new ExecutorError({ kind: "spawn_failed", message: `${executable} cannot be started.` })
+  })
 
 /**
  * The executor `inner` behind a command that gets the agent's own as its arguments.
@@ -25,6 +34,7 @@ export const through = (inner, { backend, command, recordFile }) => {
     isolation: { ...inner.isolation, summary: `Through ${command.join(" ")}. ${inner.isolation.summary}` },
     spawn: (agent) =>
       Effect.gen(function* () {
+        yield* checkExecutable(agent.executable)
         const started = Date.now()
         const agentProcess = yield* inner.spawn({
           ...agent,

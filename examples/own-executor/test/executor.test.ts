@@ -3,9 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import * as Local from "@reins/core/executor/Local"
+import { executorSuite } from "@reins/testing/executor/ExecutorSuite"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
+import { Effect } from "effect"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { type Gateway, script, startGateway } from "../../scripted-gateway/gateway.mjs"
+import { through } from "../executor.mjs"
 
 const run = promisify(execFile)
 const example = join(import.meta.dirname, "../own-executor.mjs")
@@ -46,3 +50,15 @@ it("the example runs the agent of a turn through its own command, and records th
   assert.isEmpty(others)
   assert.notInclude(records.join(), "own-key")
 })
+
+executorSuite(
+  "nice",
+  Effect.gen(function* () {
+    const root = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-nice-"))),
+      (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+    )
+    const recordFile = join(root, "agents.jsonl")
+    return through(yield* Local.make(`boot_nice_${process.pid}`), { backend: "nice", command: ["nice"], recordFile })
+  })
+)

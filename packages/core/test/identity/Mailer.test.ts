@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Mailer } from "@reins/core/identity/Mailer"
 import * as OutboxMailer from "@reins/core/identity/OutboxMailer"
+import { mailerSuite } from "@reins/testing/identity/MailerSuite"
 import { Effect, Logger, TestClock } from "effect"
 
 const directory = Effect.acquireRelease(
@@ -16,6 +17,18 @@ const mail = {
   subject: "Prüfe die Adresse",
   text: "Hello,\n\nopen this:\nhttps://x/verify?abc-_1\n"
 }
+
+mailerSuite(
+  "to the outbox",
+  Effect.map(directory, (dir) => ({
+    layer: OutboxMailer.layer(dir),
+    handedOver: Effect.sync(() =>
+      readdirSync(dir)
+        .sort()
+        .map((name) => readFileSync(join(dir, name), "utf8"))
+    )
+  }))
+)
 
 describe("The outbox", () => {
   it.scoped("the outbox holds each mail as one complete file of mode 0600, in the order of sending", () =>
@@ -91,22 +104,6 @@ describe("The outbox", () => {
       const log = lines.join("\n")
       assert.include(log, join(dir, readdirSync(dir)[0] ?? "nothing"))
       for (const secret of ["abc-_1", "ada@example.com"]) assert.notInclude(log, secret)
-    })
-  )
-
-  it.scoped("an address that tries to be two reaches no second person", () =>
-    Effect.gen(function* () {
-      const dir = yield* directory
-      yield* Effect.flatMap(Mailer, (mailer) =>
-        Effect.exit(
-          mailer.send({ ...mail, to: "a@example.com, b@example.com", subject: "x\r\nBcc: c@example.com" }, "job_a")
-        )
-      ).pipe(Effect.provide(OutboxMailer.layer(dir)))
-      for (const name of readdirSync(dir)) {
-        const head = readFileSync(join(dir, name), "utf8").split("\r\n\r\n")[0] ?? ""
-        assert.notMatch(head, /^Bcc:/im)
-        assert.notMatch(head, /^To:.*,\s*b@example\.com/im)
-      }
     })
   )
 })

@@ -6,6 +6,7 @@ import { Passwords } from "@reins/core/identity/Passwords"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { Database } from "@reins/core/store/Database"
 import { goodPassword, identityWith, mailWorker, newEmail } from "@reins/testing/identity/Identity"
+import { mailerSuite } from "@reins/testing/identity/MailerSuite"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, Queue, Redacted } from "effect"
 import { type Options, SMTPServer } from "smtp-server"
@@ -84,6 +85,16 @@ const sendThrough = (url: string) =>
   )
 
 const anyCertificate = "tls.rejectUnauthorized=false"
+
+mailerSuite(
+  "over SMTP",
+  Effect.map(mailServer(), ({ address, next, left }) => ({
+    layer: smtp(`smtp://${address}`),
+    handedOver: Effect.flatMap(left, (count) =>
+      Effect.map(Effect.replicateEffect(next, count), (mails) => mails.map(({ text }) => text))
+    )
+  }))
+)
 
 describe("a mail server", () => {
   it.scopedLive("gets each mail once, for its recipient, as it is", () =>

@@ -19,7 +19,9 @@ import { MergeRequests } from "./changes/MergeRequests.js"
 import { refreshJob } from "./changes/RefreshJob.js"
 import type { ConnectionKind } from "./connections/ConnectionKind.js"
 import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.js"
+import { ConnectionStore } from "./connections/ConnectionStore.js"
 import { Connections } from "./connections/Connections.js"
+import { ConnectionUses } from "./connections/ConnectionUses.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { validationJob } from "./connections/ValidationJob.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
@@ -71,6 +73,7 @@ import { Placement } from "./placement/Placement.js"
 import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
+import * as ConnectionTurns from "./sessions/ConnectionTurns.js"
 import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { Messages } from "./sessions/Messages.js"
@@ -175,7 +178,7 @@ const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
   Layer.provideMerge(Turns.layer),
-  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer)),
+  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer, ConnectionTurns.layer)),
   Layer.provideMerge(Providers.layer)
 )
 
@@ -207,6 +210,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
   Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
+  Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
   Layer.provideMerge(ValidationStore.layer)
 )
 

@@ -2,6 +2,7 @@ import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
 import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { Connections } from "../connections/Connections.js"
 import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
@@ -33,6 +34,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
     Models,
     Effect.gen(function* () {
       const connections = yield* Connections
+      const store = yield* ConnectionStore
       const connectionKinds = yield* ConnectionKinds
       const manifests = yield* Manifests
       const outbound = yield* Outbound
@@ -42,7 +44,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
 
       const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, ReinsError> {
         const provider = manifests.list.find((each) => each.provider_id === key.providerId)
-        const connection = yield* connections.open(key.workspaceId, key.connectionId)
+        const connection = yield* store.open(key.workspaceId, key.connectionId)
         const kind = connectionKinds.find(connection.kind)
         const gateway = gatewayOf(kind, connection, provider?.credential?.default_base_url)
         if (gateway === undefined)

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -38,7 +38,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     Effect.gen(function* () {
       const manifests = yield* Manifests
       const install = yield* HarnessInstall
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
 
       const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
         const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
@@ -10,7 +10,7 @@ import { toGitCredential, WorkingTrees } from "../sessions/WorkingTrees.js"
 /** The branch of a delivery as git is asked for it, with the credential of its connection or of the project. */
 export const deliveryRemote = Effect.gen(function* () {
   const trees = yield* WorkingTrees
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
   const forges = yield* Forges
 
   const credentialOf = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {

@@ -6,7 +6,7 @@ import type { JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
-import { Connections } from "./Connections.js"
+import { ConnectionStore } from "./ConnectionStore.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { validationJobKind } from "./Validations.js"
@@ -16,7 +16,7 @@ const validationOf = (claim: Claim): ValidationId => ValidationId.make(claim.sub
 
 /** Carries out a validation. It changes nothing outside, so an attempt that is lost is simply made again. */
 export const validationJob = Effect.gen(function* () {
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
   const kinds = yield* ConnectionKinds
   const outbound = yield* Outbound
   const store = yield* ValidationStore

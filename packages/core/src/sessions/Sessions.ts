@@ -3,7 +3,7 @@ import { Access, actorOf } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
 import { Providers } from "../catalog/Providers.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import { type ConnectionId, type DelegationId, newId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
@@ -114,7 +114,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const messages = yield* Messages
       const projects = yield* Projects
       const providers = yield* Providers
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
       const executors = yield* Executors
       const jobs = yield* Jobs
       const listeners = yield* SessionListeners

@@ -5,7 +5,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { OpenConnection } from "../connections/OpenConnection.js"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import { workspaceStates } from "../domain/Session.js"
@@ -60,7 +60,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const journal = yield* Journal
       const store = yield* SessionStore
       const projects = yield* Projects
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
       const { forGit } = yield* ConnectionKinds
       const forges = yield* Forges
       const git = yield* Git

@@ -50,6 +50,7 @@ import { HarnessInstall } from "./harness/Install.js"
 import { Manifests } from "./harness/Manifests.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
+import * as IdentityStores from "./identity/IdentityStores.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
 import { Mailer } from "./identity/Mailer.js"
 import * as MailJob from "./identity/MailJob.js"
@@ -115,9 +116,14 @@ const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
 
 const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
 
-const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, Workspaces.layer))
-)
+const identity = Layer.mergeAll(
+  Accounts.layer,
+  ApiKeys.layer,
+  LoginSessions.layer,
+  Members.layer,
+  PasswordChanges.layer,
+  Workspaces.layer
+).pipe(Layer.provideMerge(IdentityStores.layer))
 
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
@@ -144,7 +150,10 @@ const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer, Forges.layer))
 )
 
-const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, Workspaces.layer))
+const connected = Layer.mergeAll(
+  Validations.layer,
+  Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
+)
 
 const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { ReinsError } from "./ReinsError.js"
 
-/** The moves that a resource may make. A state that maps to nothing is terminal. */
+/** The moves that a resource may make. A state that maps to no other is terminal. */
 export type Transitions<State extends string> = { readonly [S in State]: ReadonlyArray<State> }
 
 export interface StateMachine<State extends string> {
@@ -9,6 +9,8 @@ export interface StateMachine<State extends string> {
   readonly states: ReadonlyArray<State>
   readonly transitions: Transitions<State>
   readonly allows: (from: State, to: State) => boolean
+  /** The states that may become this one, for the condition of an update that makes the move. */
+  readonly sourcesOf: (to: State) => ReadonlyArray<State>
   readonly isTerminal: (state: State) => boolean
   /** Fails with `invalid_transition` unless the move is drawn. */
   readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError<"invalid_transition">>
@@ -16,11 +18,13 @@ export interface StateMachine<State extends string> {
 
 export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {
   const allows = (from: State, to: State): boolean => transitions[from].includes(to)
+  const states = Object.keys(transitions).filter((state): state is State => state in transitions)
   return {
     resource,
-    states: Object.keys(transitions).filter((state): state is State => state in transitions),
+    states,
     transitions,
     allows,
+    sourcesOf: (to) => states.filter((from) => allows(from, to)),
     isTerminal: (state) => transitions[state].length === 0,
     check: (from, to) =>
       allows(from, to)

@@ -1,7 +1,7 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { credentialContext } from "../connections/Connections.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { LoginSessions } from "../identity/LoginSessions.js"
+import { LoginStore } from "../identity/LoginStore.js"
 import { KeyRing } from "../secrets/KeyRing.js"
 import { type KeyRingUnusable, withNewKey, without } from "../secrets/KeyRingFile.js"
 import { sealedWith, Vault } from "../secrets/Vault.js"
@@ -60,7 +60,7 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
       const ring = yield* KeyRing
       const vault = yield* Vault
       const idempotency = yield* Idempotency
-      const logins = yield* LoginSessions
+      const logins = yield* LoginStore
 
       const rewrapCredentials = Effect.gen(function* () {
         const rows = yield* sealedCredentials(db)

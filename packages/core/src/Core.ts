@@ -62,6 +62,7 @@ import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { Placement } from "./placement/Placement.js"
+import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
@@ -163,6 +164,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
   Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
+  Layer.provideMerge(ProjectStore.layer),
   Layer.provideMerge(ValidationStore.layer)
 )
 

@@ -6,7 +6,7 @@ import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
-import { prepareRole } from "./Memberships.js"
+import { roleQuery } from "./Memberships.js"
 
 /** The principal may not see it, so the answer is that it does not exist. */
 export type Unseen = ReinsError<"not_found">
@@ -38,7 +38,7 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
     Access,
     Effect.gen(function* () {
       const db = yield* Database
-      const roleIn = prepareRole(db)
+      const roleIn = db.prepare((workspaceId: string, accountId: string) => roleQuery(db.sql, workspaceId, accountId))
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
         const member = yield* db.first(roleIn(workspaceId, principal.accountId))
         return yield* mayRead(principal, workspaceId, member?.role ?? null)

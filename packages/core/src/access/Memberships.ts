@@ -20,12 +20,13 @@ export interface Membership {
   readonly created_at: Timestamp
 }
 
-/** A statement that reads the role of an account in a workspace: one row, or none when the account does not belong to it. */
-export const prepareRole = (db: Db) =>
-  db.prepare(
-    (workspaceId: string, accountId: string) => db.sql<{ readonly role: Role }>`select role from workspace_members
-      where workspace_id = ${workspaceId} and account_id = ${accountId}`
-  )
+/**
+ * The role of an account in a workspace: one row, or none when the account does not belong to it. The query can also stand as a column in
+ * a statement of another room, where `workspaceId` is a column of that statement.
+ */
+export const roleQuery = (sql: Sql, workspaceId: string | Statement.Fragment, accountId: string) =>
+  sql<{ readonly role: Role }>`select role from workspace_members
+    where workspace_id = ${workspaceId} and account_id = ${accountId}`
 
 /** Makes an account a member. An account that is one already keeps its role. */
 export const add = (db: Db, membership: Membership): Effect.Effect<void, never, Commit> =>
@@ -50,11 +51,6 @@ export const membersOf = (sql: Sql, workspaceId: string): Fragment =>
 /** For a join: the `workspace_id` of each workspace that an account belongs to, and its `role` there. */
 export const workspacesOf = (sql: Sql, accountId: string): Fragment =>
   sql`(select workspace_id, role from workspace_members where account_id = ${accountId})`
-
-/** A value: the role of an account in the workspace that a column names, null when it does not belong to it. */
-export const roleIn = (sql: Sql, workspaceColumn: string, accountId: string): Fragment =>
-  sql`(select role from workspace_members
-    where workspace_id = ${sql.literal(workspaceColumn)} and account_id = ${accountId})`
 
 /** A condition: the account that one column names belongs to the workspace that another names, with that role if one is given. */
 export const isMember = (sql: Sql, workspaceColumn: string, accountColumn: string, role?: Role): Fragment =>

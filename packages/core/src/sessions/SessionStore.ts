@@ -1,7 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { mayRead, mayWrite } from "../access/Access.js"
-import { roleIn } from "../access/Memberships.js"
 import { fn } from "../base/Traced.js"
 import type { Role } from "../domain/Account.js"
 import type {
@@ -149,7 +148,8 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       )
       const byIdFor = db.prepare(
         (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
-        ${roleIn(sql, "sessions.workspace_id", accountId)} as role
+        (select role from workspace_members
+          where workspace_id = sessions.workspace_id and account_id = ${accountId}) as role
         from ${joined} where sessions.id = ${id}`
       )
       const insertRow = db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`)

@@ -27,6 +27,7 @@ export const BackupManifest = Schema.Struct({
   /** Sessions whose agent changed its own state while the state was copied. */
   unsettled: Schema.Array(Schema.String)
 })
+/** The description of a backup. */
 export type BackupManifest = typeof BackupManifest.Type
 
 /** A backup cannot be made or restored. `message` says why, and what to do next. */

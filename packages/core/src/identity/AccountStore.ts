@@ -52,6 +52,7 @@ export class AccountStore extends Context.Tag("@reins/core/identity/AccountStore
     ) => Effect.Effect<void, never, Commit>
     /** Undefined when the account is not unverified. */
     readonly activate: (accountId: string) => Effect.Effect<AccountRow | undefined, never, Commit>
+    /** Ends an account. Fails with `invalid_transition` when it has ended already. */
     readonly disable: (
       accountId: AccountId
     ) => Effect.Effect<AccountRow, ReinsError<"not_found" | "invalid_transition">, Commit>

@@ -25,6 +25,7 @@ export interface KeyHolder {
 export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")<
   ApiKeyStore,
   {
+    /** Stores a new key. `digest` is that of its secret. */
     readonly insert: (accountId: AccountId, key: ApiKey, digest: string) => Effect.Effect<void, never, Commit>
     /** The keys that a principal sees, revoked and expired ones too, newest first. */
     readonly list: (

@@ -54,52 +54,11 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
   static readonly layer = Layer.effect(
     LoginSessions,
     Effect.gen(function* () {
-      const accounts = yield* AccountStore
       const journal = yield* Journal
       const logins = yield* LoginStore
-      const passwords = yield* Passwords
       const vault = yield* Vault
       const guesses = yield* PasswordGuesses.make
-
-      /** The account, if the password is right and the account may be used. Every outcome takes the time of one hash. */
-      const checkPassword = Effect.fnUntraced(function* (email: string, password: Redacted.Redacted) {
-        const account = yield* accounts.findByEmail(email)
-        if (account === undefined) {
-          yield* passwords.dummyVerify(password)
-          return undefined
-        }
-        const right = yield* passwords.verify(account.password_hash, password)
-        return right && account.state !== "disabled" ? account : undefined
-      })
-
-      /** Replaces a hash that was made at another cost than new ones are. Gives back the account with its present hash. */
-      const renewHash = Effect.fnUntraced(function* (account: AccountRow, password: Redacted.Redacted) {
-        if (!passwords.needsRehash(account.password_hash)) return account
-        const hash = yield* passwords.hash(password)
-        yield* journal.commit(accounts.replaceHash(account, hash))
-        return { ...account, password_hash: hash }
-      })
-
-      /** Begins a login. It fails when the password that was checked was replaced, because no login may outlive its password. */
-      const open = Effect.fnUntraced(function* (account: AccountRow) {
-        if (!(yield* accounts.holdHash(account))) return yield* new PasswordReplaced()
-        const at = yield* now
-        const token = yield* Token.random
-        const expiresAt = yield* fromNow(absoluteMs)
-        const id = randomUUID()
-        yield* guesses.forget(account.email)
-        yield* logins.insert({
-          id,
-          hash: Token.digest(token),
-          account_id: account.id,
-          created_at: at,
-          last_seen_at: at,
-          expires_at: expiresAt
-        })
-        const csrfToken = csrfTokenOf(vault, id)
-        const login: Login = { account: toAccount(account), csrf_token: csrfToken, expires_at: expiresAt }
-        return { login, token, csrfToken, expiresAt }
-      })
+      const { checkPassword, open, renewHash } = yield* makeSteps
 
       return LoginSessions.of({
         login: fn("LoginSessions.login")(function* (input, { clientAddress }) {
@@ -142,6 +101,58 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
     })
   )
 }
+
+/** The steps of a login. */
+const makeSteps = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const journal = yield* Journal
+  const logins = yield* LoginStore
+  const passwords = yield* Passwords
+  const vault = yield* Vault
+  const guesses = yield* PasswordGuesses.make
+
+  /** The account, if the password is right and the account may be used. Every outcome takes the time of one hash. */
+  const checkPassword = Effect.fnUntraced(function* (email: string, password: Redacted.Redacted) {
+    const account = yield* accounts.findByEmail(email)
+    if (account === undefined) {
+      yield* passwords.dummyVerify(password)
+      return undefined
+    }
+    const right = yield* passwords.verify(account.password_hash, password)
+    return right && account.state !== "disabled" ? account : undefined
+  })
+
+  /** Replaces a hash that was made at another cost than new ones are. Gives back the account with its present hash. */
+  const renewHash = Effect.fnUntraced(function* (account: AccountRow, password: Redacted.Redacted) {
+    if (!passwords.needsRehash(account.password_hash)) return account
+    const hash = yield* passwords.hash(password)
+    yield* journal.commit(accounts.replaceHash(account, hash))
+    return { ...account, password_hash: hash }
+  })
+
+  /** Begins a login. It fails when the password that was checked was replaced, because no login may outlive its password. */
+  const open = Effect.fnUntraced(function* (account: AccountRow) {
+    if (!(yield* accounts.holdHash(account))) return yield* new PasswordReplaced()
+    const at = yield* now
+    const token = yield* Token.random
+    const expiresAt = yield* fromNow(absoluteMs)
+    const id = randomUUID()
+    yield* guesses.forget(account.email)
+    yield* logins.insert({
+      id,
+      hash: Token.digest(token),
+      account_id: account.id,
+      created_at: at,
+      last_seen_at: at,
+      expires_at: expiresAt
+    })
+    const csrfToken = csrfTokenOf(vault, id)
+    const login: Login = { account: toAccount(account), csrf_token: csrfToken, expires_at: expiresAt }
+    return { login, token, csrfToken, expiresAt }
+  })
+
+  return { checkPassword, renewHash, open }
+})
 
 const csrfPurpose = "csrf"
 

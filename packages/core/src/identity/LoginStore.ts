@@ -26,6 +26,7 @@ export interface LoginRow {
 export class LoginStore extends Context.Tag("@reins/core/identity/LoginStore")<
   LoginStore,
   {
+    /** Stores a new login. */
     readonly insert: (login: LoginRow) => Effect.Effect<void, never, Commit>
     /** The login whose token has that digest. Undefined unless it lasts and its account is active. */
     readonly findLasting: (

@@ -37,13 +37,17 @@ export class MemberStore extends Context.Tag("@reins/core/identity/MemberStore")
       workspaceId: string,
       page: { readonly before: string; readonly limit: number }
     ) => Effect.Effect<ReadonlyArray<Member>>
+    /** The account as a member. Undefined when it does not belong to the workspace. */
     readonly find: (workspaceId: string, accountId: string) => Effect.Effect<Member | undefined>
+    /** The account of an address as a member. Undefined when it does not belong to the workspace. */
     readonly findByEmail: (workspaceId: string, email: string) => Effect.Effect<Member | undefined>
-    /** Whether an active account besides the given one is an owner of the workspace. */
+    /** True when an active account besides the given one is an owner of the workspace. */
     readonly hasOtherOwner: (workspaceId: string, accountId: string) => Effect.Effect<boolean>
     /** Makes the invited account a member and ends the invitation. */
     readonly join: (invitation: InvitationRow, accountId: AccountId) => Effect.Effect<void, never, Commit>
+    /** Gives a member another role. The caller keeps an owner in the workspace. */
     readonly setRole: (workspaceId: WorkspaceId, accountId: AccountId, role: Role) => Effect.Effect<void, never, Commit>
+    /** Removes a member. The caller keeps an owner in the workspace. */
     readonly remove: (workspaceId: string, accountId: string) => Effect.Effect<void, never, Commit>
     /** Invites an address. An address that is invited already gets the new role, inviter and expiry. */
     readonly invite: (invitation: NewInvitation) => Effect.Effect<Member & { readonly id: InvitationId }, never, Commit>
@@ -51,6 +55,7 @@ export class MemberStore extends Context.Tag("@reins/core/identity/MemberStore")
     readonly findInvited: (workspaceId: string, invitationId: string) => Effect.Effect<Member | undefined>
     /** An invitation counts until it expires, and only while the account that sent it is an active owner. */
     readonly findStanding: (invitationId: string) => Effect.Effect<InvitationRow | undefined>
+    /** Deletes an invitation, whose link then opens nothing. */
     readonly withdraw: (invitationId: string) => Effect.Effect<void, never, Commit>
     /** Deletes the invitations that have expired. The statement is a commit of its own. */
     readonly purge: Effect.Effect<void>

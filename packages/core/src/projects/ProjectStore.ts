@@ -27,6 +27,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
       workspaceId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Project>, ReinsError<"invalid_cursor">>
+    /** Fails when there is no project of that id. */
     readonly find: (projectId: string) => Effect.Effect<Project, ReinsError<"not_found">>
     /** `find`. Other commits cannot lock the project until this one ends. */
     readonly lock: (projectId: string) => Effect.Effect<Project, ReinsError<"not_found">, Commit>

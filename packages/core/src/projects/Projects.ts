@@ -28,6 +28,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       workspaceId: string,
       input: ProjectInput
     ) => Command<Project, Denied | ReinsError<"already_exists">>
+    /** Fails with `not_found` for a project that the principal may not see. */
     readonly get: (principal: Principal, projectId: string) => Effect.Effect<Project, Unseen>
     /** Fails with `version_conflict` when the caller expected another version. */
     readonly update: (

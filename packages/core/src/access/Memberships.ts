@@ -44,11 +44,11 @@ export const setRole = (
 export const remove = (db: Db, workspaceId: string, accountId: string): Effect.Effect<void, never, Commit> =>
   db.run(db.sql`delete from workspace_members where workspace_id = ${workspaceId} and account_id = ${accountId}`)
 
-/** For a join: the `account_id`, `role` and `created_at` of each member of a workspace. */
+/** A table to join: the `account_id`, `role` and `created_at` of each member of a workspace. */
 export const membersOf = (sql: Sql, workspaceId: string): Fragment =>
   sql`(select account_id, role, created_at from workspace_members where workspace_id = ${workspaceId})`
 
-/** For a join: the `workspace_id` of each workspace that an account belongs to, and its `role` there. */
+/** A table to join: the `workspace_id` of each workspace that an account belongs to, and its `role` there. */
 export const workspacesOf = (sql: Sql, accountId: string): Fragment =>
   sql`(select workspace_id, role from workspace_members where account_id = ${accountId})`
 

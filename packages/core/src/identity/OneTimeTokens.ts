@@ -4,13 +4,13 @@ import * as Token from "../secrets/Token.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 
-/** How long a token is good for each purpose. The subject of `join_workspace` is an invitation, that of the others an account. */
+/** The lifetime of a token for each purpose. The subject of `join_workspace` is an invitation, that of the others an account. */
 const lifetimeMs = {
   verify_email: 24 * 60 * 60 * 1000,
   reset_password: 60 * 60 * 1000,
   join_workspace: 7 * 24 * 60 * 60 * 1000
 } as const
-/** What the token in a mail allows its bearer to do. */
+/** The one act that the token in a mail allows. */
 export type Purpose = keyof typeof lifetimeMs
 
 type Db = Database["Type"]

@@ -21,7 +21,7 @@ export type PasswordsBusy = ReinsError<"waiting_capacity">
 export class PasswordCost extends Context.Reference<PasswordCost>()("@reins/core/identity/PasswordCost", {
   defaultValue: (): Cost => ({ memoryKiB: 64 * 1024, passes: 3, concurrency: 2, maxWaiting: 64 })
 }) {
-  /** For tests: its hashes are fast and protect nothing. */
+  /** Makes hashes that are fast and protect nothing, for tests. */
   static readonly layerTest = Layer.succeed(PasswordCost, { memoryKiB: 64, passes: 1, concurrency: 2, maxWaiting: 64 })
 }
 
@@ -66,7 +66,7 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
 
   static readonly layer = Layer.effect(Passwords, Effect.flatMap(PasswordCost, Passwords.make))
 
-  /** For tests: its hashes are fast and protect nothing. */
+  /** Makes hashes that are fast and protect nothing, for tests. */
   static readonly layerTest = Layer.provide(Passwords.layer, PasswordCost.layerTest)
 }
 

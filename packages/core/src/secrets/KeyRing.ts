@@ -57,7 +57,7 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
       })
     )
 
-  /** For tests: a ring in memory. */
+  /** A ring in memory, for tests. */
   static readonly layerOf = (given: Ring) =>
     Layer.sync(KeyRing, () => {
       let ring = given
@@ -70,7 +70,7 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
       )
     })
 
-  /** For tests: a ring in memory with one new key. */
+  /** A ring in memory with one new key, for tests. */
   static readonly layerMemory = Layer.unwrapEffect(Effect.sync(() => KeyRing.layerOf(newRing())))
 }
 

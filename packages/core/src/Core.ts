@@ -57,6 +57,7 @@ import { HarnessInstall } from "./harness/Install.js"
 import { Manifests } from "./harness/Manifests.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
+import * as IdentityStores from "./identity/IdentityStores.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
 import type { Mailer } from "./identity/Mailer.js"
 import * as MailJob from "./identity/MailJob.js"
@@ -70,6 +71,7 @@ import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { Placement } from "./placement/Placement.js"
+import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
@@ -171,9 +173,14 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
 
 const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
 
-const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Accounts.layer, LoginSessions.layer, ApiKeys.layer, Workspaces.layer))
-)
+const identity = Layer.mergeAll(
+  Accounts.layer,
+  ApiKeys.layer,
+  LoginSessions.layer,
+  Members.layer,
+  PasswordChanges.layer,
+  Workspaces.layer
+).pipe(Layer.provideMerge(IdentityStores.layer))
 
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
@@ -200,7 +207,10 @@ const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer))
 )
 
-const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, Workspaces.layer))
+const connected = Layer.mergeAll(
+  Validations.layer,
+  Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
+)
 
 const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),
@@ -211,6 +221,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(SessionStore.layer),
   Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
   Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
+  Layer.provideMerge(ProjectStore.layer),
   Layer.provideMerge(ValidationStore.layer)
 )
 

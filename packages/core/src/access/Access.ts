@@ -6,38 +6,39 @@ import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
+import { roleQuery } from "./Memberships.js"
 
-/** The refusal of a principal that may not see something: it is answered as if that did not exist. */
+/** The principal may not see it, so the answer is that it does not exist. */
 export type Unseen = ReinsError<"not_found">
 
-/** The refusal of a principal that may not change something; it may be told so when it sees that thing. */
+/** The principal may not change it. The answer is `forbidden` when the principal sees it, else `not_found`. */
 export type Denied = ReinsError<"not_found" | "forbidden">
+
+/** The credentials lack a scope. */
+export type ScopeMissing = ReinsError<"insufficient_scope">
 
 /**
  * Decides what a principal may do in a workspace. A workspace that the principal does not belong to is answered like one that does
- * not exist; what it belongs to but may not change is `forbidden`.
+ * not exist. A change that its role does not allow is `forbidden`.
  */
 export class Access extends Context.Tag("@reins/core/access/Access")<
   Access,
   {
     /** The role of the principal in the workspace. */
     readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, Unseen>
-    /** `read` for a principal that may change what is there: a viewer may not. */
+    /** The role of the principal, if it may change what is in the workspace: a viewer may not. */
     readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, Denied>
-    /** Lets owners through alone. */
+    /** Fails unless the principal is an owner of the workspace. */
     readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, Denied>
-    /** Lets credentials through that carry the scope, or one that includes it. */
-    readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError<"insufficient_scope">>
+    /** Fails unless the credentials carry the scope, or one that includes it. */
+    readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ScopeMissing>
   }
 >() {
   static readonly layer = Layer.effect(
     Access,
     Effect.gen(function* () {
       const db = yield* Database
-      const roleIn = db.prepare(
-        (workspaceId: string, accountId: string) => db.sql<{ role: Role }>`select role from workspace_members
-        where workspace_id = ${workspaceId} and account_id = ${accountId}`
-      )
+      const roleIn = db.prepare((workspaceId: string, accountId: string) => roleQuery(db.sql, workspaceId, accountId))
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
         const member = yield* db.first(roleIn(workspaceId, principal.accountId))
         return yield* mayRead(principal, workspaceId, member?.role ?? null)
@@ -72,13 +73,13 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
   )
 }
 
-/** `Access.read` where the role of the account in the workspace has been read already; null without one. */
+/** `Access.read` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
 export const mayRead = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Unseen> => {
   const isElsewhere = principal.workspaceId !== null && principal.workspaceId !== workspaceId
   return role === null || isElsewhere ? Effect.fail(notFound()) : Effect.succeed(role)
 }
 
-/** `Access.write` where the role of the account in the workspace has been read already; null without one. */
+/** `Access.write` for a caller that has read the role of the account in the workspace. The role is null when there is none. */
 export const mayWrite = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Denied> => {
   const readable = mayRead(principal, workspaceId, role)
   return role !== "viewer"
@@ -102,10 +103,11 @@ const includes: Record<Scope, ReadonlyArray<Scope>> = {
 const covers = (scopes: ReadonlyArray<Scope>, wanted: Scope): boolean =>
   scopes.some((scope) => includes[scope].includes(wanted))
 
-/** The principal as the events name it. */
+/** The author of the events that a principal causes: its API key, or else its account. */
 export const actorOf = (principal: Principal): Actor =>
   principal.via.kind === "api_key"
     ? { kind: "api_key", id: principal.via.keyId }
     : { kind: "account", id: principal.accountId }
 
+/** The author of the events that the service itself causes. `id` names its part. */
 export const systemActor = (id: string): Actor => ({ kind: "system", id })

@@ -3,9 +3,9 @@ import type { FileHandle } from "node:fs/promises"
 import { Header, Pax } from "tar"
 import type { TreeEntry } from "./TreeReader.js"
 
-// Owns the form of a backup: an uncompressed tar whose entries belong to parts, `<part>/<path>`. Knows nothing of what is in them.
+// Owns the form of a backup: an uncompressed tar whose entries belong to parts, `<part>/<path>`. It does not know what a part means.
 
-/** What was written of one part. The digest is over the name, kind, mode and content of each entry, in their order. */
+/** One part of an archive. The digest covers the name, kind, mode and content of each entry, in their order. */
 export interface PartSummary {
   readonly entries: number
   readonly bytes: number
@@ -17,7 +17,8 @@ const pieceBytes = 1024 * 1024
 
 const paddingOf = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes
 
-const makeDigest = () => {
+/** Sums up the entries of a part while they are read or written. The writer's and the reader's sums of the same part are equal. */
+export const partDigest = () => {
   const hash = createHash("sha256")
   let entries = 0
   let bytes = 0
@@ -32,7 +33,7 @@ const makeDigest = () => {
   }
 }
 
-/** Writes an archive into an open file from its beginning. `finish` makes it whole; without it every reader refuses it. */
+/** Writes an archive into an open file, from its beginning. Readers refuse an archive that was not finished. */
 export const archiveWriter = (file: FileHandle) => {
   const write = async (bytes: Uint8Array) => {
     let done = 0
@@ -52,7 +53,7 @@ export const archiveWriter = (file: FileHandle) => {
     if (header.block === undefined) throw new Error(`no header for ${path}`)
     await write(header.block)
   }
-  /** A file that became shorter since it was opened is filled up, one that grew is cut: the header already says its size. */
+  /** Fills up a file that has become shorter and cuts one that has grown, because the header already holds its size. */
   const writeContent = async (entry: TreeEntry, seen: (piece: Uint8Array) => void) => {
     let left = entry.size
     const put = async (piece: Uint8Array) => {
@@ -66,8 +67,9 @@ export const archiveWriter = (file: FileHandle) => {
     await write(Buffer.alloc(paddingOf(entry.size)))
   }
   return {
+    /** Writes the entries of one part, and gives back their sum. */
     writePart: async (part: string, entries: AsyncIterable<TreeEntry>): Promise<PartSummary> => {
-      const digest = makeDigest()
+      const digest = partDigest()
       for await (const entry of entries) {
         digest.begin(entry)
         await writeHeader(`${part}/${entry.path}`, entry)
@@ -75,7 +77,7 @@ export const archiveWriter = (file: FileHandle) => {
       }
       return digest.end()
     },
-    /** The last entry, by which a whole archive is known, and the end mark. */
+    /** Writes the last entry and the end mark. */
     finish: async (name: string, text: string) => {
       const content = Buffer.from(text)
       const entry: TreeEntry = {
@@ -96,15 +98,15 @@ export const archiveWriter = (file: FileHandle) => {
   }
 }
 
-/** The archive is cut off, or was changed in a way that its form shows. */
+/** The archive is cut off, or is not the archive that was written. */
 export class ArchiveDamaged extends Error {}
 
-/** An entry as it is read; its content can be read until the next entry is asked for, or be left. */
+/** An entry of an archive. Its content can be read until the next entry is asked for. */
 export interface ArchivedEntry extends Omit<TreeEntry, "content"> {
   readonly content: () => AsyncGenerator<Uint8Array>
 }
 
-/** The entries of an archive, in their order. Reading only the headers is quick, whatever their size. */
+/** The entries of an archive, in their order. Contents that nobody asks for are not read. Throws `ArchiveDamaged`. */
 export async function* readArchive(file: FileHandle): AsyncGenerator<ArchivedEntry> {
   let at = 0
   const read = async (length: number): Promise<Buffer> => {
@@ -152,6 +154,3 @@ export async function* readArchive(file: FileHandle): AsyncGenerator<ArchivedEnt
     at = end + paddingOf(size)
   }
 }
-
-/** Sums up the entries of a part while they are read, to be compared with what the writer summed up. */
-export const partDigest = makeDigest

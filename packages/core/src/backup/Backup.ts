@@ -4,40 +4,48 @@ import { basename, dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { fn } from "../base/Traced.js"
 import { now } from "../domain/Timestamp.js"
+import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
+import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile } from "../store/DataDirectory.js"
 import { archiveWriter, type PartSummary } from "./Archive.js"
 import { BackupError, BackupManifest, backupFormat, manifestName, parts, sessionPart } from "./BackupManifest.js"
-import { closedSessions, inventory, type SessionFacts } from "./Inventory.js"
+import { inventory } from "./Inventory.js"
 import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "./TreeReader.js"
 
+/** The installation to back up, and the file to write. */
 export interface BackupRequest {
   readonly dataDir: string
-  /** The key ring goes along when it is named: then whoever has the backup can open the credentials. */
+  /** The key ring to put into the backup. Its holder can open the credentials with it. Undefined leaves the keys out. */
   readonly keyFile: string | undefined
-  /** `postgresql`: the database is dumped by PostgreSQL's own tools, before this. */
+  /** `postgresql` leaves the database out, because PostgreSQL's own tools have dumped it before. */
   readonly database: BackupManifest["database"]
-  /** The file to be written; it must not be there. */
+  /** The path of the backup. Nothing may be there yet. */
   readonly target: string
+  /** The release that makes the backup. */
   readonly release: string
+  /** Is called with a line for a person at each step. */
   readonly progress: (line: string) => void
 }
 
+/** A finished backup. */
 export interface BackupSummary {
   readonly file: string
   readonly bytes: number
+  /** `sha256:<hex>` of the file. */
   readonly digest: string
   readonly manifest: BackupManifest
-  /** What could not be read and is not in the backup. */
+  /** The entries that could not be read and are not in the backup. */
   readonly skipped: ReadonlyArray<string>
 }
 
 /**
- * Writes a backup of an installation, whether its server runs or not. The `Database` is the living one.
+ * Writes a backup of an installation, while its server runs or not. The `Database` is the one that the server works on. Fails with
+ * `BackupError`, and leaves no file behind.
  *
- * The database is copied first, as it is at one instant; then the files that this copy names. A changeset is written down after its
- * objects are pinned, so whatever the copy names is there when its turn comes, and more than it names does no harm.
+ * The database is copied first, as it is at one instant, and then the files that this copy names. A changeset is stored only after its
+ * objects are pinned, so the files that the copy names are still there. Files that it does not name do no harm.
  */
 export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
   yield* refuseExisting(request.target)
@@ -46,74 +54,83 @@ export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
   const copied = `${request.target}.${mark}.database.partial`
   return yield* Effect.scoped(
     Effect.gen(function* () {
-      if (request.database === "sqlite") {
-        request.progress("copying the database")
-        yield* onDisk(`${dirname(request.target)} cannot be written`, () => fs.writeFile(copied, "", { mode: 0o600 }))
-        yield* DatabaseFile.copy(databaseFile(request.dataDir), copied).pipe(
-          Effect.mapError(({ message }) => new BackupError({ message }))
-        )
-      }
+      if (request.database === "sqlite") yield* copyDatabase(request, copied)
       const facts = yield* request.database === "sqlite" ? Effect.provide(inventory, asCopied(copied)) : inventory
       const file = yield* created(partial)
-      const archive = archiveWriter(file)
-      const summaries: Record<string, PartSummary> = {}
-      const skipped: Array<string> = []
-      const add = (part: string, entries: AsyncIterable<TreeEntry>) =>
-        onDisk(`${request.target} cannot be written`, async () => {
-          summaries[part] = await archive.writePart(part, entries)
-        })
-
-      if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
-      // Before the files, which take their time: a rotation meanwhile may remove the keys that the database names.
-      if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
-      const unsettled: Array<string> = []
-      const copiedSessions = facts.sessions.filter(hasFiles)
-      for (const [index, session] of copiedSessions.entries()) {
-        request.progress(`session ${index + 1} of ${copiedSessions.length}: ${session.id}`)
-        const { home } = sessionPaths(request.dataDir, session.id)
-        const before = yield* Effect.promise(() => treeState(home))
-        yield* add(
-          sessionPart(session.id),
-          sessionTree(request.dataDir, session, (path) => skipped.push(`${sessionPart(session.id)}/${path}`))
-        )
-        if ((yield* Effect.promise(() => treeState(home))) !== before) unsettled.push(session.id)
-      }
-      const closed = yield* closedSessions
-      const outbox = join(request.dataDir, "outbox")
-      yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
-
-      const manifest: BackupManifest = {
-        format: backupFormat,
-        release: request.release,
-        created_at: yield* now,
-        database: request.database,
-        schema: facts.schema,
-        key_ids: facts.keyIds,
-        key_ring: request.keyFile === undefined ? "left_out" : "included",
-        parts: summaries,
-        incomplete: copiedSessions
-          .filter((session) => session.lifecycle !== "closed" && closed.has(session.id))
-          .map(({ id }) => id),
-        unsettled
-      }
-      const text = yield* Effect.orDie(Schema.encode(Schema.parseJson(BackupManifest, { space: 2 }))(manifest))
-      yield* onDisk(`${request.target} cannot be written`, async () => {
-        await archive.finish(manifestName, text)
-        await file.sync()
-      })
+      const contents = yield* writeParts(request, facts, copied, archiveWriter(file))
+      yield* onDisk(`${request.target} cannot be written`, () => file.sync())
       request.progress("checking what was written")
       const { bytes, digest } = yield* onDisk(`${partial} cannot be read`, () => digestOf(partial))
       yield* onDisk(`${request.target} cannot be written`, () => publish(partial, request.target))
-      const summary: BackupSummary = { file: request.target, bytes, digest, manifest, skipped }
+      const summary: BackupSummary = { file: request.target, bytes, digest, ...contents }
       return summary
     }).pipe(Effect.ensuring(removed(copied)), Effect.ensuring(removed(partial)))
   )
 })
 
+const copyDatabase = Effect.fnUntraced(function* ({ dataDir, progress, target }: BackupRequest, copied: string) {
+  progress("copying the database")
+  yield* onDisk(`${dirname(target)} cannot be written`, () => fs.writeFile(copied, "", { mode: 0o600 }))
+  yield* DatabaseFile.copy(databaseFile(dataDir), copied).pipe(
+    Effect.mapError(({ message }) => new BackupError({ message }))
+  )
+})
+
+/** Writes every part of the archive, and its manifest at the end. */
+const writeParts = Effect.fnUntraced(function* (
+  request: BackupRequest,
+  facts: Effect.Effect.Success<typeof inventory>,
+  copied: string,
+  archive: ReturnType<typeof archiveWriter>
+) {
+  const summaries: Record<string, PartSummary> = {}
+  const skipped: Array<string> = []
+  const add = (part: string, entries: AsyncIterable<TreeEntry>) =>
+    onDisk(`${request.target} cannot be written`, async () => {
+      summaries[part] = await archive.writePart(part, entries)
+    })
+
+  if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
+  // The keys come before the files, which take their time: a rotation meanwhile may remove the keys that the database names.
+  if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
+  const sessions = facts.sessions.filter(hasFiles)
+  const unsettled: Array<string> = []
+  for (const [index, session] of sessions.entries()) {
+    request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`)
+    const { home } = sessionPaths(request.dataDir, session.id)
+    const part = sessionPart(session.id)
+    const before = yield* Effect.promise(() => treeState(home))
+    yield* add(
+      part,
+      sessionTree(request.dataDir, session, (path) => skipped.push(`${part}/${path}`))
+    )
+    if ((yield* Effect.promise(() => treeState(home))) !== before) unsettled.push(session.id)
+  }
+  const closed = yield* closedSessions(yield* Database)
+  const outbox = join(request.dataDir, "outbox")
+  yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
+
+  const manifest: BackupManifest = {
+    format: backupFormat,
+    release: request.release,
+    created_at: yield* now,
+    database: request.database,
+    schema: facts.schema,
+    key_ids: facts.keyIds,
+    key_ring: request.keyFile === undefined ? "left_out" : "included",
+    parts: summaries,
+    incomplete: sessions.filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id)).map(({ id }) => id),
+    unsettled
+  }
+  const text = yield* Effect.orDie(Schema.encode(Schema.parseJson(BackupManifest, { space: 2 }))(manifest))
+  yield* onDisk(`${request.target} cannot be written`, () => archive.finish(manifestName, text))
+  return { manifest, skipped }
+})
+
 const asCopied = (path: string) =>
   Layer.mapError(DatabaseFile.layer(path), ({ message }) => new BackupError({ message }))
 
-/** A workspace that is not made yet is made anew, and what it has on disk so far would be in its way. */
+/** False for a workspace that is still being made. A restore makes it anew, and half a workspace would be in the way. */
 const hasFiles = (session: SessionFacts): boolean =>
   session.workspace_state === "ready" || session.workspace_state === "removed"
 
@@ -126,8 +143,8 @@ async function* sessionTree(dataDir: string, session: SessionFacts, skipped: (pa
 }
 
 /**
- * References first, so that what they name comes after them; then single objects, then packs: git moves an object from the former to
- * the latter, never back. What git is in the middle of is left out, above all its locks, which nobody would remove.
+ * The order is references, single objects, packs. The objects that a reference names are then read after it, and git moves objects into packs,
+ * never back. Temporary files of git are left out, above all its locks, which nobody would remove after a restore.
  */
 const trustedGit = (name: string): TreeOptions => ({
   leaveOut: (path) => path.endsWith(".lock") || path === `${name}/reins-making` || /\/(?:tmp_|\.tmp-)[^/]*$/.test(path),
@@ -151,7 +168,9 @@ const refuseExisting = (target: string) =>
     (there) =>
       there
         ? Effect.fail(
-            new BackupError({ message: `${target} is there already. Name a file that is not, or a directory.` })
+            new BackupError({
+              message: `${target} is there already. Name a file that does not exist yet, or a directory.`
+            })
           )
         : Effect.void
   )

@@ -1,37 +1,40 @@
 import { Data, Schema } from "effect"
 
-/** The newest form of backups that this release reads, and the one that it writes. */
+/** The form of the backups that this release writes, and the newest that it reads. */
 export const backupFormat = 1
 
-/** The last entry of a backup. */
+/** The name of the last entry of a backup. */
 export const manifestName = "manifest.json"
 
 const Part = Schema.Struct({ entries: Schema.Number, bytes: Schema.Number, digest: Schema.String })
+/** A step of the schema that a database has taken. */
 export const Step = Schema.Struct({ id: Schema.Number, name: Schema.String })
 
-/** What a backup says of itself. */
+/** The description of a backup, which is its last entry. */
 export const BackupManifest = Schema.Struct({
   format: Schema.Literal(backupFormat),
   release: Schema.String,
   created_at: Schema.String,
-  /** `sqlite`: the database is in the backup. `postgresql`: it holds the files alone, beside a dump. */
+  /** `sqlite`: the backup holds the database. `postgresql`: it holds the files only, and a dump holds the database. */
   database: Schema.Literal("sqlite", "postgresql"),
   schema: Schema.Array(Step),
   /** The keys that the stored credentials are sealed with. */
   key_ids: Schema.Array(Schema.String),
   key_ring: Schema.Literal("included", "left_out"),
   parts: Schema.Record({ key: Schema.String, value: Part }),
-  /** Sessions that were closed while they were copied: their workspace is not whole. */
+  /** Sessions that were closed during the backup, so that their workspaces are not whole. */
   incomplete: Schema.Array(Schema.String),
-  /** Sessions whose agent wrote to its own state while that was copied. */
+  /** Sessions whose agent changed its own state while the state was copied. */
   unsettled: Schema.Array(Schema.String)
 })
+/** The description of a backup. */
 export type BackupManifest = typeof BackupManifest.Type
 
-/** A backup that is not made, or one that is not restored. The message says why and what to do. */
+/** A backup cannot be made or restored. `message` says why, and what to do next. */
 export class BackupError extends Data.TaggedError("BackupError")<{ readonly message: string }> {}
 
+/** The part that holds the files of a session. */
 export const sessionPart = (id: string): string => `sessions/${id}`
 
-/** The parts besides those of sessions, and the file or directory that each holds. */
+/** The parts besides those of sessions. Each holds one file or directory. */
 export const parts = { database: "database", outbox: "outbox", keyRing: "keyring" } as const

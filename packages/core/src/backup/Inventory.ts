@@ -1,17 +1,15 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { sealedWith } from "../secrets/Vault.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import * as SealedCredentials from "../connections/SealedCredentials.js"
+import { sessionFacts } from "../sessions/SessionFacts.js"
 import { Database } from "../store/Database.js"
 import { applied, requireKnown } from "../store/Migrations.js"
 import { BackupError } from "./BackupManifest.js"
 
-export type SessionFacts = Pick<
-  SessionRow,
-  "id" | "lease_state" | "lifecycle" | "native_session_id" | "workspace_state"
->
-
-/** What a database says of the files that belong to it, whichever release made it. */
+/**
+ * The steps of the schema that a database has, its sessions, and the keys that its credentials are sealed with. Fails for a database of a
+ * newer release and for an empty one.
+ */
 export const inventory = Effect.gen(function* () {
   const db = yield* Database
   const schema = yield* Effect.orDie(Effect.provideService(applied, SqlClient.SqlClient, db.sql))
@@ -20,17 +18,5 @@ export const inventory = Effect.gen(function* () {
     const message = "The database is empty: there is no installation in it. Check --data-dir and --database-url."
     return yield* new BackupError({ message })
   }
-  const sessions = yield* db.all(
-    db.sql<SessionFacts>`select id, lifecycle, workspace_state, lease_state, native_session_id from sessions order by id`
-  )
-  const credentials = yield* db.all(db.sql<{ sealed: string }>`select sealed from credentials where sealed is not null`)
-  const keyIds = [...new Set(credentials.flatMap(({ sealed }) => sealedWith(sealed) ?? []))].sort()
-  return { schema, sessions, keyIds }
-})
-
-/** The sessions that are closed now. */
-export const closedSessions = Effect.gen(function* () {
-  const db = yield* Database
-  const rows = yield* db.all(db.sql<{ id: string }>`select id from sessions where lifecycle = 'closed'`)
-  return new Set(rows.map(({ id }) => id))
+  return { schema, sessions: yield* sessionFacts(db), keyIds: yield* SealedCredentials.keyIds(db) }
 })

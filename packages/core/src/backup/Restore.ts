@@ -7,6 +7,7 @@ import { fn } from "../base/Traced.js"
 import { Executors } from "../executor/Executors.js"
 import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
 import { isHeld, Leases } from "../sessions/Leases.js"
+import type { SessionFacts } from "../sessions/SessionFacts.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Bell } from "../store/Bell.js"
@@ -17,25 +18,27 @@ import { Journal } from "../store/Journal.js"
 import { requireKnown } from "../store/Migrations.js"
 import { ArchiveDamaged, partDigest, readArchive } from "./Archive.js"
 import { BackupError, BackupManifest, manifestName, parts } from "./BackupManifest.js"
-import { inventory, type SessionFacts } from "./Inventory.js"
+import { inventory } from "./Inventory.js"
 import { treeWriter } from "./TreeWriter.js"
 
+/** The backup, and the place that it is restored into. Paths are absolute. */
 export interface RestoreRequest {
   readonly file: string
-  /** Empty or absent. */
+  /** An empty directory, or one that does not exist yet. */
   readonly dataDir: string
-  /** Where the key ring will be looked for by the server. */
+  /** The path at which the server will look for its key ring. */
   readonly keyFile: string
-  /** The key ring that was kept apart from the backup. */
+  /** The path of a key ring that was kept apart from the backup. */
   readonly keyRing: string | undefined
-  /** Give up the credentials whose keys are not found. */
+  /** Gives up the credentials whose keys are not found. */
   readonly withoutKeys: boolean
-  /** The database that a dump was restored into; undefined for SQLite, where it comes from the backup. */
+  /** The database that a dump was restored into. Undefined for SQLite, whose database is in the backup. */
   readonly database: Layer.Layer<Database, { readonly message: string }> | undefined
+  /** Is called with a line for a person at each step. */
   readonly progress: (line: string) => void
 }
 
-/** Reads what a backup says of itself, without its content. Fails for one that is cut off, foreign or of a newer release. */
+/** Reads the manifest of a backup without its content. Fails for a file that is cut off, is no backup, or is of a newer release. */
 export const readManifest = fn("Restore.readManifest")((path: string) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -60,8 +63,9 @@ export const readManifest = fn("Restore.readManifest")((path: string) =>
 )
 
 /**
- * Puts a backup into an empty data directory, and holds that meanwhile. Until all of it is there and checked, it stands in a directory
- * that no server works on. Gives back the keys that are missing, which is none unless they were given up.
+ * Restores a backup into an empty data directory, which it locks meanwhile. Everything is written to a directory that no server works on, and
+ * is moved into place when all of it is there and checked. Gives back the missing keys: none, unless they were given up. Fails with
+ * `BackupError`, and leaves nothing behind.
  */
 export const restore = fn("Restore.restore")(function* (request: RestoreRequest) {
   const manifest = yield* readManifest(request.file)
@@ -98,7 +102,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
   return { manifest, missingKeys, sessions: facts.sessions.length }
 })
 
-/** Holds a data directory in which nothing is yet but what a restore may find: a key ring, and what a broken-off one left. */
+/** Locks a data directory. Fails when it holds more than a key ring and the remains of a restore that was broken off. */
 const takeDirectory = Effect.fnUntraced(function* ({ dataDir, keyFile }: RestoreRequest) {
   yield* onDisk(() => fs.mkdir(dataDir, { recursive: true, mode: 0o700 }))
   const lock = serverLock(dataDir)
@@ -164,8 +168,8 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
   )
 
 /**
- * Finds the ring that opens what is sealed, and lays it beside the rest where it is not in its place. Gives back the keys that are
- * missing.
+ * Finds the key ring that opens the credentials, and stages it unless it is in its place. Gives back the keys that it does not hold. Fails when
+ * there are such keys and they were not given up.
  */
 const keysFor = Effect.fnUntraced(function* (
   request: RestoreRequest,
@@ -204,7 +208,7 @@ const keysMissing = (missing: ReadonlyArray<string>, found: string | undefined) 
 
 const actor = systemActor("restore")
 
-/** What commands on sessions need; nothing of it starts or ends a process. */
+/** The services that commands on sessions need. None of them starts or ends a process. */
 const commands = <E>(database: Layer.Layer<Database, E>) =>
   Leases.layer.pipe(
     Layer.provideMerge(SessionStore.layer),
@@ -212,7 +216,7 @@ const commands = <E>(database: Layer.Layer<Database, E>) =>
     Layer.provideMerge(Layer.merge(database, Bell.layer))
   )
 
-/** The database is the truth: files that it does not name go, and a workspace that is not whole is made anew by the next turn. */
+/** Makes the files agree with the database. Files that it does not name are deleted, and the next turn makes a workspace anew that is not whole. */
 const reconcile = Effect.fnUntraced(function* (
   stage: string,
   manifest: BackupManifest,
@@ -238,7 +242,7 @@ const reconcile = Effect.fnUntraced(function* (
     if (!again && !lost && !isHeld(session.lease_state)) continue
     yield* journal.commit(
       Effect.gen(function* () {
-        // The agent of a lease ran on the machine of the backup; what bears its mark there is not ours to end.
+        // The agent of a lease ran on the machine of the backup. Its processes are not ended, because the backed-up installation may run.
         yield* leases.lose(session.id, actor, "restored")
         if (again) yield* store.change(session.id, { workspace_state: "none" })
         if (lost) yield* store.change(session.id, { context_lost: 1 })
@@ -247,7 +251,7 @@ const reconcile = Effect.fnUntraced(function* (
   }
 })
 
-/** The database last: before it, nothing looks like an installation. */
+/** Moves everything into place, the database last: a directory without a database is no installation yet. */
 const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<void> => {
   const moveIfThere = async (from: string, to: string) => {
     if (existsSync(from)) await fs.rename(from, to)
@@ -255,7 +259,7 @@ const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<vo
   await moveIfThere(join(stage, "sessions"), join(request.dataDir, "sessions"))
   await moveIfThere(join(stage, parts.outbox, "outbox"), join(request.dataDir, "outbox"))
   if (existsSync(stagedRing(stage))) {
-    // It may belong on another file system.
+    // The key ring may have its place on another file system, so it is copied.
     await fs.mkdir(dirname(request.keyFile), { recursive: true, mode: 0o700 })
     await fs.copyFile(stagedRing(stage), request.keyFile)
     await fs.chmod(request.keyFile, 0o600)

@@ -2,33 +2,34 @@ import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 
-// Reads trees that somebody hostile may rearrange at the same time: each entry is opened from its open directory, never through a link.
+// An agent may rearrange a tree while it is read. So each entry is opened from its open directory, and never through a link.
 
-/** A file, directory or symbolic link of a tree. The content is read once, before the next entry is asked for. */
+/** A file, directory or symbolic link of a tree. Its content can be read once, before the next entry is asked for. */
 export interface TreeEntry {
-  /** Relative to the tree, with `/`. */
+  /** The path in the tree, with `/` between the names. */
   readonly path: string
   readonly type: "File" | "Directory" | "SymbolicLink"
   readonly mode: number
-  /** 0 for all but files. */
+  /** In bytes; 0 except for files. */
   readonly size: number
-  /** Empty for all but links. */
+  /** The target of a link; empty except for links. */
   readonly linkpath: string
   readonly mtime: Date
   readonly content?: () => AsyncGenerator<Uint8Array>
 }
 
+/** The way that a tree is read. */
 export interface TreeOptions {
-  /** Entries that are left out, with all below them. */
+  /** True for an entry to leave out, together with everything below it. */
   readonly leaveOut?: (path: string) => boolean
-  /** The order of the entries of a directory. Default: by name. */
+  /** The rank of an entry in its directory. Lower ranks come first, and names decide between equal ranks. All are 0 by default. */
   readonly order?: (path: string) => number
-  /** Hears of what could not be read: gone meanwhile, not ours to read, or a special file. */
+  /** Is called with each entry that cannot be read: it has gone, its rights forbid it, or it is a special file. */
   readonly skipped?: (path: string) => void
 }
 
 const pieceBytes = 1024 * 1024
-/** Each level holds a descriptor open. */
+/** Deeper directories are skipped, because each level holds a descriptor open. */
 const maxDepth = 200
 
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -45,7 +46,7 @@ async function* piecesOf(handle: fs.FileHandle): AsyncGenerator<Uint8Array> {
 
 const nameless = { size: 0, linkpath: "" }
 
-/** Every entry below a root, the root itself left out; nothing when there is no root. A directory comes before what is in it. */
+/** The root as a directory named `prefix`, and every entry below it. A directory comes before its entries. There are none without a root. */
 export async function* readTree(root: string, prefix: string, options: TreeOptions = {}): AsyncGenerator<TreeEntry> {
   const top = await fs.open(root, directoryFlags).catch(() => undefined)
   if (top === undefined) return
@@ -60,7 +61,7 @@ async function* readDirectory(
   options: TreeOptions,
   depth: number
 ): AsyncGenerator<TreeEntry> {
-  // Linux resolves the names from the open directory, whatever stands at its path by now.
+  // On Linux this path leads to the open directory, also when another stands in its place by now.
   const base = process.platform === "linux" ? `/proc/self/fd/${directory.fd}` : plainPath
   const skip = (path: string) => options.skipped?.(path)
   try {
@@ -115,13 +116,13 @@ export async function* readOne(from: string, path: string): AsyncGenerator<TreeE
   yield* readFile(from, path)
 }
 
-/** What the state of a single file explains; a full disk or a broken one is not of this kind. */
+/** True for an error that only this file has. A broken disk is not of this kind. */
 const isOfTheFile = (cause: unknown): boolean =>
   cause instanceof Error &&
   "code" in cause &&
   ["ENOENT", "EACCES", "EPERM", "ELOOP", "ENOTDIR", "ENXIO", "EINVAL"].includes(String(cause.code))
 
-/** Changes whenever a file of the tree does: two readings that are equal say that nothing was written between them. */
+/** The state of a tree. Two equal states prove that no file was written between them. */
 export const treeState = async (root: string): Promise<string> => {
   const lines: Array<string> = []
   const visit = async (directory: string): Promise<void> => {

@@ -4,8 +4,8 @@ import { dirname, join } from "node:path"
 import { ArchiveDamaged, type ArchivedEntry } from "./Archive.js"
 
 /**
- * Writes entries below a root that is empty at first. Links are made last of all, so that nothing is ever written through one, whoever
- * made the archive; nothing that is there is written over.
+ * Writes entries below an empty root. Links are made last, so that no entry of a hostile archive is written through one. No file is written
+ * twice.
  */
 export const treeWriter = (root: string) => {
   const links: Array<{ readonly path: string; readonly to: string }> = []
@@ -17,7 +17,7 @@ export const treeWriter = (root: string) => {
     made.add(path)
   }
   return {
-    /** `seen` gets the content as it was read. */
+    /** Writes one entry. `seen` is called with each piece of its content. */
     put: async (relative: string, entry: ArchivedEntry, seen: (piece: Uint8Array) => void): Promise<void> => {
       const path = join(root, requireInside(relative))
       if (entry.type === "Directory") {
@@ -34,18 +34,18 @@ export const treeWriter = (root: string) => {
       try {
         for await (const piece of entry.content()) {
           seen(piece)
-          // Unlike a single write it goes on until all is written, or fails: a disk that is filling up takes a part.
+          // A single write may take only a part on a disk that fills up. This goes on until all is written, or fails.
           await file.writeFile(piece)
         }
         await file.chmod(entry.mode & 0o777)
         await file.utimes(entry.mtime, entry.mtime)
-        // An agent's own files may be lost with the power, as they may be while it works.
+        // A loss of power may take an agent's files, as it may while the agent works. The others must be on the disk.
         if (!/^sessions\/[^/]+\/(?:workspace|home)\//.test(relative)) await file.sync()
       } finally {
         await file.close()
       }
     },
-    /** Makes the links, and gives the directories their rights, which may forbid to write into them. */
+    /** Makes the links, then gives the directories their rights, which may forbid to write into them. */
     finish: async (): Promise<void> => {
       for (const { path, to } of links) await fs.symlink(to, path)
       for (const { mode, mtime, path } of directories.reverse()) {

@@ -3,43 +3,44 @@ import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
 
-/** What the core is told by whoever runs it. Paths are absolute. */
+/** The settings of the core. Paths are absolute. */
 export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
   CoreConfig,
   {
     /** Holds the database (with SQLite), the sessions and the outbox. Only this service's user may read it. */
     readonly dataDir: string
-    /** Holds the installed agents; may be shared between installations. */
+    /** Holds the installed agents. Installations may share it. */
     readonly cacheDir: string
-    /** The key ring that seals credentials; made with one key when it is not there. */
+    /** The file of the key ring that seals credentials. It is made with one key when it does not exist. */
     readonly keyFile: string
-    /** Where people reach the service; links in mails begin with it. Without a trailing slash. */
+    /** The URL of the service as people reach it, without a slash at the end. Links in mails begin with it. */
     readonly publicUrl: string
-    /** An SMTP URL; null writes mails as files to the outbox. */
+    /** An SMTP URL. Null writes mails as files to the outbox. */
     readonly smtpUrl: Redacted.Redacted | null
     /** The sender of mails sent through SMTP. */
     readonly mailFrom: string
-    /** Whether repositories may be paths of this machine. Everybody who can create a session can then read what the service can. */
+    /** True allows repositories that are paths of this machine. Everybody who can create a session can then read what the service can. */
     readonly allowLocalRepositories: boolean
     /**
-     * Hosts that may be asked although they are on a private network or without TLS: gateways and forges that users name.
-     * Each is `host`, `host:port`, or `*` for all. Everybody who can create a connection can then reach them.
+     * Gateways and forges that may be on a private network or without TLS. Each is `host`, `host:port`, or `*` for all. Everybody who can
+     * create a connection can then reach them.
      */
     readonly allowPrivateHosts: ReadonlyArray<string>
-    /** Turns that run at once. */
+    /** The number of turns that run at once. */
     readonly maxRunningTurns: number
-    /** The longest that one turn may take, in milliseconds. */
+    /** The longest time that one turn may take, in milliseconds. */
     readonly turnDeadlineMs: number
-    /** How long an agent waits for an answer of a person, in milliseconds. */
+    /** The time that an agent waits for the answer of a person, in milliseconds. */
     readonly interactionExpiryMs: number
-    /** How long an executor may go unused before it is released, in milliseconds. Its workspace stays. */
+    /** An executor that is not used for so many milliseconds is released. Its workspace stays. */
     readonly idleReleaseMs: number
-    /** The lifetime of a claim on a job, in milliseconds: others take over what a worker has not renewed for so long. */
+    /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
+    /** The bounds on sizes and counts. */
     readonly limits: CoreLimits
   }
 >() {
-  /** A complete configuration from what is given; only the data directory has no default. */
+  /** A complete configuration. Every setting but the data directory has a default. */
   static readonly from = ({
     dataDir,
     limits,
@@ -65,6 +66,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     ...given
   })
 
+  /** The layer of `from`. */
   static readonly layer = (given: Parameters<typeof CoreConfig.from>[0]) =>
     Layer.sync(CoreConfig, () => CoreConfig.from(given))
 }

@@ -1,32 +1,36 @@
-/** What an operator may raise or lower. Bytes and characters are of one thing, counts of what is there at once. */
+/** The bounds that an operator may change. Bytes and characters bound one thing, counts bound what exists at once. */
 export interface CoreLimits {
-  /** Text of one message; at most 100,000, which the contract names. */
+  /** The text of one message. It cannot be more than 100,000, the bound of the contract. */
   readonly messageCharacters: number
-  /** The body of every request but an upload. */
+  /** The body of a request that is not an upload. */
   readonly jsonBodyBytes: number
-  /** A file that is uploaded. */
+  /** A file in an upload. */
   readonly uploadBytes: number
-  /** What a read gives of a file; the rest is left out and said to be. */
+  /** The content of a file that a read answers with. Longer content is cut, and the answer says so. */
   readonly fileReadBytes: number
+  /** A whole diff. */
   readonly diffBytes: number
+  /** The diff of one file. */
   readonly diffFileBytes: number
+  /** The files of one diff. */
   readonly diffFiles: number
   /** Turns that wait in a session. */
   readonly queuedTurns: number
-  /** How deep delegations may be nested. */
+  /** The depth to which delegations may be nested. */
   readonly delegationDepth: number
   /** Delegations of a session that have not ended. */
   readonly liveDelegations: number
-  /** Requests a minute for each caller of the server; null for any number. */
+  /** Requests of one caller of the server within a minute. Null allows any number. */
   readonly requestsPerMinute: number | null
-  /** Event streams of one caller on one session; null for any number. */
+  /** Event streams of one caller on one session. Null allows any number. */
   readonly streamsPerSession: number | null
-  /** Days that the events of a closed session are kept after the last of them; null for ever. */
+  /** The days that the events of a closed session are kept after its last event. Null keeps them for ever. */
   readonly eventRetentionDays: number | null
 }
 
 const MiB = 1024 * 1024
 
+/** The bounds of an installation that sets none. */
 export const defaultLimits: CoreLimits = {
   messageCharacters: 100_000,
   jsonBodyBytes: MiB,
@@ -43,5 +47,5 @@ export const defaultLimits: CoreLimits = {
   eventRetentionDays: null
 }
 
-/** The most bytes that the body of an upload may have: the file in base64, and what is around it. */
+/** The bound on the body of an upload, in bytes: the file in base64, and the JSON around it. */
 export const uploadBodyBytes = ({ uploadBytes }: CoreLimits): number => Math.ceil(uploadBytes * 1.5) + 64 * 1024

@@ -1,20 +1,17 @@
 import { Effect } from "effect"
 
-/** Lets others be served before an effect goes on. */
+/** Ends a turn of the event loop, so that others are served before an effect goes on. */
 export const turnOfTheLoop: Effect.Effect<void> = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** Work on more bytes or characters than this takes so long that others are served between two pieces of it. */
+/** Work on more bytes or characters than this holds up others for a noticeable time. */
 const large = 64 * 1024
 const oneAtATime = Effect.unsafeMakeSemaphore(1)
-/** A turn of the loop accepts one connection: as many that wait are taken after a piece of work. */
+/** A turn of the loop accepts one connection. So many waiting connections are accepted after each large piece of work. */
 const turnsForOthers = 128
 
-/**
- * Does a piece of work on a value of so many bytes or characters, which holds up everybody while it lasts. When that is much, no two
- * pieces are done without others being served in between.
- */
+/** Does synchronous work on a value of `size` bytes or characters. Others are served between any two large pieces of work. */
 export const inItsTurn = <A>(size: number, work: () => A): Effect.Effect<A> =>
   size <= large
     ? Effect.sync(work)

@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 
 /**
- * A point at which the crash suite ends the process, to prove that the next start loses and doubles nothing. Here it does nothing:
- * the build of that suite puts a module that kills in the place of this one, so no product holds a way to be killed.
+ * Marks a point at which the crash suite ends the process, to prove that the next start loses and doubles nothing. This function does
+ * nothing. The build of that suite replaces this module with one that kills, so that no product contains a way to be killed.
  */
 export const failpoint = (_name: FailpointName): Effect.Effect<void> => Effect.void
 
-/** The steps between two effects that last. A name tells the path, and what has just happened on it. */
+/** The points between two effects that last. A name holds the path, and the step that has just been done on it. */
 export type FailpointName =
   | "request.begun"
   | "request.committed"

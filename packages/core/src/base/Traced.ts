@@ -6,8 +6,8 @@ type Wrap = (body: Body, ...pipeables: ReadonlyArray<unknown>) => Body
 const noTracer = Context.get(DefaultServices.liveServices, Tracer.Tracer)
 
 /**
- * `Effect.fn`: a function whose calls are spans of the given name. Without a tracer in the runtime a call makes no span, because
- * `Effect.fn` costs 10 us a call even when nobody traces.
+ * `Effect.fn`, for a function whose calls are spans of the given name. A call makes no span when the runtime has no tracer, because
+ * `Effect.fn` costs 10 us a call even then.
  */
 // Boundary: `Effect.fn` has an overload for each number of pipeables, which are passed on as they come.
 export const fn = ((name: string): Wrap =>
@@ -22,6 +22,6 @@ export const fn = ((name: string): Wrap =>
       Effect.withFiberRuntime((fiber) => (fiber.currentTracer === noTracer ? untraced : traced)(...args))
   }) as unknown as typeof Effect.fn
 
-/** An effect as a span of the given name. Without a tracer in the runtime it is the effect itself. */
+/** An effect as a span of the given name. It is the effect itself when the runtime has no tracer. */
 export const traced = <A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) => (fiber.currentTracer === noTracer ? effect : Effect.withSpan(effect, name)))

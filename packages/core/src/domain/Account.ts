@@ -21,11 +21,11 @@ export const Account = Schema.Struct({
 }).annotations({ identifier: "Account" })
 export type Account = typeof Account.Type
 
-/** `owner` and `member` may write, a `viewer` reads. Owners say who else may use the workspace. */
+/** An `owner` or a `member` may write, a `viewer` may only read. Owners choose the members of the workspace. */
 export const Role = Schema.Literal("owner", "member", "viewer")
 export type Role = typeof Role.Type
 
-/** The scope that owns projects, connections and sessions. Every account has a personal one. */
+/** The owner of projects, connections and sessions. Every active account has a personal one. */
 export const Workspace = Schema.Struct({
   id: WorkspaceId,
   name: Schema.String,
@@ -36,18 +36,18 @@ export const Workspace = Schema.Struct({
 export type Workspace = typeof Workspace.Type
 
 /**
- * Who may use a workspace, or was invited by mail to. An invited person is no member until the link in the mail was used, and has
- * no account here as far as anybody can see before that.
+ * An account that belongs to a workspace, or a person who was invited by mail. An invited person becomes a member with the link in the mail.
+ * Until then nobody sees whether that person has an account.
  */
 export const Member = Schema.Struct({
-  /** Of the account, or of the invitation. */
+  /** The id of the account, or that of the invitation. */
   id: Schema.Union(AccountId, InvitationId),
   account_id: Schema.NullOr(AccountId),
   email: Schema.String,
   display_name: Schema.NullOr(Schema.String),
   role: Role,
   state: Schema.Literal("active", "invited"),
-  /** When an invitation ends. */
+  /** The time at which an invitation ends; null for a member. */
   expires_at: Schema.NullOr(Timestamp),
   created_at: Timestamp
 }).annotations({ identifier: "Member" })
@@ -59,5 +59,5 @@ export const EmailAddress = Schema.String.pipe(
   Schema.pattern(/^[^\s@<>"(),:;[\]\\]+@[^\s@<>"(),:;[\]\\]+$/, { message: () => "value is not a valid email address" })
 )
 
-/** At least 8 characters and at most 1024 bytes. */
+/** A password that may be chosen has at least 8 characters and at most 1024 bytes. */
 export const NewPassword = Schema.String.pipe(Schema.minLength(8), Schema.maxLength(1024))

@@ -12,7 +12,7 @@ export const ApiKey = Schema.Struct({
   prefix: Schema.String,
   last4: Schema.String,
   scopes: Schema.Array(Scope),
-  /** The only workspace that the key may touch; null is every workspace of the account. */
+  /** The only workspace that the key is good for; null is every workspace of the account. */
   workspace_id: Schema.NullOr(WorkspaceId),
   expires_at: Schema.NullOr(Timestamp),
   last_used_at: Schema.NullOr(Timestamp),
@@ -21,7 +21,7 @@ export const ApiKey = Schema.Struct({
 }).annotations({ identifier: "ApiKey" })
 export type ApiKey = typeof ApiKey.Type
 
-/** A new key with its secret, which is shown this once. */
+/** A new key with its secret, which is shown only once. */
 export const IssuedApiKey = Schema.Struct({ ...ApiKey.fields, secret: Schema.String }).annotations({
   identifier: "IssuedApiKey"
 })

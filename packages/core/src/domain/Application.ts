@@ -29,12 +29,12 @@ export const Application = Schema.Struct({
   session_id: SessionId,
   target_session_id: SessionId,
   strategy: ApplicationStrategy,
-  /** Only reports: nothing is written. */
+  /** True reports what would happen and writes nothing. */
   dry_run: Schema.Boolean,
   state: ApplicationState,
-  /** The paths that stand in the way, sorted. With any, no path was written but those of `changed`. */
+  /** The paths that conflict, sorted. When there are any, only the paths of `changed` were written. */
   conflicts: Schema.Array(Schema.String),
-  /** The paths that were written, or would be by a dry run, sorted. Unless it was applied, those that may have been. */
+  /** The paths that were written, sorted. A dry run names those that it would write, a failure those that it may have written. */
   changed: Schema.Array(Schema.String),
   reason: Schema.NullOr(ApplicationReason),
   reason_message: Schema.NullOr(Schema.String),

@@ -13,10 +13,10 @@ export const HarnessEntry = Schema.Struct({
   provider_id: Schema.String,
   display_name: Schema.String,
   tier: SupportTier,
-  /** The kind of connection that it runs with; null where there is none. */
+  /** The kind of connection that it runs with; null when it needs none. */
   connection: Schema.NullOr(Schema.Struct({ kind: Schema.String, required: Schema.Boolean })),
   capabilities: Schema.Record({ key: Schema.String, value: CapabilityValue }),
-  /** Whether the pinned packages are in this machine's cache. A disabled provider is bound to nothing and never is. */
+  /** True when the pinned packages are in the cache of this machine. A disabled provider has none. */
   installed: Schema.Boolean,
   version: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "Harness" })
@@ -28,12 +28,12 @@ export const Model = Schema.Struct({
   provider_id: Schema.String,
   connection_id: ConnectionId,
   display_name: Schema.NullOr(Schema.String),
-  /** Tokens; null where the gateway does not say. */
+  /** In tokens; null when the gateway does not tell. */
   context_window: Schema.NullOr(Schema.Int)
 }).annotations({ identifier: "Model" })
 export type Model = typeof Model.Type
 
-/** What stands between an agent and the rest of the machine, said plainly. */
+/** An executor backend, and the boundaries that it puts between an agent and the rest of the machine. */
 export const ExecutorBackend = Schema.Struct({
   backend: Schema.String,
   available: Schema.Boolean,

@@ -4,7 +4,7 @@ import { ConnectionId, CredentialId, ValidationId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** `inconclusive`: nothing was learned of the credential. `superseded`: its version was replaced or revoked before the end. */
+/** `inconclusive`: the check learned nothing about the credential. `superseded`: the credential was replaced or revoked before the end. */
 export const ConnectionValidationState = Schema.Literal(
   "queued",
   "running",
@@ -25,8 +25,8 @@ export const connectionValidationStates = StateMachine.make<ConnectionValidation
 })
 
 /**
- * Why a validation did not pass. `credential_refused`, `address_refused`, `redirect`, `tls` and `credential_unreadable` stay until
- * somebody changes something; the others may pass, or say that there was nothing to ask.
+ * The reason why a validation did not pass. `credential_refused`, `address_refused`, `redirect`, `tls` and `credential_unreadable` last until
+ * somebody changes something. The others may go away by themselves, or tell that there was nothing to check.
  */
 export const ConnectionValidationReason = Schema.Literal(
   "credential_refused",
@@ -45,7 +45,7 @@ export const ConnectionValidationReason = Schema.Literal(
 )
 export type ConnectionValidationReason = typeof ConnectionValidationReason.Type
 
-/** What was seen of a connection, and by what: the request and the status of its answer. */
+/** A fact about a connection. Its evidence is the request and the status of the answer. */
 export const Observation = Schema.Struct({
   capability: Schema.String,
   value: CapabilityValue,
@@ -61,7 +61,7 @@ export const ConnectionValidation = Schema.Struct({
   credential: Schema.Struct({ id: CredentialId, ordinal: Schema.Int }),
   state: ConnectionValidationState,
   reason: Schema.NullOr(ConnectionValidationReason),
-  /** For a person: what happened and what to do next. */
+  /** A message for a person: what happened, and what to do next. */
   reason_message: Schema.NullOr(Schema.String),
   observations: Schema.Array(Observation),
   created_at: Timestamp,
@@ -70,7 +70,7 @@ export const ConnectionValidation = Schema.Struct({
 }).annotations({ identifier: "ConnectionValidation" })
 export type ConnectionValidation = typeof ConnectionValidation.Type
 
-/** A capability of a connection: `unknown`, without evidence, until something was observed with its current credential. */
+/** A capability of a connection. It is `unknown`, without evidence, until it was observed with the current credential. */
 export const ConnectionCapability = Schema.Struct({
   capability: Schema.String,
   value: CapabilityValue,

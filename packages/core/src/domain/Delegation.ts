@@ -15,7 +15,7 @@ export const delegationStates = StateMachine.make<DelegationState>("delegation",
   cancelled: []
 })
 
-/** Why a delegation failed or was cancelled. */
+/** The reason why a delegation failed or was cancelled. */
 export const DelegationReason = Schema.Literal(
   "turn_failed",
   "turn_interrupted",
@@ -32,7 +32,7 @@ export const ResultSchema = Schema.Record({ key: Schema.String, value: Schema.Un
 })
 export type ResultSchema = typeof ResultSchema.Type
 
-/** A part of the work of a session, done by a session of its own. */
+/** A part of the work of a session that another session does. */
 export const Delegation = Schema.Struct({
   id: DelegationId,
   workspace_id: WorkspaceId,
@@ -40,17 +40,17 @@ export const Delegation = Schema.Struct({
   session_id: SessionId,
   /** The session that works. */
   child_session_id: SessionId,
-  /** 1 below a session that is no child itself, up to 3. */
+  /** 1 for a child of a session that is not a child itself; up to 3. */
   depth: Schema.Int,
   role: Schema.String,
   instructions: Schema.String,
   /** The changeset that the workspace of the child started with. */
   changeset_id: Schema.NullOr(ChangesetId),
-  /** What the `value` of the result must satisfy. */
+  /** The schema that the `value` of the result must satisfy; null for any value. */
   result_schema: Schema.NullOr(ResultSchema),
   state: DelegationState,
   reason: Schema.NullOr(DelegationReason),
-  /** For a person: what happened and what to do next. */
+  /** A message for a person: what happened, and what to do next. */
   reason_message: Schema.NullOr(Schema.String),
   result_id: Schema.NullOr(ResultId),
   deadline_at: Schema.NullOr(Timestamp),
@@ -67,7 +67,7 @@ export type ResultKind = typeof ResultKind.Type
 /** The kinds of result that judge something, and so may carry a verdict. */
 export const judgingKinds: ReadonlySet<ResultKind> = new Set<ResultKind>(["review", "test", "integration"])
 
-/** What a delegation came to. It is written once. */
+/** The result of a delegation. It is written once. */
 export const Result = Schema.Struct({
   id: ResultId,
   delegation_id: DelegationId,
@@ -92,7 +92,7 @@ export const waitStates = StateMachine.make<WaitState>("wait", {
   cancelled: []
 })
 
-/** `message` posts a message to the session that delegated once the delegation has ended; `none` tells only the caller. */
+/** `message` posts a message to the delegating session when the delegation has ended. `none` tells only the caller. */
 export const Wake = Schema.Literal("none", "message")
 export type Wake = typeof Wake.Type
 
@@ -109,7 +109,7 @@ export const Wait = Schema.Struct({
 }).annotations({ identifier: "Wait" })
 export type Wait = typeof Wait.Type
 
-/** How a wait stands while its delegation does. */
+/** The state of a wait, as it follows from the delegation. */
 export const waitStateOf = ({ reason, state }: Pick<Delegation, "state" | "reason">): WaitState => {
   if (!delegationStates.isTerminal(state)) return "pending"
   if (state === "cancelled") return "cancelled"

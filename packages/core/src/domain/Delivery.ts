@@ -25,7 +25,7 @@ export const DeliveryReason = Schema.Literal(
 )
 export type DeliveryReason = typeof DeliveryReason.Type
 
-/** One thing that was done for a delivery, in the order it happened. Steps are only ever added. */
+/** One step of a delivery. Steps are kept in the order in which they happened, and only ever added. */
 export const DeliveryStep = Schema.Struct({
   kind: Schema.Literal("materialize", "push", "observe"),
   outcome: Schema.Literal("succeeded", "failed"),

@@ -1,17 +1,16 @@
 type Text = string | null
 
 /**
- * What an error of a code tells programs besides its code: ids, numbers and closed literals, never a secret. A code that is not listed tells
- * nothing more.
+ * The details of each error code, for programs: ids, numbers and closed literals, never a secret. The errors of other codes have no details.
  */
 export interface ErrorDetails {
   readonly forbidden: { readonly role: string | null; readonly workspace_id: string }
   readonly insufficient_scope: { readonly required: string; readonly scopes: ReadonlyArray<string> }
-  /** The path of a file, or the state of a session's working tree, that is not there. */
+  /** The path of the file that is missing, or the state of the working tree that is not ready. */
   readonly not_found: { readonly path: string } | { readonly workspace: string }
   readonly method_not_allowed: { readonly allow: ReadonlyArray<string> }
   readonly result_not_ready: { readonly state: string }
-  /** The resource that does not move, its state, and what the move needs. */
+  /** The resource that cannot move, its state, and the condition that it fails. */
   readonly invalid_transition: {
     readonly resource: string
     readonly from?: string

@@ -38,7 +38,7 @@ const LinkPayload = Schema.Struct({
   from_session_id: SessionId,
   to_session_id: SessionId,
   link_kind: LinkKind,
-  /** What the workspace of the new session starts from; null for its repository as it is. */
+  /** The changeset that the workspace of the new session starts with; null when it starts with the repository alone. */
   changeset_id: Schema.NullOr(ChangesetId)
 })
 const MessageRef = Schema.Struct({ message_id: MessageId })
@@ -90,7 +90,7 @@ const DelegationResultPayload = Schema.Struct({
   changeset_id: Schema.NullOr(ChangesetId)
 })
 const WaitPayload = Schema.Struct({ wait_id: WaitId, message_id: MessageId })
-/** How an application ended; the application itself lists every path. */
+/** The end of an application. The application itself lists every path. */
 const ApplicationPayload = Schema.Struct({
   application_id: ApplicationId,
   /** The session that the changeset comes from. */
@@ -100,7 +100,7 @@ const ApplicationPayload = Schema.Struct({
   state: ApplicationState,
   changed_count: Schema.Int,
   conflict_count: Schema.Int,
-  /** The first 100 paths that stand in the way. */
+  /** The first 100 paths that conflict. */
   conflicts: Schema.Array(Schema.String),
   reason: Schema.NullOr(ApplicationReason),
   reason_message: Schema.NullOr(Schema.String)
@@ -117,7 +117,7 @@ const MergeRequestPayload = Schema.Struct({
   adopted: Schema.Boolean
 })
 
-/** A tool call of the agent: sent again, whole, with each change of it. */
+/** A tool call of the agent. Each change sends the whole call again. */
 export const ToolPayload = Schema.Struct({
   tool_id: Schema.String,
   kind: Schema.String,
@@ -136,7 +136,7 @@ export const ToolPayload = Schema.Struct({
 })
 export type ToolPayload = typeof ToolPayload.Type
 
-/** Output of a harness that nothing here understands, kept rather than dropped. */
+/** Output of a harness that the service does not understand. It is kept for people to read. */
 const DiagnosticPayload = Schema.Struct({ kind: Schema.String, line: Schema.String })
 
 const UsagePayload = Schema.Struct({
@@ -145,7 +145,7 @@ const UsagePayload = Schema.Struct({
   context_size: Schema.NullOr(Schema.Int)
 })
 
-/** Every event type with the shape of its payload. A new type is a line here. */
+/** Every event type with the schema of its payload. A new type is a line here. */
 export const eventPayloads = {
   "session.created": SessionPayload,
   "session.updated": SessionPayload,
@@ -223,7 +223,7 @@ export const Actor = Schema.Struct({
 }).annotations({ identifier: "Actor" })
 export type Actor = typeof Actor.Type
 
-/** What an event belongs to besides its session. Absent when it belongs to none. */
+/** The resources that an event belongs to besides its session. A field is absent when there is no such resource. */
 export const EventSubjects = Schema.Struct({
   turn_id: Schema.optionalWith(TurnId, { exact: true }),
   job_id: Schema.optionalWith(JobId, { exact: true }),
@@ -253,7 +253,7 @@ export type TypedEvent = {
   [T in EventType]: Omit<Event, "type" | "payload"> & { readonly type: T; readonly payload: EventPayload<T> }
 }[EventType]
 
-/** What a command hands to the journal; the journal adds id, seq and time. */
+/** An event as a command gives it to the journal, which adds its id, seq and time. */
 export type NewEvent = {
   [T in EventType]: { readonly type: T; readonly payload: EventPayload<T>; readonly subjects?: EventSubjects }
 }[EventType]

@@ -66,13 +66,13 @@ export type InteractionId = typeof InteractionId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 
-/** The time and number of the newest id. */
+/** The time of the newest id, and its number within the millisecond. */
 let newest = { ms: 0, number: 0 }
 
-/** Above every number of a millisecond: what has more goes on in the next one. */
+/** The numbers of one millisecond. The ids beyond them take the next millisecond. */
 const numbers = 0x1000
 
-/** Random bytes for ids to come: to ask for 16 costs as much as to ask for all of these. */
+/** Random bytes for the next ids, because 16 bytes cost as much to get as 4096. */
 const random = { bytes: new Uint8Array(4096), used: 4096 }
 
 const randomBytes = (count: number): Uint8Array => {
@@ -84,7 +84,7 @@ const randomBytes = (count: number): Uint8Array => {
   return random.bytes.slice(random.used - count, random.used)
 }
 
-/** A UUIDv7 above all that this process has made, also when the clock goes back. */
+/** A UUIDv7 above all earlier ones of this process, also when the clock goes back. */
 const nextUuid = (): Uint8Array => {
   const bytes = randomBytes(16)
   const now = Date.now()
@@ -122,7 +122,7 @@ const base32 = (bytes: Uint8Array): string => {
   return String.fromCharCode(...characters)
 }
 
-/** Makes every id to come sort above this one, which another process may have made while its clock was ahead. */
+/** Makes every later id sort above this one. Another process may have made it while its clock was ahead. */
 export const ascendFrom = (id: string): Effect.Effect<void> =>
   Effect.sync(() => {
     const ms = TypeID.fromString(id)

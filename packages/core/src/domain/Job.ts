@@ -27,7 +27,7 @@ export const attemptStates = StateMachine.make<AttemptState>("attempt", {
   unknown: []
 })
 
-/** What went wrong, in a closed code and in words for a person. */
+/** The failure of an attempt: a closed code, and a message for a person. */
 export const JobFailure = Schema.Struct({
   code: Schema.String,
   message: Schema.String,
@@ -68,7 +68,7 @@ export const Job = Schema.Struct({
 }).annotations({ identifier: "Job" })
 export type Job = typeof Job.Type
 
-/** A view over the jobs of one request; nothing is stored for itself. */
+/** A view of the jobs of one request. Nothing but the jobs is stored. */
 export const Operation = Schema.Struct({
   id: OperationId,
   kind: Schema.String,
@@ -80,7 +80,7 @@ export const Operation = Schema.Struct({
 }).annotations({ identifier: "Operation" })
 export type Operation = typeof Operation.Type
 
-/** What a long-running mutation answers with at once. */
+/** The immediate answer to a mutation that takes long. */
 export const OperationRef = Schema.Struct({ id: OperationId, job_id: JobId, state: JobState }).annotations({
   identifier: "OperationRef"
 })

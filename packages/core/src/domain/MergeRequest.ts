@@ -45,14 +45,14 @@ export const MergeRequest = Schema.Struct({
   description: Schema.String,
   draft: Schema.Boolean,
   state: MergeRequestState,
-  /** Why the last thing that was asked for did not happen. An open one stays open when a merge is declined. */
+  /** The reason why the last request was not carried out. A merge request stays open when its merge is declined. */
   reason: Schema.NullOr(MergeRequestReason),
   reason_message: Schema.NullOr(Schema.String),
   /** The number that the forge shows: of a pull request, or the `iid` of a GitLab merge request. */
   number: Schema.NullOr(Schema.Int),
   web_url: Schema.NullOr(Schema.String),
   head_sha: Schema.NullOr(Schema.String),
-  /** It was open before, and was taken over instead of a second one. */
+  /** True when it was open before, so that no second one was made. */
   adopted: Schema.Boolean,
   observed_at: Schema.NullOr(Timestamp),
   version: Schema.Int,

@@ -67,7 +67,7 @@ const isSaid = (content: string | ReadonlyArray<ContentInput>): boolean => {
   return (holdsFile || textLength(content) >= 1) && textLength(content) <= 100_000
 }
 
-/** What a client may send: text, or a list of at most 1,000 blocks. 100,000 characters in all, and at least one unless there is a file. */
+/** The content that a client may send: a text, or at most 1,000 blocks. It has at most 100,000 characters, and at least one unless it has a file. */
 export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInput).pipe(Schema.maxItems(maxBlocks)))
   .pipe(Schema.filter(isSaid, { message: () => "Input should hold 1 to 100000 characters of text" }))
   .annotations({

@@ -1,15 +1,15 @@
 import type { Scope } from "./ApiKey.js"
 import type { AccountId, ApiKeyId, WorkspaceId } from "./Ids.js"
 
-/** Who calls, and what the call may do. Every command and read of a service takes one. */
+/** The caller of a command or a read, and the bounds of its credentials. */
 export interface Principal {
   readonly accountId: AccountId
   readonly scopes: ReadonlyArray<Scope>
-  /** Set when the credentials are good for one workspace only. */
+  /** The only workspace that the credentials are good for; null is every workspace of the account. */
   readonly workspaceId: WorkspaceId | null
   readonly via:
     | { readonly kind: "api_key"; readonly keyId: ApiKeyId }
     | { readonly kind: "login"; readonly loginId: string }
-    /** The program that embeds the core, which speaks for the account itself. */
+    /** The program that embeds the core. It speaks for the account itself. */
     | { readonly kind: "embedded" }
 }

@@ -5,7 +5,7 @@ import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
-/** Where a workspace comes from: any URL that git fetches, without credentials in it. */
+/** The origin of a workspace: any URL that git fetches, without credentials in it. */
 export const Repository = Schema.Struct({
   url: Schema.String.pipe(
     Schema.minLength(1),
@@ -43,7 +43,7 @@ export const ProjectSpec = Schema.Struct({
       branch_prefix: optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)))
     })
   ),
-  /** An interrupted turn is acknowledged by the service in the same commit, so that the turns behind it go on without anybody. */
+  /** True lets the service acknowledge interrupted turns in the same commit, so that the turns behind them go on by themselves. */
   auto_acknowledge: optional(Schema.Boolean)
 }).annotations({ identifier: "ProjectSpec" })
 export type ProjectSpec = typeof ProjectSpec.Type
@@ -64,7 +64,7 @@ export const Project = Schema.Struct({
 }).annotations({ identifier: "Project" })
 export type Project = typeof Project.Type
 
-/** Immutable. Publishing the same spec again gives back the version that has it. */
+/** A published spec. It never changes, and publishing the same spec again gives back this version. */
 export const ProjectVersion = Schema.Struct({
   id: ProjectVersionId,
   project_id: ProjectId,

@@ -83,7 +83,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
-/** What an error of a code tells programs besides its code. */
+/** The details of an error of a code. */
 export type DetailsOf<Code extends ErrorCode> = Code extends keyof ErrorDetails ? ErrorDetails[Code] : never
 
 /**
@@ -116,13 +116,13 @@ export class ReinsError<out Code extends ErrorCode = ErrorCode> extends Data.Tag
   get retryable(): boolean {
     return errorKinds[this.code].retryable
   }
-  /** Whether it is of one of these codes. */
+  /** True when the error has one of these codes. */
   is<Other extends ErrorCode>(...codes: ReadonlyArray<Other>): this is ReinsError<Other> {
     return codes.some((code: ErrorCode) => code === this.code)
   }
 }
 
-/** The errors that are left when those of a code were dealt with. */
+/** The errors that remain after those of a code were handled. */
 export type WithoutCode<E, Code extends ErrorCode> =
   E extends ReinsError<infer Codes>
     ? Exclude<Codes, Code> extends never
@@ -130,7 +130,7 @@ export type WithoutCode<E, Code extends ErrorCode> =
       : ReinsError<Exclude<Codes, Code>>
     : E
 
-/** Deals with the errors of a code, or of several, and leaves the others as they are. */
+/** Handles the errors of one code, or of several. Other errors stay as they are. */
 export const catchCode =
   <const Code extends ErrorCode, A2, E2, R2>(
     codes: Code | ReadonlyArray<Code>,
@@ -140,11 +140,11 @@ export const catchCode =
     Effect.catchAll(effect, (error): Effect.Effect<A2, WithoutCode<E, Code> | E2, R2> => {
       if (error instanceof ReinsError && error.is(...(typeof codes === "string" ? [codes] : codes)))
         return handle(error)
-      // An error of another code is one of those that are left.
+      // An error of another code is one of those that remain.
       return Effect.fail(error as WithoutCode<E, Code>)
     })
 
-/** The one answer for an id that does not exist, is of another kind, or belongs to somebody else. */
+/** The error for an id that does not exist, has another kind, or belongs to others. It is the same for all three. */
 export const notFound = (): ReinsError<"not_found"> =>
   new ReinsError({ code: "not_found", message: "No such resource, or it is not visible to these credentials." })
 

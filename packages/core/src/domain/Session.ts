@@ -77,7 +77,7 @@ export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }
   Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
 )
 
-/** Why a session was made from another one. */
+/** The reason why a session was made from another one. */
 export const LinkKind = Schema.Literal("harness_switch")
 export type LinkKind = typeof LinkKind.Type
 
@@ -104,10 +104,10 @@ export const Session = Schema.Struct({
   lifecycle: SessionLifecycle,
   activity: SessionActivity,
   active_turn_id: Schema.NullOr(TurnId),
-  /** The session that this one goes on from, and why; null for one that was made by itself. */
+  /** The session that this one continues; null for a session that continues none. */
   linked_from_session_id: Schema.NullOr(SessionId),
   link_kind: Schema.NullOr(LinkKind),
-  /** The delegation that made it, of a child session. */
+  /** The delegation that made it; null unless it is a child session. */
   parent_delegation_id: Schema.NullOr(DelegationId),
   usage: Usage,
   /** The `seq` of the newest event. */

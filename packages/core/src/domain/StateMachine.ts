@@ -1,26 +1,34 @@
 import { Effect } from "effect"
 import { ReinsError } from "./ReinsError.js"
 
-/** The moves that a resource may make. A state that maps to nothing is terminal. */
+/** The moves that a resource may make. A state that maps to no other is terminal. */
 export type Transitions<State extends string> = { readonly [S in State]: ReadonlyArray<State> }
 
+/** The states of one kind of resource, and the moves between them. */
 export interface StateMachine<State extends string> {
+  /** The name of the resource in messages. */
   readonly resource: string
   readonly states: ReadonlyArray<State>
   readonly transitions: Transitions<State>
   readonly allows: (from: State, to: State) => boolean
+  /** The states that may become this one, for the condition of an update that makes the move. */
+  readonly sourcesOf: (to: State) => ReadonlyArray<State>
+  /** True for a state without a move out of it. */
   readonly isTerminal: (state: State) => boolean
   /** Fails with `invalid_transition` unless the move is drawn. */
   readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError<"invalid_transition">>
 }
 
+/** A state machine of the given moves. `resource` is its name in messages. */
 export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {
   const allows = (from: State, to: State): boolean => transitions[from].includes(to)
+  const states = Object.keys(transitions).filter((state): state is State => state in transitions)
   return {
     resource,
-    states: Object.keys(transitions).filter((state): state is State => state in transitions),
+    states,
     transitions,
     allows,
+    sourcesOf: (to) => states.filter((from) => allows(from, to)),
     isTerminal: (state) => transitions[state].length === 0,
     check: (from, to) =>
       allows(from, to)

@@ -7,26 +7,29 @@ export const Timestamp = Schema.String.pipe(
 ).annotations({ jsonSchema: { type: "string", format: "date-time" } })
 export type Timestamp = typeof Timestamp.Type
 
+/** The instant of milliseconds since 1970. It must be in a year of four digits. */
 export const fromMillis = (millis: number): Timestamp => {
   if (millis !== latest.millis) {
     const text = new Date(millis).toISOString()
-    // Only a year that has more than four digits makes it longer, and that is refused.
+    // A text of another length has a year of more than four digits, which is refused.
     latest = { millis, timestamp: Timestamp.make(text, { disableValidation: text.length === 24 }) }
   }
   return latest.timestamp
 }
 
-/** A command asks for the time again and again within one millisecond. */
+/** The latest result, because a command asks for the time many times within one millisecond. */
 let latest = { millis: 0, timestamp: Timestamp.make("1970-01-01T00:00:00.000Z") }
 
+/** The milliseconds since 1970. */
 export const toMillis = (timestamp: Timestamp): number => Date.parse(timestamp)
 
-/** The instant `millis` after now; before now when negative. */
+/** The instant `millis` after now, or before now when `millis` is negative. */
 export const fromNow = (millis: number): Effect.Effect<Timestamp> =>
-  // `Clock.currentTimeMillis` takes three times as many steps, and a command needs the time at every turn.
+  // `Clock.currentTimeMillis` takes three times as many steps, and a command asks for the time often.
   Effect.withFiberRuntime((fiber) => {
     const clock = Context.get(fiber.getFiberRef(DefaultServices.currentServices), Clock.Clock)
     return Effect.succeed(fromMillis(clock.unsafeCurrentTimeMillis() + millis))
   })
 
+/** The present instant. */
 export const now: Effect.Effect<Timestamp> = fromNow(0)

@@ -29,7 +29,7 @@ export const turnStates = StateMachine.make<TurnState>("turn", {
   interrupted: []
 })
 
-/** Why a turn is where it is. `interrupted` with `outcome_unknown` or `service_restart` says that the end cannot be proven. */
+/** The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` tells that its end cannot be proven. */
 export const TurnReason = Schema.Literal(
   "waiting_capacity",
   "executor_unavailable",
@@ -55,7 +55,7 @@ export const Turn = Schema.Struct({
   message_id: MessageId,
   state: TurnState,
   reason: Schema.NullOr(TurnReason),
-  /** For a person: what happened and what to do next. */
+  /** A message for a person: what happened, and what to do next. */
   reason_message: Schema.NullOr(Schema.String),
   outcome: Schema.NullOr(
     Schema.Struct({

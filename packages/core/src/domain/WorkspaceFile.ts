@@ -15,14 +15,14 @@ export const FileItem = Schema.Struct({
 }).annotations({ identifier: "FileItem" })
 export type FileItem = typeof FileItem.Type
 
-/** One directory, sorted by name; `truncated` says that it holds more than is listed. */
+/** The entries of one directory, sorted by name. `truncated` tells that there are more. */
 export const FileList = Schema.Struct({
   items: Schema.Array(FileItem),
   truncated: Schema.Boolean
 }).annotations({ identifier: "FileList" })
 export type FileList = typeof FileList.Type
 
-/** The content of a file. `size` and `digest` are of the whole file, also when `content` is cut; no digest above 1 GiB. */
+/** The content of a file. `size` and `digest` are those of the whole file, also when `content` is cut. A file above 1 GiB has no digest. */
 export const FileContent = Schema.Struct({
   path: Schema.String,
   encoding: Schema.Literal("utf-8", "base64"),

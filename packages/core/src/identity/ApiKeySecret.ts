@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { Effect, Redacted } from "effect"
 
-/** A new secret: `rk_`, 43 random base62 characters (256 bits) and the CRC-32 of all that as 6 base62 characters. */
+/** Makes a secret: `rk_`, 43 random base62 characters (256 bits), and the CRC-32 of these 46 characters as 6 base62 characters. */
 export const make: Effect.Effect<Redacted.Redacted> = Effect.sync(() => {
   const body = `rk_${randomText(43)}`
   return Redacted.make(body + checksum(body))
 })
 
-/** Whether a text can be a secret, told without a look at what is stored. */
+/** False for a text that no `make` has made. It is decided without the database. */
 export const isWellFormed = (secret: Redacted.Redacted): boolean => {
   const text = Redacted.value(secret)
   return /^rk_[0-9A-Za-z]{49}$/.test(text) && text.endsWith(checksum(text.slice(0, -6)))
@@ -16,7 +16,7 @@ export const isWellFormed = (secret: Redacted.Redacted): boolean => {
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/** Bytes from 248 on are thrown away, so that every character is equally likely. */
+/** Drops the bytes from 248 on, because 62 divides 248: every character is then equally likely. */
 const randomText = (length: number): string => {
   let text = ""
   while (text.length < length) {

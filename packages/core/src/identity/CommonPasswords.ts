@@ -70,7 +70,7 @@ pass@1234 pass@word1 password@1 password@123 welcome@1 welcome@123 india@123 hel
     .split(/\s+/)
 )
 
-/** Words that a common password is made of when digits and signs are put around them. */
+/** Words that make a common password with digits and signs around them. */
 export const commonWords: ReadonlySet<string> = new Set(
   `
 password passwort passwd pass passphrase contrasena motdepasse senha parola haslo wachtwoord geheim welcome welkom willkommen bienvenue

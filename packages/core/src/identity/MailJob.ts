@@ -3,17 +3,17 @@ import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import type { AccountState } from "../domain/Account.js"
 import type { AccountId, InvitationId } from "../domain/Ids.js"
-import { now } from "../domain/Timestamp.js"
 import { type Completion, JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { NewJob } from "../jobs/Jobs.js"
 import { Database } from "../store/Database.js"
-import { type AccountRow, findById } from "./AccountRow.js"
-import { findStanding } from "./InvitationRow.js"
+import { type AccountRow, AccountStore } from "./AccountStore.js"
 import { Mailer } from "./Mailer.js"
 import * as Templates from "./MailTemplates.js"
+import { MemberStore } from "./MemberStore.js"
 import * as OneTimeTokens from "./OneTimeTokens.js"
 
 const AccountTemplate = Schema.Literal("verify_email", "already_registered", "reset_password", "password_changed")
+/** A mail to the owner of an account. */
 export type AccountTemplate = typeof AccountTemplate.Type
 
 const Payload = Schema.Union(
@@ -31,22 +31,26 @@ const job = (subject: NewJob["subject"], payload: typeof Payload.Type): NewJob =
   maxAttempts: 5
 })
 
-/** The job that sends a mail to the owner of an account, if the account is in the state that the mail speaks of. */
+/** The job that sends a mail to the owner of an account. It sends nothing when the account has left the state that the mail is about. */
 export const mailTo = (accountId: AccountId, template: AccountTemplate): NewJob =>
   job({ type: "account", id: accountId }, { template, account_id: accountId })
 
-/** The job that sends the mail of an invitation, if it still stands. */
+/** The job that sends the mail of an invitation. It sends nothing when the invitation no longer counts. */
 export const inviteBy = (invitationId: InvitationId): NewJob =>
   job({ type: "invitation", id: invitationId }, { template: "invitation", invitation_id: invitationId })
 
 /**
- * Sends mail. A one-time token is made when the mail is sent and only its hash is stored, so no token lies in the database. An
- * attempt that is repeated makes a new token; the ones before it stay good, since their mail may have arrived.
+ * Sends mail. A one-time token is made when the mail is sent and only its hash is stored, so that no token lies in the database. A
+ * repeated attempt makes a new token. The earlier ones stay good, because their mail may have arrived.
  */
-export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, never, Database | Mailer> =>
+export const make = (
+  options: Templates.MailOptions
+): Effect.Effect<JobKind, never, AccountStore | Database | Mailer | MemberStore> =>
   Effect.gen(function* () {
+    const accounts = yield* AccountStore
     const db = yield* Database
     const mailer = yield* Mailer
+    const members = yield* MemberStore
 
     const issue = (attempt: RunningAttempt, purpose: OneTimeTokens.Purpose, subjectId: string) =>
       attempt.commit(OneTimeTokens.issue(db, purpose, subjectId))
@@ -68,15 +72,15 @@ export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, nev
       }
     })
 
-    /** Undefined when there is nothing to say any more. */
+    /** Undefined when the subject of the mail is gone or has moved on. */
     const compose = Effect.fnUntraced(function* (attempt: RunningAttempt, payload: typeof Payload.Type) {
       if (payload.template === "invitation") {
-        const invitation = yield* findStanding(db, payload.invitation_id, yield* now)
+        const invitation = yield* members.findStanding(payload.invitation_id)
         if (invitation === undefined) return undefined
         const token = yield* issue(attempt, "join_workspace", invitation.id)
         return Templates.invitation(options, invitation, token)
       }
-      const account = yield* findById(db, payload.account_id)
+      const account = yield* accounts.find(payload.account_id)
       if (account?.state !== stateFor[payload.template]) return undefined
       return yield* composeTo(attempt, payload.template, account)
     })
@@ -111,7 +115,7 @@ export const make = (options: Templates.MailOptions): Effect.Effect<JobKind, nev
 
 const done: Completion = { state: "succeeded", command: Effect.void }
 
-/** The state of the account that a mail speaks of. */
+/** The state that an account has to be in for its mail to make sense. */
 const stateFor: Record<AccountTemplate, AccountState> = {
   verify_email: "unverified",
   already_registered: "active",

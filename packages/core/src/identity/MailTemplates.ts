@@ -1,21 +1,22 @@
 import { Redacted } from "effect"
-import type { AccountRow } from "./AccountRow.js"
-import type { InvitationRow } from "./InvitationRow.js"
+import type { AccountRow } from "./AccountStore.js"
 import type { Mail } from "./Mailer.js"
+import type { InvitationRow } from "./MemberStore.js"
 
+/** The settings that the texts of mails depend on. */
 export interface MailOptions {
-  /** Where people reach the service, without a slash at the end. Links are built from it and from nothing that a request says. */
+  /** The URL of the service as people reach it, without a slash at the end. Links are built from it alone, never from a request. */
   readonly publicUrl: string
 }
 
 /**
- * The page behind a link. The token is the whole query: pages work without JavaScript, which never sees what stands behind `#`, and
- * a path would stand in access logs. It has no name, since `=` is written otherwise in some encodings of mail: so the line can be
- * read in a mail file as it is.
+ * The link to a page. The token is in the query, because only JavaScript sees the part behind `#`, and access logs keep the path. The
+ * token has no name, because some encodings of mail rewrite `=`, and scripts read the line from a mail file as it is.
  */
 const link = (options: MailOptions, page: "verify" | "reset" | "join", token: Redacted.Redacted): string =>
   `${options.publicUrl}/${page}?${Redacted.value(token)}`
 
+/** Asks the owner of an unverified account to open a link. */
 export const verifyEmail = (options: MailOptions, account: AccountRow, token: Redacted.Redacted): Mail => ({
   to: account.email,
   subject: "Verify your e-mail address",
@@ -38,6 +39,7 @@ happens.
 `
 })
 
+/** Tells the owner of an account that somebody tried to register its address. */
 export const alreadyRegistered = (options: MailOptions, account: AccountRow): Mail => ({
   to: account.email,
   subject: "You already have an account",
@@ -54,6 +56,7 @@ If this was not you, you need not do anything.
 `
 })
 
+/** Brings the link that sets a new password. */
 export const resetPassword = (options: MailOptions, account: AccountRow, token: Redacted.Redacted): Mail => ({
   to: account.email,
   subject: "Choose a new password",
@@ -77,6 +80,7 @@ it is.
 `
 })
 
+/** Tells the owner of an account that its password was replaced. */
 export const passwordChanged = (options: MailOptions, account: AccountRow): Mail => ({
   to: account.email,
   subject: "Your password was changed",
@@ -92,6 +96,7 @@ ${options.publicUrl}/reset
 `
 })
 
+/** Brings the link by which an invited person joins a workspace. */
 export const invitation = (options: MailOptions, invited: InvitationRow, token: Redacted.Redacted): Mail => ({
   to: invited.email,
   subject: "You are invited to a workspace",

@@ -1,20 +1,22 @@
 import { Effect, type Redacted } from "effect"
 import { fromNow, now } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
+import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 
-/** What a token in a mail is good for, how long, and what its subject is: an account, or the invitation to a workspace. */
+/** The lifetime of a token for each purpose. The subject of `join_workspace` is an invitation, that of the others an account. */
 const lifetimeMs = {
   verify_email: 24 * 60 * 60 * 1000,
   reset_password: 60 * 60 * 1000,
   join_workspace: 7 * 24 * 60 * 60 * 1000
 } as const
+/** The one act that the token in a mail allows. */
 export type Purpose = keyof typeof lifetimeMs
 
 type Db = Database["Type"]
 
-/** A new token for a subject. The ones before it stay good, since their mail may be the one that arrives. */
-export const issue = (db: Db, purpose: Purpose, subjectId: string): Effect.Effect<Redacted.Redacted> =>
+/** Makes a new token for a subject. Earlier tokens stay good, because theirs may be the mail that arrives. */
+export const issue = (db: Db, purpose: Purpose, subjectId: string): Effect.Effect<Redacted.Redacted, never, Commit> =>
   Effect.gen(function* () {
     const token = yield* Token.random
     const row = {
@@ -28,7 +30,7 @@ export const issue = (db: Db, purpose: Purpose, subjectId: string): Effect.Effec
     return token
   })
 
-/** The subject of a token that could be used now; undefined for one that was used, has expired or never was. */
+/** The subject of a token, which stays unused. Undefined when the token was used, has expired or never existed. */
 export const find = (db: Db, purpose: Purpose, token: Redacted.Redacted): Effect.Effect<string | undefined> =>
   Effect.gen(function* () {
     const at = yield* now
@@ -37,8 +39,12 @@ export const find = (db: Db, purpose: Purpose, token: Redacted.Redacted): Effect
     return row?.subject_id
   })
 
-/** `find`, and the token is used up. Of many that use it at the same time one succeeds. */
-export const use = (db: Db, purpose: Purpose, token: Redacted.Redacted): Effect.Effect<string | undefined> =>
+/** Uses a token up and gives back its subject. When several callers use it at the same time, one of them gets the subject. */
+export const use = (
+  db: Db,
+  purpose: Purpose,
+  token: Redacted.Redacted
+): Effect.Effect<string | undefined, never, Commit> =>
   Effect.gen(function* () {
     const at = yield* now
     const row = yield* db.first(db.sql<{ subject_id: string }>`update one_time_tokens set used_at = ${at}
@@ -48,15 +54,15 @@ export const use = (db: Db, purpose: Purpose, token: Redacted.Redacted): Effect.
   })
 
 /** Uses up every token that a subject has for a purpose. */
-export const voidAll = (db: Db, purpose: Purpose, subjectId: string): Effect.Effect<void> =>
+export const voidAll = (db: Db, purpose: Purpose, subjectId: string): Effect.Effect<void, never, Commit> =>
   Effect.flatMap(now, (at) =>
     db.run(db.sql`update one_time_tokens set used_at = ${at}
       where subject_id = ${subjectId} and purpose = ${purpose} and used_at is null`)
   )
 
-/** Deletes the tokens that have expired. */
+/** Deletes the tokens that have expired. The statement is a commit of its own. */
 export const purge = (db: Db): Effect.Effect<void> =>
   Effect.flatMap(now, (at) => db.run(db.sql`delete from one_time_tokens where expires_at <= ${at}`))
 
-/** How long an invitation stands: as long as its links. */
+/** An invitation lasts as long as the token in its mail. */
 export const invitationMs = lifetimeMs.join_workspace

@@ -1,40 +1,43 @@
 import { Effect } from "effect"
-import type { ReinsError } from "../domain/ReinsError.js"
+import type { ErrorCode, ReinsError } from "../domain/ReinsError.js"
 import type { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Throttle from "./Throttle.js"
 
-/** Whose password is tried, and from where. */
+/** An attempt to prove the password of an account. */
 export interface Guess {
-  /** As `normaliseEmail` gives it. */
+  /** The address of the account, as `normaliseEmail` makes it. */
   readonly email: string
+  /** The address of the machine that the attempt comes from. */
   readonly clientAddress: string
 }
 
-/** Bounds how often passwords can be guessed: 10 failures of an address and 50 of a client within 15 minutes. */
+/** Bounds how often passwords can be guessed: 10 failures of an account and 50 of a client within 15 minutes. */
 export interface PasswordGuesses {
   /**
-   * Gives back what the check of a password finds. When it finds nothing that counts as a failure, and fails with `wrong`. Where
-   * there were too many failures it fails with `rate_limited`, whatever the check finds.
+   * Gives back what the check of a password finds. A check that finds nothing counts as a failure and fails with `wrong`. After too many
+   * failures everything fails with `rate_limited`, also what the check finds. The failure is a commit of its own, because the
+   * request that it belongs to writes nothing.
    */
-  readonly attempt: <A>(
+  readonly attempt: <A, E, Wrong extends ErrorCode>(
     guess: Guess,
-    check: Effect.Effect<A | undefined, ReinsError>,
-    wrong: ReinsError
-  ) => Effect.Effect<A, ReinsError>
-  /** Forgets the failures of an address, whose owner has shown up. */
+    check: Effect.Effect<A | undefined, E>,
+    wrong: ReinsError<Wrong>
+  ) => Effect.Effect<A, E | ReinsError<Wrong> | ReinsError<"rate_limited">>
+  /** Forgets the failures of an account whose owner has proved the password. */
   readonly forget: (email: string) => Effect.Effect<void, never, Commit>
-  /** Deletes the failures that no longer count. */
+  /** Deletes the failures that no longer count. The statement is a commit of its own. */
   readonly purge: Effect.Effect<void>
 }
 
+/** Makes the bound. All that are made on one database count together. */
 export const make: Effect.Effect<PasswordGuesses, never, Database | Vault | Journal> = Effect.gen(function* () {
   const journal = yield* Journal
   const throttle = yield* Throttle.make
 
-  /** Fails when there were as many failures as are allowed, besides `own` that the caller has counted itself. */
+  /** Fails at the limit. `own` failures that the caller has just counted do not bring it to the limit. */
   const refuseThrottled = Effect.fnUntraced(function* ({ clientAddress, email }: Guess, own: number) {
     const waitOf = (limit: Throttle.Limit, subject: string) =>
       Effect.map(throttle.retryAfterSeconds({ ...limit, max: limit.max + own }, subject), (seconds) => ({
@@ -51,13 +54,13 @@ export const make: Effect.Effect<PasswordGuesses, never, Database | Vault | Jour
     attempt: Effect.fnUntraced(function* (guess, check, wrong) {
       yield* refuseThrottled(guess, 0)
       const found = yield* check
-      // The limit is looked at again, after a failure was counted: else guesses made at the same time would all pass it.
+      // The limit is checked again after the failure was counted. Guesses made at the same time would all pass it otherwise.
       if (found === undefined) {
         yield* journal.commit(
           Effect.zipRight(throttle.hit(accountLimit, guess.email), throttle.hit(clientLimit, guess.clientAddress))
         )
         yield* refuseThrottled(guess, 1)
-        return yield* wrong
+        return yield* Effect.fail(wrong)
       }
       yield* refuseThrottled(guess, 0)
       return found
@@ -71,7 +74,7 @@ const windowMs = 15 * 60 * 1000
 const accountLimit: Throttle.Limit = { kind: "login account", max: 10, windowMs }
 const clientLimit: Throttle.Limit = { kind: "login client", max: 50, windowMs }
 
-const tooMany = (limit: Throttle.Limit, seconds: number): ReinsError =>
+const tooMany = (limit: Throttle.Limit, seconds: number) =>
   Throttle.rateLimited(
     "login",
     limit,

@@ -3,9 +3,13 @@ import { NewPassword } from "../domain/Account.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { commonPasswords, commonWords } from "./CommonPasswords.js"
 
+/** The reason why a password may not be chosen. */
 export type PasswordWeakness = "too_long" | "like_email" | "too_common"
 
-/** Why a password of the right length is refused all the same; undefined when it is not. Any mix of characters will do. */
+/**
+ * The weakness of a password that has at least 8 characters; undefined when it may be chosen. No mix of characters is asked for. The
+ * address is given as `normaliseEmail` makes it.
+ */
 export const weakness = (password: string, email: string): PasswordWeakness | undefined => {
   if (Buffer.byteLength(password, "utf8") > 1024) return "too_long"
   const text = password.normalize("NFC").toLowerCase()
@@ -14,8 +18,8 @@ export const weakness = (password: string, email: string): PasswordWeakness | un
 }
 
 /**
- * Fails unless the password may be chosen for the account of this address. The failure names the field of the body that it was
- * sent in, and does not hold the password.
+ * Fails unless the password may be chosen for the account of this address. The failure names the field of the body that holds the
+ * password, and does not hold the password itself.
  */
 export const check = (
   password: Redacted.Redacted,
@@ -54,20 +58,20 @@ const isCommon = (text: string): boolean => {
   )
 }
 
-/** What is left without the digits and signs before and after it. */
+/** The text without the digits and signs before and after it. */
 const withoutEnds = (text: string): string => text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "")
 
-/** Letters in the place of the digits and signs that stand for them. */
+/** The text with letters in the place of the digits and signs that stand for them. */
 const unLeet = (text: string): string => text.replace(/[@4031!$57]/g, (sign) => leet.get(sign) ?? sign)
 
 const leet = new Map(
   Object.entries({ "@": "a", "4": "a", "0": "o", "3": "e", "1": "i", "!": "i", $: "s", "5": "s", "7": "t" })
 )
 
-/** One short piece over and over: `aaaaaaaa`, `abcabcabc`. */
+/** True for one short piece over and over: `aaaaaaaa`, `abcabcabc`. */
 const isRepeated = (text: string): boolean => /^(.{1,4}?)\1+$/su.test(text)
 
-/** A stretch of the alphabet, the digits or a row of the keyboard, forwards or backwards. */
+/** True for a part of the alphabet, the digits or a row of the keyboard, forwards or backwards. */
 const isRun = (text: string): boolean => {
   const backwards = Array.from(text).reverse().join("")
   return rows.some((row) => row.includes(text) || row.includes(backwards))

@@ -3,38 +3,46 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
 import { ReinsError } from "../domain/ReinsError.js"
 
-/** What a hash costs, and how many may be made at once. */
+/** The price of one hash, and the bounds on how many are made. */
 export interface Cost {
   readonly memoryKiB: number
+  /** Passes over the memory. */
   readonly passes: number
+  /** Hashes that run at once. */
   readonly concurrency: number
-  /** How many wait for their turn before others are turned away. */
+  /** Hashes that wait for their turn. Beyond them every hash fails with `waiting_capacity`. */
   readonly maxWaiting: number
 }
 
-/** The cost that `Passwords.layer` takes: that of production, unless a program which makes the layer says otherwise. No configuration does. */
+/** The server is busy with other passwords. */
+export type PasswordsBusy = ReinsError<"waiting_capacity">
+
+/** The cost that `Passwords.layer` takes. No configuration changes it; a program that makes the layer can. The default is for production. */
 export class PasswordCost extends Context.Reference<PasswordCost>()("@reins/core/identity/PasswordCost", {
   defaultValue: (): Cost => ({ memoryKiB: 64 * 1024, passes: 3, concurrency: 2, maxWaiting: 64 })
 }) {
-  /** For tests: hashes that are fast and worth nothing. */
+  /** Makes hashes that are fast and protect nothing, for tests. */
   static readonly layerTest = Layer.succeed(PasswordCost, { memoryKiB: 64, passes: 1, concurrency: 2, maxWaiting: 64 })
 }
 
 /**
- * Hashes passwords with argon2id. A hash takes much memory and time by intent, so few run at once and few wait for it; beyond that
- * every method fails with `waiting_capacity`. Unicode forms of one password are the same password.
+ * Hashes passwords with argon2id. A hash takes much memory and time on purpose, so few run at once and few wait. Beyond that every
+ * method fails with `waiting_capacity`. The Unicode forms of a password are the same password.
  */
 export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
   Passwords,
   {
-    readonly hash: (password: Redacted.Redacted) => Effect.Effect<string, ReinsError>
-    readonly verify: (hash: string, password: Redacted.Redacted) => Effect.Effect<boolean, ReinsError>
-    /** Takes as long as `verify`, for an account that does not exist. */
-    readonly dummyVerify: (password: Redacted.Redacted) => Effect.Effect<void, ReinsError>
-    /** Whether the hash was made at another cost than new ones are. */
+    /** A new hash, which holds its salt and its cost. */
+    readonly hash: (password: Redacted.Redacted) => Effect.Effect<string, PasswordsBusy>
+    /** True when the hash was made of this password, at whatever cost. */
+    readonly verify: (hash: string, password: Redacted.Redacted) => Effect.Effect<boolean, PasswordsBusy>
+    /** Takes as long as `verify`. It stands in for it where there is no account. */
+    readonly dummyVerify: (password: Redacted.Redacted) => Effect.Effect<void, PasswordsBusy>
+    /** True when the hash was made at another cost than new ones are. */
     readonly needsRehash: (hash: string) => boolean
   }
 >() {
+  /** Hashes at the given cost. */
   static readonly make = (cost: Cost): Effect.Effect<Passwords["Type"]> =>
     Effect.gen(function* () {
       const queued = yield* makeQueue(cost)
@@ -58,7 +66,7 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
 
   static readonly layer = Layer.effect(Passwords, Effect.flatMap(PasswordCost, Passwords.make))
 
-  /** Hashes that are fast and worth nothing. */
+  /** Makes hashes that are fast and protect nothing, for tests. */
   static readonly layerTest = Layer.provide(Passwords.layer, PasswordCost.layerTest)
 }
 
@@ -75,8 +83,8 @@ const makeQueue = (cost: Cost) =>
     const leave = Effect.sync(() => {
       present--
     })
-    // A hash that has begun cannot be stopped, and holds its place until it has ended.
-    return <A>(work: () => Promise<A>): Effect.Effect<A, ReinsError> =>
+    // A hash that has begun cannot be stopped, so it keeps its place until it has ended.
+    return <A>(work: () => Promise<A>): Effect.Effect<A, PasswordsBusy> =>
       Effect.acquireUseRelease(
         enter,
         () => running.withPermits(1)(Effect.uninterruptible(Effect.promise(work))),

@@ -3,34 +3,43 @@ import { Effect } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis, fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { Vault } from "../secrets/Vault.js"
+import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
-/** At most `max` hits in any `windowMs`. */
+/** At most `max` hits of one subject within any `windowMs`. Limits of different kinds count apart. */
 export interface Limit {
   readonly kind: string
   readonly max: number
   readonly windowMs: number
 }
 
+/** Counts hits of subjects, across all processes. */
 export interface Throttle {
-  /** Whole seconds until the subject is below its limit; undefined when it is below it now. */
+  /** Whole seconds until the subject is below its limit. Undefined when it is below its limit now. */
   readonly retryAfterSeconds: (limit: Limit, subject: string) => Effect.Effect<number | undefined>
-  /** Counts a hit, unless the subject is at its limit. Whether it was counted. */
-  readonly take: (limit: Limit, subject: string) => Effect.Effect<boolean>
-  readonly hit: (limit: Limit, subject: string) => Effect.Effect<void>
-  readonly clear: (limit: Limit, subject: string) => Effect.Effect<void>
-  /** Deletes the hits that are older than any window. */
+  /** Counts a hit and gives back true. At the limit it counts nothing and gives back false. */
+  readonly take: (limit: Limit, subject: string) => Effect.Effect<boolean, never, Commit>
+  /** Counts a hit, also beyond the limit. */
+  readonly hit: (limit: Limit, subject: string) => Effect.Effect<void, never, Commit>
+  /** Forgets the hits of a subject. */
+  readonly clear: (limit: Limit, subject: string) => Effect.Effect<void, never, Commit>
+  /** Deletes the hits that are older than any window. The statement is a commit of its own. */
   readonly purge: Effect.Effect<void>
 }
 
 /** The longest window of a limit. */
 const maxWindowMs = 60 * 60 * 1000
 
-/** Mails that somebody else may cause an address to get, whether anybody has it or not. */
+/** Limits the mails that strangers can have sent to one address. It counts for addresses without an account too. */
 export const mailLimit: Limit = { kind: "mail", max: 3, windowMs: maxWindowMs }
 
-/** What a caller is told who has come to a limit. `message` says what to do when. */
-export const rateLimited = (name: string, limit: Limit, retryAfterSeconds: number, message: string): ReinsError =>
+/** The error for a caller that has come to a limit. `message` says when to try again. */
+export const rateLimited = (
+  name: string,
+  limit: Limit,
+  retryAfterSeconds: number,
+  message: string
+): ReinsError<"rate_limited"> =>
   new ReinsError({
     code: "rate_limited",
     message,
@@ -39,8 +48,8 @@ export const rateLimited = (name: string, limit: Limit, retryAfterSeconds: numbe
   })
 
 /**
- * Counts what happened lately to a subject, across all processes. A subject is stored as a keyed digest: it may be an address that
- * does not exist here, or a password that was typed into the wrong field.
+ * Makes a throttle. Subjects are stored as keyed digests, because a subject may be an address that has no account here, or a password
+ * that was typed into the wrong field.
  */
 export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen(function* () {
   const db = yield* Database
@@ -51,7 +60,7 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
   const retryAfterSeconds: Throttle["retryAfterSeconds"] = Effect.fnUntraced(function* (limit, subject) {
     const at = toMillis(yield* now)
     const since = fromMillis(at - limit.windowMs)
-    // A hit in the future is one from before the clock went back: it must not shut anybody out until then.
+    // A hit in the future was counted before the clock went back. It must not lock anybody out until that time comes again.
     const hits = yield* db.all(sql<{ hit_at: Timestamp }>`select hit_at from throttle_hits
       where subject = ${keyOf(limit, subject)} and hit_at > ${since} and hit_at <= ${fromMillis(at)} order by hit_at desc limit ${limit.max}`)
     const oldest = hits[limit.max - 1]

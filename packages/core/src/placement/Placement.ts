@@ -5,23 +5,23 @@ import { join } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { isLocked, lockFile } from "../store/FileLock.js"
 
-/** Which process this is. Leases name it, so that the work of a process that is gone can be told from the work of a living one. */
+/** The identity of this process. Leases name it, so that the work of an ended process is told from the work of a running one. */
 export class Placement extends Context.Tag("@reins/core/placement/Placement")<
   Placement,
   {
-    /** The machine, across restarts. */
+    /** The machine. It stays the same across restarts. */
     readonly nodeId: string
-    /** This run of the process; never used again. */
+    /** This run of the process. No other run ever has the same id. */
     readonly bootId: string
-    /** True when no other process works on the same database, so that every lease of another boot belongs to the dead. */
+    /** True when no other process works on the database. The process of every other boot has then ended. */
     readonly alone: boolean
-    /** Boots on the same data directory that have ended without having put away what they left. */
+    /** The boots on the same data directory that have ended and were not forgotten. They may have left processes behind. */
     readonly ended: Effect.Effect<ReadonlyArray<string>>
-    /** Says that nothing is left of a boot that has ended: it is not listed again. */
+    /** Takes a boot from the list, once nothing of it is left behind. */
     readonly forget: (bootId: string) => Effect.Effect<void>
   }
 >() {
-  /** One process owns the database and runs every session. It keeps no record of itself. */
+  /** A process that works on the database alone. It keeps no record of itself. */
   static readonly layerSingle = Layer.sync(Placement, () =>
     Placement.of({
       nodeId: hostname(),
@@ -33,8 +33,8 @@ export class Placement extends Context.Tag("@reins/core/placement/Placement")<
   )
 
   /**
-   * A process that works on a data directory. It is recorded there before it starts anything, under a lock that ends with it, so that
-   * whoever comes next can tell that it has ended, however it did, and find what it has left.
+   * A process that works on a data directory. It is recorded there before it starts anything, under a lock that ends with the process.
+   * The next process learns from the lock that this one has ended, however it ended, and can end what it left behind.
    */
   static readonly layerOn = (dataDir: string, { alone }: { readonly alone: boolean }) =>
     Layer.scoped(
@@ -42,9 +42,9 @@ export class Placement extends Context.Tag("@reins/core/placement/Placement")<
       Effect.gen(function* () {
         const bootId = newBootId()
         const record = (id: string) => join(dataDir, "boots", id)
-        // Whoever looks whether a record is held takes its lock for a moment.
         const forget = (id: string) => Effect.sync(() => rmSync(record(id), { force: true }))
         yield* Effect.acquireRelease(
+          // Another process that checks the record holds its lock for a moment, so this one waits.
           Effect.sync(() => lockFile(record(bootId), { waitMs: 2000 })),
           (unlock) => Effect.zipRight(forget(bootId), Effect.sync(unlock))
         )

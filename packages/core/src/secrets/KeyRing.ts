@@ -3,24 +3,26 @@ import { Context, Effect, Either, Layer } from "effect"
 import { type KeyRingUnusable, newRing, type Ring, readRing, writeRing } from "./KeyRingFile.js"
 
 /**
- * The keys that seal provider credentials. They live in a file of mode 0600 outside the database, so that a copy of the database
- * alone opens nothing. Old keys stay in the ring for as long as something is sealed with them.
+ * The keys that seal provider credentials. They are kept outside the database, so that a copy of the database alone opens nothing. Old keys
+ * stay in the ring while something is sealed with them.
  */
 export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
   KeyRing,
   {
+    /** The key that seals from now on. */
     readonly current: { readonly id: string; readonly key: Buffer }
+    /** The key of that id. Undefined when the ring does not hold it. */
     readonly find: (id: string) => Buffer | undefined
-    /** All that the ring holds now. */
+    /** The whole ring as it is now. */
     readonly ring: () => Ring
-    /** Writes the ring as changed. The caller sees to it that nobody else changes it at the same time. */
+    /** Changes the ring. The caller prevents other changes at the same time. */
     readonly change: (change: (ring: Ring) => Ring) => Effect.Effect<void, KeyRingUnusable>
   }
 >() {
   /**
-   * The ring in a file, which is made with one new key when it is not there. The file is looked at once in each turn of the event loop
-   * that uses the ring, and again for a key that is not in it, so that what another process changes is known then; while it cannot be
-   * read, the keys that are known go on.
+   * The ring in a file of mode 0600. A file that does not exist is made with one new key. The file is checked once in each turn of the event
+   * loop that uses the ring, and again when a key is not found, so that the changes of other processes are seen. While the file cannot be
+   * read, the keys read before stay in use.
    */
   static readonly layerFile = (path: string) =>
     Layer.effect(
@@ -55,7 +57,7 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
       })
     )
 
-  /** A ring for as long as the layer lives, for tests. */
+  /** A ring in memory, for tests. */
   static readonly layerOf = (given: Ring) =>
     Layer.sync(KeyRing, () => {
       let ring = given
@@ -68,10 +70,11 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
       )
     })
 
+  /** A ring in memory with one new key, for tests. */
   static readonly layerMemory = Layer.unwrapEffect(Effect.sync(() => KeyRing.layerOf(newRing())))
 }
 
-/** `newest` is the ring for what the known one does not hold. */
+/** `newest` gives the ring to search for a key that `ring` does not hold. */
 const of = (ring: () => Ring, change: KeyRing["Type"]["change"], newest = ring): KeyRing["Type"] =>
   KeyRing.of({
     get current() {
@@ -85,7 +88,7 @@ const of = (ring: () => Ring, change: KeyRing["Type"]["change"], newest = ring):
     change
   })
 
-/** Another one for each ring that is put in the place. */
+/** The version of a file. It changes whenever another file takes its place. */
 const versionOf = (path: string): string => {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`

@@ -22,14 +22,15 @@ const KeyRingText = Schema.parseJson(
     format: Schema.Literal(1),
     current: Schema.String,
     keys: Schema.Record({ key: Schema.String, value: Key }),
-    /** Since when a key seals nothing new. */
+    /** The times since which old keys seal nothing new. */
     retired: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Timestamp }), { default: () => ({}) }),
-    /** Keys that are lost, with all that was sealed with them. */
+    /** Keys that are lost, together with the credentials that they sealed. */
     forgotten: Schema.optionalWith(Schema.Array(Schema.String), { default: () => [] })
   }),
   { space: 2 }
 )
 
+/** The file of a key ring cannot be read or written. `reason` holds nothing of its content. */
 export class KeyRingUnusable extends Data.TaggedError("KeyRingUnusable")<{
   readonly path: string
   readonly reason: string
@@ -39,11 +40,14 @@ export class KeyRingUnusable extends Data.TaggedError("KeyRingUnusable")<{
   }
 }
 
-/** What a key ring file holds. */
+/** The keys of an installation, by their ids. */
 export interface Ring {
+  /** The id of the key that seals from now on. */
   readonly current: string
   readonly keys: ReadonlyMap<string, Buffer>
+  /** The time since which an old key seals nothing new. */
   readonly retired: ReadonlyMap<string, Timestamp>
+  /** Keys that are lost, together with the credentials that they sealed. */
   readonly forgotten: ReadonlySet<string>
 }
 
@@ -53,7 +57,7 @@ export const newRing = (): Ring => {
   return { current: id, keys: new Map([[id, randomBytes(32)]]), retired: new Map(), forgotten: new Set() }
 }
 
-/** The ring with a new current key; the one before is kept for what it sealed. */
+/** The ring with a new current key. The key before stays, because it opens what it sealed. */
 export const withNewKey = (ring: Ring, at: Timestamp): Ring => {
   const id = newKeyId()
   return {
@@ -64,7 +68,7 @@ export const withNewKey = (ring: Ring, at: Timestamp): Ring => {
   }
 }
 
-/** The ring without some of its old keys. */
+/** The ring without some of its old keys. The current key always stays. */
 export const without = (ring: Ring, ids: ReadonlySet<string>): Ring => ({
   ...ring,
   keys: new Map([...ring.keys].filter(([id]) => id === ring.current || !ids.has(id))),
@@ -73,7 +77,7 @@ export const without = (ring: Ring, ids: ReadonlySet<string>): Ring => ({
 
 const newKeyId = (): string => `k${randomBytes(4).toString("hex")}`
 
-/** Reads a ring; one that others may read is refused. No error shows what is in it. */
+/** Reads a ring. Fails for a file that other users may read. No error shows the content. */
 export const readRing = (path: string): Either.Either<Ring, KeyRingUnusable> => {
   const unusable = (reason: string) => Either.left(new KeyRingUnusable({ path, reason }))
   let text: string
@@ -83,7 +87,7 @@ export const readRing = (path: string): Either.Either<Ring, KeyRingUnusable> => 
   } catch (cause) {
     return unusable(cause instanceof Error ? cause.message : String(cause))
   }
-  // The parse error quotes the text, which holds keys.
+  // The parse error quotes the text, which holds keys, so it is dropped.
   const decoded = Schema.decodeEither(KeyRingText)(text)
   if (Either.isLeft(decoded)) return unusable("it is not a key ring of format 1")
   const { current, forgotten, keys, retired } = decoded.right
@@ -96,7 +100,7 @@ export const readRing = (path: string): Either.Either<Ring, KeyRingUnusable> => 
   })
 }
 
-/** Writes a ring in the place of the one that is there, or with `fresh` only where none is. A reader sees the old or the new one. */
+/** Replaces the ring in a file at once: a reader sees the old or the new one. With `fresh` it leaves an existing ring as it is. */
 export const writeRing = (path: string, ring: Ring, fresh = false): Effect.Effect<void, KeyRingUnusable> =>
   Effect.try({
     try: () => {
@@ -107,7 +111,7 @@ export const writeRing = (path: string, ring: Ring, fresh = false): Effect.Effec
       fsyncSync(file)
       closeSync(file)
       if (fresh) {
-        // Of two that begin at the same time one makes the ring, and both use it.
+        // When two processes start at the same time, one of them makes the ring and both use it.
         if (!existsSync(path)) linkUnlessThere(temporary, path)
         rmSync(temporary)
       } else renameSync(temporary, path)

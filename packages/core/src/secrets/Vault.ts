@@ -12,7 +12,7 @@ import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { fn } from "../base/Traced.js"
 import { KeyRing } from "./KeyRing.js"
 
-/** What is stored of a sealed text: a data key wrapped by a key of the ring, and the text under that data key (AES-256-GCM). */
+/** A sealed text as it is stored: a data key wrapped with a key of the ring, and the text under that data key (AES-256-GCM). */
 const Sealed = Schema.parseJson(
   Schema.Struct({
     format: Schema.Literal(1),
@@ -31,18 +31,19 @@ export class UnsealFailed extends Data.TaggedError("UnsealFailed")<{
   readonly reason: "key_unknown" | "not_authentic"
 }> {}
 
-/** Seals what must not be readable in the database, and makes the keyed digests that need no secrecy but must not be forged. */
+/** Seals texts that must not be readable in the database, and makes digests that nobody else can make. */
 export class Vault extends Context.Tag("@reins/core/secrets/Vault")<
   Vault,
   {
-    /** `context` names the record that the secret belongs to; it opens under the same context only. */
+    /** Seals a secret with the current key. `context` names its record, and the secret opens only under the same context. */
     readonly seal: (secret: Redacted.Redacted, context: string) => Effect.Effect<string>
+    /** The secret that was sealed under this context. */
     readonly unseal: (sealed: string, context: string) => Effect.Effect<Redacted.Redacted, UnsealFailed>
-    /** The same secret sealed with the current key: its data key is wrapped anew. Sealed with that already, it comes back as it is. */
+    /** The same secret under the current key, with its data key wrapped anew. A text under the current key comes back unchanged. */
     readonly rewrap: (sealed: string, context: string) => Effect.Effect<string, UnsealFailed>
     /** A keyed digest for one purpose, as `<key id>.<base64url>`. */
     readonly mac: (purpose: string, text: string) => string
-    /** Whether a digest was made by `mac` for the same purpose and text, with any key still in the ring. */
+    /** True when `mac` made the digest for the same purpose and text, with a key that is still in the ring. */
     readonly verifyMac: (purpose: string, text: string, mac: string) => boolean
   }
 >() {
@@ -52,7 +53,7 @@ export class Vault extends Context.Tag("@reins/core/secrets/Vault")<
       const ring = yield* KeyRing
       const macWith = (key: Buffer, purpose: string, text: string) =>
         createHmac("sha256", macKeyOf(key, purpose)).update(text).digest("base64url")
-      /** A data key under the current key of the ring. */
+      /** Wraps a data key with the current key of the ring. */
       const wrap = (dataKey: Buffer, context: string) => {
         const { id, key } = ring.current
         const { iv, tag, text } = encrypt(key, dataKey, `${context}|${id}`)
@@ -106,7 +107,7 @@ export class Vault extends Context.Tag("@reins/core/secrets/Vault")<
   )
 }
 
-/** The keys of digests, for as long as the key of the ring that they are derived from is in use. Purposes are few. */
+/** The keys of digests by the key of the ring that they are derived from, and by purpose. They go when that key goes. */
 const macKeys = new WeakMap<Buffer, Map<string, KeyObject>>()
 
 const macKeyOf = (key: Buffer, purpose: string): KeyObject => {
@@ -118,7 +119,7 @@ const macKeyOf = (key: Buffer, purpose: string): KeyObject => {
   return derived
 }
 
-/** The id of the key that a sealed text is sealed with; undefined for what is none. */
+/** The id of the key that a text is sealed with. Undefined for a text that is not sealed. */
 export const sealedWith = (sealed: string): string | undefined =>
   Option.getOrUndefined(Option.map(Schema.decodeOption(Sealed)(sealed), (record) => record.key_id))
 

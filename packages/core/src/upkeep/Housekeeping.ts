@@ -6,7 +6,7 @@ import { Members } from "../identity/Members.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 
-/** Deletes what can no longer be used, at once and then each hour. What cannot be deleted is tried again an hour later. */
+/** Deletes records that can no longer be used, at the start and then every hour. A deletion that fails is tried again an hour later. */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const purges = {

@@ -4,21 +4,21 @@ import { fromNow } from "../domain/Timestamp.js"
 import { SessionExecutors } from "../execution/SessionExecutors.js"
 import { logDefect } from "../store/FailedStatement.js"
 
-/** The longest time between two looks. */
+/** The longest time between two sweeps, in milliseconds. */
 const everyMs = 60_000
 
 /**
- * Releases executors that nobody uses. When an executor was used last stands in the database, so a restart forgets none and hastens
- * none.
+ * Releases executors that were not used for a while. The time of the last use is in the database, so a restart neither forgets an executor
+ * nor releases one too early.
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const config = yield* CoreConfig
     const executors = yield* SessionExecutors
-    const look = Effect.flatMap(fromNow(-config.idleReleaseMs), executors.releaseIdle).pipe(
+    const sweep = Effect.flatMap(fromNow(-config.idleReleaseMs), executors.releaseIdle).pipe(
       Effect.catchAllDefect((defect) => logDefect("idle executors could not be released", defect))
     )
     const spacing = Duration.millis(Math.min(everyMs, config.idleReleaseMs / 2))
-    yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(spacing)))
+    yield* Effect.forkScoped(Effect.schedule(sweep, Schedule.spaced(spacing)))
   })
 )

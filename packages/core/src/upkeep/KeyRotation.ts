@@ -1,31 +1,36 @@
-import { Context, Data, Effect, Layer, Option } from "effect"
-import { credentialContext } from "../connections/CredentialSeal.js"
+import { Context, Data, Effect, Layer } from "effect"
+import * as SealedCredentials from "../connections/SealedCredentials.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { LoginSessions } from "../identity/LoginSessions.js"
+import { LoginStore } from "../identity/LoginStore.js"
 import { KeyRing } from "../secrets/KeyRing.js"
 import { type KeyRingUnusable, withNewKey, without } from "../secrets/KeyRingFile.js"
-import { sealedWith, Vault } from "../secrets/Vault.js"
+import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 import { Idempotency } from "../store/Idempotency.js"
 
-/** What still needs an old key. A `recent` one may be in the hands of a request that has not ended. */
+/** The uses that keep an old key in the ring. */
 export interface KeyUse {
   readonly id: string
+  /** The number of stored credentials that the key seals. */
   readonly credentials: number
+  /** The number of stored answers that the key seals or signs. */
   readonly answers: number
+  /** The number of logins whose CSRF token the key may have made. */
   readonly logins: number
+  /** True within an hour after the key was the current one, because a request that began with it may still run. */
   readonly recent: boolean
 }
 
+/** The state of the ring after a rotation. Keys are named by their ids. */
 export interface RotationReport {
   readonly current: string
-  /** Secrets that were sealed with an old key before. */
+  /** The number of secrets that were sealed with an old key before. */
   readonly rewrapped: number
   readonly removed: ReadonlyArray<string>
   readonly kept: ReadonlyArray<KeyUse>
 }
 
-/** Stored credentials are sealed with keys that the ring does not hold. */
+/** Stored credentials are sealed with keys that the ring does not hold. `message` says what the operator can do. */
 export class KeysMissing extends Data.TaggedError("KeysMissing")<{ readonly ids: ReadonlyArray<string> }> {
   override get message() {
     const ids = this.ids.join(", ")
@@ -37,19 +42,20 @@ export class KeysMissing extends Data.TaggedError("KeysMissing")<{ readonly ids:
   }
 }
 
-/** A key is removed at the earliest this long after it sealed its last: whatever took it in hand before has ended. */
+/** An old key stays for at least so many milliseconds, so that every request that began with it has ended. */
 const handMs = 60 * 60 * 1000
 
 /**
- * Brings a new key into use and old ones out of it. Secrets keep their data keys, which are wrapped anew one by one, so it can be broken
- * off anywhere and done again. Servers that run see the new ring at their next use of it. One rotation of a ring at a time.
+ * Brings a new key into use and takes old ones out. Secrets keep their data keys, which are wrapped anew one by one, so a rotation can stop
+ * anywhere and be done again. Running servers use the new ring from their next use of it on. The caller allows one rotation of a ring at
+ * a time.
  */
 export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
   KeyRotation,
   {
-    /** Makes a new current key, and `prune`s. */
+    /** Makes a new current key, and does what `prune` does. */
     readonly rotate: Effect.Effect<RotationReport, KeyRingUnusable>
-    /** Seals everything with the current key, and removes the old keys that nothing needs any more. */
+    /** Seals everything with the current key, and removes the old keys that nothing needs. */
     readonly prune: Effect.Effect<RotationReport, KeyRingUnusable>
   }
 >() {
@@ -60,32 +66,16 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
       const ring = yield* KeyRing
       const vault = yield* Vault
       const idempotency = yield* Idempotency
-      const logins = yield* LoginSessions
-
-      const rewrapCredentials = Effect.gen(function* () {
-        const rows = yield* sealedCredentials(db)
-        const changed = yield* Effect.forEach(rows, (row) =>
-          Effect.gen(function* () {
-            const sealed = yield* Effect.option(vault.rewrap(row.sealed, credentialContext(row.connection_id, row.id)))
-            if (Option.isNone(sealed) || sealed.value === row.sealed) return 0
-            yield* db.run(
-              db.sql`update credentials set sealed = ${sealed.value} where id = ${row.id} and sealed = ${row.sealed}`
-            )
-            return 1
-          })
-        )
-        return changed.filter((count) => count === 1).length
-      })
+      const logins = yield* LoginStore
 
       const useOf = Effect.fnUntraced(function* (id: string, retiredAt: Timestamp | undefined) {
         const at = yield* now
         const last = retiredAt === undefined ? fromMillis(0) : fromMillis(toMillis(retiredAt) + handMs)
-        const sealed = yield* sealedCredentials(db)
         const use: KeyUse = {
           id,
-          credentials: sealed.filter((row) => sealedWith(row.sealed) === id).length,
+          credentials: yield* SealedCredentials.countKeyedBy(db, id),
           answers: yield* idempotency.countKeyedBy(id),
-          // The CSRF token of a login is made with the key of its day.
+          // The CSRF token of a login is made with the key that is current when the login begins.
           logins: yield* logins.countBegunBefore(last),
           recent: last >= at
         }
@@ -93,13 +83,13 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
       })
 
       const prune = Effect.gen(function* () {
-        const rewrapped = (yield* rewrapCredentials) + (yield* idempotency.rewrap)
+        const rewrapped = (yield* SealedCredentials.rewrap(db, vault)) + (yield* idempotency.rewrap)
         const { current, keys, retired } = ring.ring()
         const old = [...keys.keys()].filter((id) => id !== current)
         const uses = yield* Effect.forEach(old, (id) => useOf(id, retired.get(id)))
         const kept = uses.filter((use) => use.recent || use.credentials + use.answers + use.logins > 0)
         const removed = old.filter((id) => !kept.some((use) => use.id === id))
-        if (removed.length > 0) yield* ring.change((now) => without(now, new Set(removed)))
+        if (removed.length > 0) yield* ring.change((present) => without(present, new Set(removed)))
         return { current, rewrapped, removed, kept }
       }).pipe(Effect.withSpan("KeyRotation.prune"))
 
@@ -120,12 +110,7 @@ export const requireKeys = Layer.effectDiscard(
   Effect.gen(function* () {
     const db = yield* Database
     const { forgotten, keys } = (yield* KeyRing).ring()
-    const used = new Set((yield* sealedCredentials(db)).flatMap(({ sealed }) => sealedWith(sealed) ?? []))
-    const ids = [...used].filter((id) => !keys.has(id) && !forgotten.has(id)).sort()
+    const ids = (yield* SealedCredentials.keyIds(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
     if (ids.length > 0) return yield* new KeysMissing({ ids })
   })
 )
-
-const sealedCredentials = (db: Database["Type"]) =>
-  db.all(db.sql<{ id: string; connection_id: string; sealed: string }>`
-  select id, connection_id, sealed from credentials where sealed is not null order by id`)

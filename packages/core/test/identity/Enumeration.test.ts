@@ -1,11 +1,10 @@
 import { performance } from "node:perf_hooks"
 import { assert, layer } from "@effect/vitest"
-import { findByEmail } from "@reins/core/identity/AccountRow"
+import { AccountStore } from "@reins/core/identity/AccountStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
-import { Database } from "@reins/core/store/Database"
 import { goodPassword, identity, newAccount, newEmail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Redacted } from "effect"
@@ -106,10 +105,10 @@ if (sqlite !== undefined) {
 
     it.effect("is seen to tell it where an unknown address costs no hash", () =>
       Effect.gen(function* () {
-        const db = yield* Database
+        const accounts = yield* AccountStore
         const passwords = yield* Passwords
         const careless = Effect.fnUntraced(function* (email: string) {
-          const account = yield* findByEmail(db, email)
+          const account = yield* accounts.findByEmail(email)
           if (account !== undefined) yield* passwords.verify(account.password_hash, Redacted.make("not the one"))
         })
         assert.isFalse(yield* takeEquallyLong(pairOf(careless)))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { credentialContext } from "@reins/core/connections/CredentialSeal"
-import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { LoginStore } from "@reins/core/identity/LoginStore"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { newRing, type Ring } from "@reins/core/secrets/KeyRingFile"
@@ -73,7 +73,7 @@ const answered = (key: string) =>
   )
 
 const services = KeyRotation.layer.pipe(
-  Layer.provideMerge(LoginSessions.layer),
+  Layer.provideMerge(LoginStore.layer),
   Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Journal.layer, Passwords.layerTest)),
   Layer.provideMerge(Vault.layer)
 )

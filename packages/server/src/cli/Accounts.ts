@@ -9,12 +9,12 @@ import { Data, Effect, Redacted } from "effect"
 import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
 
-/** What was asked for cannot be done. It says why. */
+/** The command cannot do what it was asked for. `message` says why, and what to do next. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {}
 
 const email = Options.text("email").pipe(Options.withDescription("The address of the account"))
 
-/** A password never stands on the command line, where other users of the machine could read it. */
+/** A password is never an argument, because other users of the machine can read the arguments of a process. */
 const passwordFrom = (fromStdin: boolean) =>
   Effect.gen(function* () {
     if (fromStdin) return Redacted.make((yield* Effect.promise(() => text(process.stdin))).replace(/\r?\n$/, ""))
@@ -47,8 +47,9 @@ const createAccount = Command.make(
     })
 ).pipe(Command.withDescription("Make an account that can be used at once"))
 
+/** `reins accounts` */
 export const accounts = Command.make("accounts").pipe(
-  Command.withDescription("Who may use the service"),
+  Command.withDescription("The accounts that may use the service"),
   Command.withSubcommands([createAccount])
 )
 
@@ -57,9 +58,9 @@ const createKey = Command.make(
   {
     ...installationOptions,
     email,
-    name: Options.text("name").pipe(Options.withDescription("What the key is for")),
+    name: Options.text("name").pipe(Options.withDescription("The purpose of the key")),
     scopes: Options.text("scopes").pipe(
-      Options.withDescription("read, write or admin, with commas between them"),
+      Options.withDescription("read, write or admin, separated by commas"),
       Options.withDefault("admin")
     )
   },
@@ -83,14 +84,15 @@ const createKey = Command.make(
         }),
         Installation.layer(config)
       ).pipe(Effect.mapError(explain))
-      // The key alone stands on the standard output, so that a script can take it from there.
+      // The standard output holds the key alone, so that a script can read it from there.
       yield* Effect.sync(() => {
-        process.stderr.write(`The key "${key.name}" (${key.id}, ${key.scopes.join(", ")}) is shown this once:\n`)
+        process.stderr.write(`The key "${key.name}" (${key.id}, ${key.scopes.join(", ")}) is shown only once:\n`)
         process.stdout.write(`${key.secret}\n`)
       })
     })
 ).pipe(Command.withDescription("Make an API key; it is printed once"))
 
+/** `reins keys` */
 export const keys = Command.make("keys").pipe(Command.withDescription("API keys"), Command.withSubcommands([createKey]))
 
 const readScope = (given: string) => {

@@ -10,18 +10,19 @@ import * as Installation from "./Installation.js"
 import { printJson, tell } from "./Output.js"
 import { configOf, installationOptions } from "./Settings.js"
 
+/** `reins backup` */
 export const backup = Command.make(
   "backup",
   {
     ...installationOptions,
     target: Args.path({ name: "target" }).pipe(
-      Args.withDescription("A file that is not there yet, or a directory to put one into")
+      Args.withDescription("A file that does not exist yet, or a directory to put one into")
     ),
     withKeyring: Options.boolean("with-keyring").pipe(
-      Options.withDescription("Put the key ring in too: whoever has the backup can then open the credentials")
+      Options.withDescription("Put the key ring in too: everybody who has the backup can then open the credentials")
     ),
     filesOnly: Options.boolean("files-only").pipe(
-      Options.withDescription("Of an installation on PostgreSQL: the files alone, after its database was dumped")
+      Options.withDescription("For an installation on PostgreSQL: the files alone, after its database was dumped")
     )
   },
   ({ filesOnly, target, withKeyring, ...options }) =>
@@ -31,7 +32,8 @@ export const backup = Command.make(
       if (onPostgres && !filesOnly) return yield* new CommandFailed({ message: dumpFirst(config.dataDir, target) })
       if (!onPostgres && filesOnly)
         return yield* new CommandFailed({
-          message: "--files-only is for an installation on PostgreSQL. With SQLite the database belongs to the backup."
+          message:
+            "--files-only is for an installation on PostgreSQL. With SQLite the backup holds the database, so leave it out."
         })
       const { keyFile } = Installation.coreConfigOf(config)
       const made = yield* Effect.provide(
@@ -47,7 +49,8 @@ export const backup = Command.make(
       )
       const { manifest } = made
       tell(withKeyring ? keysAreIn(made.file) : keysAreOut(keyFile, manifest.key_ids.length))
-      if (made.skipped.length > 0) tell(`Could not be read and is not in the backup:\n  ${made.skipped.join("\n  ")}`)
+      if (made.skipped.length > 0)
+        tell(`These entries could not be read and are not in the backup:\n  ${made.skipped.join("\n  ")}`)
       yield* printJson({
         event: "backup",
         file: made.file,
@@ -62,8 +65,9 @@ export const backup = Command.make(
         skipped: made.skipped.length
       })
     })
-).pipe(Command.withDescription("Back up the whole installation, while it runs or not"))
+).pipe(Command.withDescription("Back up the whole installation, also while it runs"))
 
+/** `reins restore` */
 export const restore = Command.make(
   "restore",
   {
@@ -92,12 +96,12 @@ export const restore = Command.make(
       const { manifest } = restored
       tell(
         `Restored as of ${manifest.created_at}. Start it: reins serve --data-dir ${config.dataDir}\n` +
-          "What ran at that time ends then as after a crash. Stop the installation that the backup is of first: two with the same " +
-          "data would both deliver and mail."
+          "Turns that ran at that time end then as after a crash. Stop the installation that was backed up first, because two with the " +
+          "same data would both deliver and mail."
       )
       if (restored.missingKeys.length > 0)
         tell(
-          `Given up with the key ${restored.missingKeys.join(", ")}: give those connections their credentials again.`
+          `The credentials sealed with ${restored.missingKeys.join(", ")} are given up. Give each of their connections its credential again.`
         )
       yield* printJson({
         event: "restored",
@@ -116,13 +120,13 @@ const fileFor = (target: string): string => {
   return isDirectory ? join(path, `reins-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.tar`) : path
 }
 
-/** Commands for a shell, as they stand. They stop where the variable is not set: pg_dump would take some other database. */
+/** Holds commands to copy into a shell. They stop when the variable is not set, because pg_dump would take another database then. */
 const dumpFirst = (dataDir: string, target: string): string =>
-  "The database of this installation is PostgreSQL's to back up. Dump it first, then take the files, which then hold all that the dump " +
-  "names. REINS_DATABASE_URL has to be in the environment:\n" +
+  "PostgreSQL's own tools back up the database of this installation. Dump it first and back up the files after it, so that they hold " +
+  "everything that the dump names. Set REINS_DATABASE_URL and run:\n" +
   `  pg_dump --format=custom --file=reins.dump "\${REINS_DATABASE_URL:?}"\n` +
   `  reins backup --files-only --data-dir ${quoted(dataDir)} ${quoted(target)}\n` +
-  "To restore, with the URL of an empty database in REINS_DATABASE_URL:\n" +
+  "To restore, set REINS_DATABASE_URL to the URL of an empty database and run:\n" +
   `  pg_restore --no-owner --exit-on-error --dbname="\${REINS_DATABASE_URL:?}" reins.dump\n` +
   "  reins restore --data-dir <an empty directory> --keyring <the keyring.json> <the backup>"
 
@@ -131,8 +135,8 @@ const quoted = (text: string): string => (/^[\w./-]+$/.test(text) ? text : `'${t
 const keysAreOut = (keyFile: string, keys: number): string =>
   keys === 0
     ? `The key ring ${keyFile} is not in the backup. Keep a copy of it in another place.`
-    : `The key ring ${keyFile} is NOT in the backup, so that nobody can open the credentials with it. Keep a copy of that file in ` +
-      "another place: without it the credentials in this backup are lost."
+    : `The key ring ${keyFile} is NOT in the backup, so that nobody can open the credentials with the backup alone. Keep a copy of that ` +
+      "file in another place: without it the credentials in this backup are lost."
 
 const keysAreIn = (file: string): string =>
-  `The key ring is in ${file}: whoever can read it can open every credential. Keep it as you keep passwords.`
+  `The key ring is in ${file}. Everybody who can read that file can open every credential, so keep it as you keep passwords.`

@@ -15,7 +15,7 @@ import { Effect, Either, Layer } from "effect"
 import type { Config } from "../Config.js"
 import * as Installation from "./Installation.js"
 
-/** What one check found. `todo` says what to do about it; null when there is nothing to do. */
+/** The finding of one check. `todo` says what to do about it, and is null when there is nothing to do. */
 export interface Finding {
   readonly check: string
   readonly state: "ok" | "warn" | "fail"
@@ -27,7 +27,7 @@ const ok = (check: string, detail: string): Finding => ({ check, state: "ok", de
 const warn = (check: string, detail: string, todo: string): Finding => ({ check, state: "warn", detail, todo })
 const fail = (check: string, detail: string, todo: string): Finding => ({ check, state: "fail", detail, todo })
 
-/** Looks at everything that a server needs. Nothing is made or changed. */
+/** Checks everything that a server needs. It changes nothing. */
 export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.map(
     Effect.all([
@@ -52,7 +52,7 @@ const node = (): Finding => {
     : fail("node", process.versions.node, "Install Node 20.19 or newer.")
 }
 
-/** The first with `merge-tree --write-tree` and its messages in the form that is read. */
+/** The first version that has `merge-tree --write-tree` with the messages that the core reads. */
 const leastGit = [2, 38] as const
 
 const git = Effect.promise(async (): Promise<Finding> => {
@@ -77,33 +77,33 @@ const mayWrite = (path: string): boolean => {
   }
 }
 
-/** The directory, or the nearest one above it that is there. */
+/** The directory, or the nearest one above it that exists. */
 const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
 
 const directory = ({ dataDir }: Config): Finding => {
   const check = "data dir"
   if (!existsSync(dataDir)) {
     return mayWrite(nearest(dataDir))
-      ? ok(check, `${dataDir} is not there yet; the first start makes it`)
+      ? ok(check, `${dataDir} does not exist yet; the first start makes it`)
       : fail(
           check,
-          `${dataDir} is not there and cannot be made`,
+          `${dataDir} does not exist and cannot be made`,
           "Make it for the user of the server, or name another with --data-dir."
         )
   }
   const stat = statSync(dataDir)
-  if (!stat.isDirectory()) return fail(check, `${dataDir} is no directory`, "Name a directory with --data-dir.")
+  if (!stat.isDirectory()) return fail(check, `${dataDir} is not a directory`, "Name a directory with --data-dir.")
   if (!mayWrite(dataDir))
     return fail(check, `${dataDir} cannot be written`, "Give it to the user of the server with chown.")
   if (existsSync(restoring(dataDir)))
     return fail(
       check,
       `a restore into ${dataDir} is not finished`,
-      "Let it end, or empty the directory and restore again."
+      "Wait until it ends. If it was broken off, empty the directory and restore again."
     )
   return (stat.mode & 0o077) === 0
     ? ok(check, dataDir)
-    : warn(check, `others may look into ${dataDir}`, `Run: chmod 700 ${dataDir}`)
+    : warn(check, `other users may look into ${dataDir}`, `Run: chmod 700 ${dataDir}`)
 }
 
 const mebibyte = 1024 * 1024
@@ -111,15 +111,17 @@ const mebibyte = 1024 * 1024
 const space = ({ dataDir }: Config): Finding => {
   const { bavail, bsize } = statfsSync(nearest(dataDir))
   const free = Math.floor((bavail * bsize) / mebibyte)
-  if (free < 100) return fail("disk", `${free} MiB free`, "Make room: nothing can be written soon.")
+  if (free < 100) return fail("disk", `${free} MiB free`, "Make room: the server will soon be unable to write.")
   return free < 1024
-    ? warn("disk", `${free} MiB free`, "Make room before it runs out.")
+    ? warn("disk", `${free} MiB free`, "Make room before the disk is full.")
     : ok("disk", `${free} MiB free`)
 }
 
 const lock = ({ dataDir }: Config): Effect.Effect<Finding> =>
   DatabaseFile.isHeld(serverLock(dataDir)).pipe(
-    Effect.map((held) => ok("server", held ? "one works on the data directory" : "none works on the data directory")),
+    Effect.map((held) =>
+      ok("server", held ? "a server works on the data directory" : "no server works on the data directory")
+    ),
     Effect.catchAll(({ message }) =>
       Effect.succeed(
         fail("server", message, "The file system of the data directory has to support locks: use a local disk.")
@@ -131,7 +133,7 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
   const file = databaseFile(config.dataDir)
   const keys = ringOf(config)
   if (config.databaseUrl === undefined && !existsSync(file))
-    return Effect.succeed([ok("database", "not there yet; the first start makes it"), keyRing(config, keys, [])])
+    return Effect.succeed([ok("database", "does not exist yet; the first start makes it"), keyRing(config, keys, [])])
   const problems = config.databaseUrl === undefined ? DatabaseFile.problems(file) : Effect.succeed([])
   return Effect.gen(function* () {
     const [problem, ...more] = yield* problems
@@ -142,7 +144,7 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
     }
     if (Either.isLeft(state))
       return [
-        fail("database", state.left.message, "Run the release that made it, or check --data-dir and --database-url."),
+        fail("database", state.left.message, "Run the release that made it, or correct --data-dir and --database-url."),
         keyRing(config, keys, [])
       ]
     const missing = pending(state.right.schema)
@@ -152,14 +154,14 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
         ? ok("database", `${name}, schema ${state.right.schema.at(-1)?.id}`)
         : warn(
             "database",
-            `${name}, ${missing.length} steps of the schema to be taken`,
+            `${name}, but the schema lacks ${missing.length} ${missing.length === 1 ? "step" : "steps"}`,
             "Make a backup, then run: reins migrate"
           ),
       keyRing(config, keys, state.right.keyIds)
     ]
   }).pipe(
     Effect.catchAll(({ message }) =>
-      Effect.succeed([fail("database", message, "Check --data-dir and --database-url.")])
+      Effect.succeed([fail("database", message, "Correct --data-dir and --database-url.")])
     )
   )
 }
@@ -176,21 +178,21 @@ const keyRing = (
 ): Finding => {
   const check = "key ring"
   const { keyFile } = Installation.coreConfigOf(config)
-  const restoreKey = `Put the copy of the key ring that you kept at ${keyFile}, or give the credentials up: reins keyring forget ${used.join(" ")}`
+  const restoreKey = `Put the copy of the key ring that you kept in the place ${keyFile}, or give the credentials up: reins keyring forget ${used.join(" ")}`
   if (ring === undefined) {
     return used.length === 0
-      ? ok(check, "not there yet; the first start makes it")
-      : fail(check, `${keyFile} is not there, and credentials are sealed with it`, restoreKey)
+      ? ok(check, "does not exist yet; the first start makes it")
+      : fail(check, `${keyFile} does not exist, and credentials are sealed with it`, restoreKey)
   }
   if (Either.isLeft(ring))
-    return fail(check, ring.left.message, `Mend ${keyFile}, or put the copy that you kept there.`)
+    return fail(check, ring.left.message, `Repair ${keyFile}, or put the copy that you kept in its place.`)
   const { forgotten, keys } = ring.right
   const missing = used.filter((id) => !keys.has(id) && !forgotten.has(id))
   if (missing.length > 0)
     return fail(check, `${missing.join(", ")} is missing, and credentials are sealed with it`, restoreKey)
   return keys.size === 1
     ? ok(check, `${keyFile}, one key`)
-    : ok(check, `${keyFile}, ${keys.size} keys; old ones that nothing needs go with: reins keyring prune`)
+    : ok(check, `${keyFile}, ${keys.size} keys; this removes old ones that nothing needs: reins keyring prune`)
 }
 
 const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
@@ -206,7 +208,7 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
           : warn(
               provider_id,
               `${agent} is not installed`,
-              `If sessions are to use it: reins harnesses install ${provider_id}`
+              `To use it in sessions, run: reins harnesses install ${provider_id}`
             )
       })
     )
@@ -224,7 +226,7 @@ const sandbox = Effect.map(
       ? warn(
           "sandbox",
           "agents run as the user of the server, without a boundary",
-          "Run the server as a user of its own, in a container or virtual machine; see README, Security."
+          "Run the server as a user of its own, in a container or a virtual machine; see README, Security."
         )
       : ok("sandbox", isolation.level)
 )
@@ -233,12 +235,13 @@ const mail = (config: Config): Effect.Effect<Finding> =>
   config.smtpUrl === undefined
     ? Effect.succeed(
         isLoopback(config.publicUrl.hostname)
-          ? ok("mail", "mails are files in the outbox")
-          : warn("mail", "mails are files in the outbox, which people cannot read", "Set REINS_SMTP_URL.")
+          ? ok("mail", "mails are written as files to the outbox")
+          : warn("mail", "mails are written as files to the outbox, which people cannot read", "Set REINS_SMTP_URL.")
       )
     : Effect.match(SmtpMailer.check(config.smtpUrl), {
-        onFailure: ({ code }) => fail("mail", `the mail server does not take us (${code})`, "Check REINS_SMTP_URL."),
-        onSuccess: () => ok("mail", "the mail server takes us")
+        onFailure: ({ code }) =>
+          fail("mail", `the mail server refuses the connection or the credentials (${code})`, "Check REINS_SMTP_URL."),
+        onSuccess: () => ok("mail", "the mail server accepts the credentials")
       })
 
 const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
@@ -250,7 +253,7 @@ const address = ({ host, publicUrl }: Config): Finding => {
     return fail(
       check,
       `${publicUrl.href} is plain http: passwords and cookies would cross the network in the open`,
-      "Put a TLS proxy in front, and set --public-url to its https address."
+      "Put a TLS proxy in front of the server, and set --public-url to its https address."
     )
   }
   return isLoopback(host)

@@ -43,14 +43,15 @@ const install = Command.make(
       )
       yield* Effect.sync(() => process.stdout.write(`${JSON.stringify(installed)}\n`))
     })
-).pipe(Command.withDescription("Install an agent, pinned and verified"))
+).pipe(Command.withDescription("Install the pinned version of an agent and verify it"))
 
+/** `reins harnesses` */
 export const harnesses = Command.make("harnesses").pipe(
   Command.withDescription("The agents that sessions run with"),
   Command.withSubcommands([list, install])
 )
 
-/** Tells of each package as it comes: on a terminal in place, else once for each tenth of it. */
+/** Shows the progress of each package: on a terminal in one line, elsewhere with a line for each tenth of it. */
 const progressOn = (stream: NodeJS.WriteStream) => {
   let told = ""
   return (progress: InstallProgress): void => {

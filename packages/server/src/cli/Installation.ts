@@ -9,13 +9,13 @@ import * as Sqlite from "@reins/core/store/Sqlite"
 import { Effect, Layer } from "effect"
 import type { Config } from "../Config.js"
 
-/** The core with the database that the configuration names. It neither listens nor works jobs. */
+/** The core on the database that the configuration names. It neither listens nor works on jobs. */
 export const layer = (config: Config, placement: Layer.Layer<Placement> = Placement.layerSingle) =>
   Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), placement))
 
 /**
- * A server that works jobs on the data directory. With SQLite it keeps others off while it runs; with PostgreSQL another server of the
- * machine may share the database and the directory, and takes over what this one loses.
+ * The core of a server that works on jobs. With SQLite it keeps other servers off the data directory. With PostgreSQL other servers of the
+ * machine may share the database and the directory, and take over the jobs of a server that was lost.
  */
 export const workingLayer = (config: Config) => {
   const alone = config.databaseUrl === undefined
@@ -23,19 +23,20 @@ export const workingLayer = (config: Config) => {
   return Layer.provide(installation, lock(config))
 }
 
-/** Keeps others off a data directory whose database is in it. */
+/** Keeps other servers off a data directory that holds its database. */
 export const lock = (config: Config) =>
   config.databaseUrl === undefined ? Sqlite.lockLayer(config.dataDir) : Layer.empty
 
-/** Loaded where it is used: with SQLite nothing of it is needed, and loading its driver takes some 30 ms. */
+/** Loaded at its first use, because loading the driver takes 30 ms and SQLite needs nothing of it. */
 const postgres = Effect.promise(() => import("@reins/core/store/Postgres"))
 
-/** The database as it is, which nothing is done to. */
+/** The database as it is. Its schema is not brought up to date. */
 export const databaseAsIs = ({ databaseUrl, dataDir }: Config): Layer.Layer<Database, { readonly message: string }> =>
   databaseUrl === undefined
     ? Sqlite.layerAsIs(dataDir)
     : Layer.unwrapEffect(Effect.map(postgres, ({ layerAsIs }) => layerAsIs(databaseUrl)))
 
+/** The database with its schema brought up to date, and its bell. */
 export const database = (
   config: Config
 ): Layer.Layer<Database | Bell, DatabaseNewer | DatabaseUnreachable | Sqlite.DataDirectoryUnusable> => {
@@ -49,7 +50,7 @@ export const database = (
 
 const coreConfig = (config: Config) => Layer.sync(CoreConfig, () => coreConfigOf(config))
 
-/** What the core is told, with its defaults. */
+/** The settings of the core, with its defaults. */
 export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
   CoreConfig.from({
     dataDir: config.dataDir,

@@ -24,7 +24,7 @@ const rotateOrPrune = (name: "rotate" | "prune", description: string) =>
       for (const use of report.kept) tell(reasonToKeep(use))
       if (name === "rotate")
         tell(
-          `Keep a copy of ${Installation.coreConfigOf(config).keyFile} apart from the backups: the one from before lacks the new key.`
+          `Keep a copy of ${Installation.coreConfigOf(config).keyFile} apart from the backups. Earlier copies lack the new key.`
         )
       yield* printJson({ event: name === "rotate" ? "rotated" : "pruned", ...report })
     })
@@ -44,33 +44,37 @@ const forget = Command.make(
           const held = ids.filter((id) => ring.keys.has(id))
           if (held.length > 0)
             return yield* new CommandFailed({
-              message: `${held.join(", ")} is in the key ring, so nothing is lost with it. Old keys go with: reins keyring prune`
+              message: `${held.join(", ")} is in the key ring, so nothing is lost with it. To remove old keys, run: reins keyring prune`
             })
           yield* writeRing(keyFile, { ...ring, forgotten: new Set([...ring.forgotten, ...ids]) })
         })
       )
-      tell("What is sealed with them stays closed. Give each connection that says so its credential again.")
+      tell(
+        "Credentials sealed with these keys can no longer be opened. Give each of their connections its credential again."
+      )
       yield* printJson({ event: "forgotten", keys: ids })
     })
-).pipe(Command.withDescription("Give up credentials that are sealed with lost keys, so that the server starts"))
+).pipe(Command.withDescription("Give up the credentials that are sealed with lost keys, so that the server starts"))
 
+/** `reins keyring` */
 export const keyring = Command.make("keyring").pipe(
   Command.withDescription("The keys that seal stored credentials"),
   Command.withSubcommands([
-    rotateOrPrune("rotate", "Seal everything with a new key, while the server runs or not"),
-    rotateOrPrune("prune", "Remove the old keys that nothing needs any more"),
+    rotateOrPrune("rotate", "Seal everything with a new key, also while the server runs"),
+    rotateOrPrune("prune", "Remove the old keys that nothing needs"),
     forget
   ])
 )
 
-/** One command changes a ring at a time. */
+/** Allows one command at a time to change a ring. */
 const holdingRing = <A, E, R>(config: Config, change: Effect.Effect<A, E, R>) =>
   Effect.scoped(
     Effect.zipRight(
       Effect.catchTag(
         DatabaseFile.hold(`${Installation.coreConfigOf(config).keyFile}.lock`),
         "LockHeld",
-        () => new CommandFailed({ message: "Another command changes the key ring. Run this one when it is done." })
+        () =>
+          new CommandFailed({ message: "Another command changes the key ring. Run this one when that one has ended." })
       ),
       change
     )
@@ -79,9 +83,9 @@ const holdingRing = <A, E, R>(config: Config, change: Effect.Effect<A, E, R>) =>
 const reasonToKeep = (use: KeyUse): string => {
   const reasons = [
     ...(use.credentials > 0 ? [`${use.credentials} credentials that could not be sealed anew`] : []),
-    ...(use.answers > 0 ? [`${use.answers} answers that can still be asked for again (72 hours at most)`] : []),
-    ...(use.logins > 0 ? [`${use.logins} logins (30 days at most)`] : []),
+    ...(use.answers > 0 ? [`${use.answers} answers that can still be repeated (for 72 hours at most)`] : []),
+    ...(use.logins > 0 ? [`${use.logins} logins (for 30 days at most)`] : []),
     ...(use.recent ? ["it was current within the last hour"] : [])
   ]
-  return `The old key ${use.id} stays: ${reasons.join(", ")}. Later: reins keyring prune`
+  return `The old key ${use.id} stays: ${reasons.join(", ")}. Run this later: reins keyring prune`
 }

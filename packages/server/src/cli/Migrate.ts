@@ -11,7 +11,7 @@ import * as Installation from "./Installation.js"
 import { printJson } from "./Output.js"
 import { configOf, installationOptions } from "./Settings.js"
 
-/** The steps that a database has behind it; none where there is no database yet. Fails for the data of a newer release. */
+/** The steps of the schema that a database has; none without a database. Fails for a database of a newer release. */
 export const stepsOf = (config: Config) =>
   config.databaseUrl === undefined && !existsSync(databaseFile(config.dataDir))
     ? Effect.succeed([])
@@ -25,12 +25,13 @@ export const stepsOf = (config: Config) =>
         Installation.databaseAsIs(config)
       )
 
+/** `reins migrate` */
 export const migrate = Command.make(
   "migrate",
   {
     ...installationOptions,
     check: Options.boolean("check").pipe(
-      Options.withDescription("Change nothing; fail when the schema is not up to date")
+      Options.withDescription("Change nothing, and fail when the schema is not up to date")
     )
   },
   ({ check, ...options }) =>
@@ -42,7 +43,7 @@ export const migrate = Command.make(
         yield* printJson({ event: "migrations", applied: before, pending: missing })
         if (missing.length === 0) return
         return yield* new CommandFailed({
-          message: `The schema is not up to date: ${missing.length} ${missing.length === 1 ? "step is" : "steps are"} to be taken. Make a backup, then run: reins migrate`
+          message: `The schema is not up to date: it lacks ${missing.length} ${missing.length === 1 ? "step" : "steps"}. Make a backup, then run: reins migrate`
         })
       }
       yield* Effect.scoped(
@@ -50,4 +51,4 @@ export const migrate = Command.make(
       )
       yield* printJson({ event: "migrated", applied: missing, schema: yield* stepsOf(config) })
     })
-).pipe(Command.withDescription("Bring the database's schema up to date without serving"))
+).pipe(Command.withDescription("Bring the schema of the database up to date without serving"))

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 
-/** One line of JSON on the standard output, for programs. */
+/** Prints one line of JSON on the standard output, for programs. */
 export const printJson = (value: unknown): Effect.Effect<void> =>
   Effect.sync(() => void process.stdout.write(`${JSON.stringify(value)}\n`))
 
-/** A line for a person, on the standard error. */
+/** Prints a line on the standard error, for a person. */
 export const tell = (line: string): void => void process.stderr.write(`${line}\n`)

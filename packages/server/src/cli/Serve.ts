@@ -28,7 +28,7 @@ export const serverLayer = (
     ...stop
   })
 
-/** Tells the program that started this one where the service is, and its operator what to do first. */
+/** Prints the URL for the program that started this one, and logs the first steps for an operator without an account. */
 const announce = (config: Config) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -47,8 +47,8 @@ const announce = (config: Config) =>
   )
 
 /**
- * A free port in the place of 0, taken before the core starts: links in mails and the check of a request's origin name the port of
- * the public URL.
+ * Replaces port 0 by a free port before the core starts, because links in mails and the check of a request's origin name the port of the
+ * public URL.
  */
 const withPort = (config: Config): Effect.Effect<Config> =>
   config.port !== 0
@@ -60,7 +60,7 @@ const withPort = (config: Config): Effect.Effect<Config> =>
           if (publicUrl.port === "0") publicUrl.port = String(port)
           resume(Effect.succeed({ ...config, port, publicUrl }))
         }
-        // The server that listens next says why it cannot.
+        // The server fails at this port next, and says why.
         probe.once("error", () => take(0))
         probe.listen(0, config.host, () => {
           const address = probe.address()
@@ -77,8 +77,10 @@ const launch = (config: Config) => {
   )
 }
 
+/** `reins serve` */
 export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(
   Command.withDescription("Run the service")
 )
 
+/** `reins serve` without options, for `reins` alone. */
 export const serveWithDefaults = Effect.flatMap(configOf({}), program)

@@ -5,20 +5,21 @@ import { type Given, load } from "../Config.js"
 const setting = (name: string, description: string) =>
   Options.text(name).pipe(Options.withDescription(description), Options.optional)
 
-/** Where the installation is: every command takes these. */
+/** The options that name an installation. Every command takes them. */
 export const installationOptions = {
-  data_dir: setting("data-dir", "Where everything is kept (.reins in the working directory)"),
+  data_dir: setting("data-dir", "The directory that holds everything (.reins in the working directory)"),
   database_url: setting(
     "database-url",
-    "A PostgreSQL database instead of SQLite in the data directory; rather set REINS_DATABASE_URL"
+    "A PostgreSQL database instead of SQLite in the data directory; better set REINS_DATABASE_URL"
   )
 }
 
+/** The options of a command that runs or checks a server. */
 export const serverOptions = {
   ...installationOptions,
   host: setting("host", "The address to listen on (127.0.0.1)"),
   port: setting("port", "The port to listen on, 0 for any (7117)"),
-  public_url: setting("public-url", "Where people reach the service, if not at that address")
+  public_url: setting("public-url", "The URL of the service as people reach it, if not that address")
 }
 
 /** The configuration with the options of a command. */

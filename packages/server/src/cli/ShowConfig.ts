@@ -5,13 +5,14 @@ import type { Config, SettingName } from "../Config.js"
 import { coreConfigOf } from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
+/** `reins config` */
 export const config = Command.make("config", serverOptions, (options) =>
   Effect.flatMap(configOf(options), (config) =>
     Effect.sync(() => process.stdout.write(`${JSON.stringify(describe(config), null, 2)}\n`))
   )
-).pipe(Command.withDescription("Print the configuration in force, secrets masked"))
+).pipe(Command.withDescription("Print the configuration in force, with secrets masked"))
 
-/** What is in force, by the names of the settings; null for what is not there or has no bound. No secret is in it. */
+/** The configuration in force, by the names of the settings, without secrets. Null for a setting that is absent or has no bound. */
 export const describe = (config: Config): Readonly<Record<SettingName, string | number | boolean | null>> =>
   described(config, coreConfigOf(config))
 

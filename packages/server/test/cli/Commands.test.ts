@@ -64,7 +64,7 @@ describe("arguments that make no sense are refused, and nothing is made", () => 
     ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
     ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
     ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],
-    ["migrate --check", /^reins: The schema is not up to date: 2 steps are to be taken\. .* run: reins migrate\n$/]
+    ["migrate --check", /^reins: The schema is not up to date: it lacks 2 steps\. .* run: reins migrate\n$/]
   ]
   for (const [args, words] of cases) {
     it(`reins ${args}`, async () => {
@@ -115,13 +115,16 @@ it("doctor finds what is wrong, says what to do about it in words and in JSON, a
   mkdirSync(place.dataDir)
   const damage = async (name: string, check: string) => {
     writeFileSync(join(place.dataDir, name), "{}")
-    const text = await refuse(["doctor"], new RegExp(`^reins: Not as it has to be: ${check}\\.\n$`))
+    const text = await refuse(
+      ["doctor"],
+      new RegExp(`^reins: These checks failed: ${check}\\. Do what is said beside each, then run this again\\.\n$`)
+    )
     assert.match(text, new RegExp(`^fail  ${check} .+\n +-> .+$`, "m"))
   }
   await damage("keyring.json", "key ring")
   rmSync(join(place.dataDir, "keyring.json"))
   await damage("reins.db", "database")
-  const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: Not as it has to be/))
+  const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed/))
   assert.isFalse(json.ok)
   assert.strictEqual(readFileSync(join(place.dataDir, "reins.db"), "utf8"), "{}")
 })
@@ -134,7 +137,10 @@ it("a backup is written once, and restored only whole and into an empty director
   assert.deepInclude(made, { event: "backup", file, database: "sqlite", sessions: 0, key_ring: "left_out" })
   assert.strictEqual(statSync(file).mode & 0o077, 0, "others cannot read it")
   assert.strictEqual(made.bytes, statSync(file).size)
-  await refuse(["backup", file], /^reins: \S+ is there already\. Name a file that is not, or a directory\.\n$/m)
+  await refuse(
+    ["backup", file],
+    /^reins: \S+ is there already\. Name a file that does not exist yet, or a directory\.\n$/m
+  )
   await refuse(["restore", file], /^reins: \S+ is not empty: .*Restore into an empty directory with --data-dir\.\n$/)
 
   const whole = readFileSync(file)
@@ -160,7 +166,7 @@ it("keyring seals anew, keeps old keys as long as they are needed, and gives up 
   assert.deepInclude(first, { event: "rotated", rewrapped: 2, removed: [] })
   assert.deepInclude(await succeed("keyring", "prune"), { event: "pruned", current: first.current, removed: [] })
   assert.match(said, /Keep a copy of \S+keyring\.json apart from the backups/)
-  assert.match(said, /The old key \S+ stays: .+\. Later: reins keyring prune\n/)
+  assert.match(said, /The old key \S+ stays: .+\. Run this later: reins keyring prune\n/)
   await refuse(
     ["keyring", "forget", first.current],
     new RegExp(`^reins: ${first.current} is in the key ring, so nothing is lost with it\\. `)

@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Accounts } from "@reins/core/identity/Accounts"
 import * as OneTimeTokens from "@reins/core/identity/OneTimeTokens"
 import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { Effect, Redacted } from "effect"
 import { servicesByDatabase } from "../Databases.js"
 import { codeOf, newCaller, newKey, password, type Reply, send } from "../Service.js"
@@ -20,7 +21,10 @@ const unverified = Effect.gen(function* () {
 })
 
 const tokenFor = (purpose: OneTimeTokens.Purpose, accountId: string) =>
-  Effect.flatMap(Database, (db) => Effect.map(OneTimeTokens.issue(db, purpose, accountId), Redacted.value))
+  Effect.gen(function* () {
+    const journal = yield* Journal
+    return Redacted.value(yield* journal.commit(OneTimeTokens.issue(yield* Database, purpose, accountId)))
+  })
 
 /** The halves of two operations that a token from a mail leads to. */
 const halves = [

@@ -2,6 +2,7 @@ import { Access } from "@reins/core/access/Access"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
+import * as IdentityStores from "@reins/core/identity/IdentityStores"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { type Mail, Mailer, type MailRefused } from "@reins/core/identity/Mailer"
 import * as MailJob from "@reins/core/identity/MailJob"
@@ -83,7 +84,7 @@ export const identityWith = <M>(
 ) =>
   Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Placement.layerSingle)),
-    Layer.provideMerge(Layer.mergeAll(Access.layer, Journal.layer, Idempotency.layer)),
+    Layer.provideMerge(Layer.mergeAll(Access.layer, IdentityStores.layer, Journal.layer, Idempotency.layer)),
     Layer.provideMerge(Layer.mergeAll(Vault.layer, passwords, mailer)),
     Layer.provideMerge(KeyRing.layerMemory),
     Layer.provideMerge(database)

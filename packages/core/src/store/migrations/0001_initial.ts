@@ -1,3 +1,4 @@
+import { access } from "./0001_initial/access.js"
 import { changes } from "./0001_initial/changes.js"
 import { connections } from "./0001_initial/connections.js"
 import { delegations } from "./0001_initial/delegations.js"
@@ -13,6 +14,7 @@ import { store } from "./0001_initial/store.js"
  */
 export const initial: ReadonlyArray<string> = [
   ...identity,
+  ...access,
   ...connections,
   ...projects,
   ...sessions,

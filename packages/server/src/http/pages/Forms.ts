@@ -6,7 +6,7 @@ import type { Exchange } from "../Exchange.js"
 import { readBody } from "../middleware/BodyLimit.js"
 import { Html, html } from "./Html.js"
 
-/** More than any of the forms needs. */
+/** No form needs as much. */
 const maxBytes = 16 * 1024
 
 /** The fields of a form that was sent. */
@@ -18,32 +18,34 @@ export const readForm = (exchange: Exchange): Effect.Effect<URLSearchParams, Rei
       )
     : Effect.fail(notAForm)
 
-/** The token of a link: the query, or its field `token`; empty when the link has none. */
+/** The token of a link: the whole query, or its field `token`. Empty when the link has none. */
 export const tokenOf = (exchange: Exchange): string => {
   const query = new URLSearchParams(exchange.query)
   const [first = ""] = query.keys()
   return query.get("token") ?? first
 }
 
-/** A form whose action is relative, so that it works below any path that the service is published at. */
+/** A form with a relative action, so that it works below any path that the service is published at. */
 export const form = (page: string, fields: Html, button: string): Html =>
   html`<form method="post" action="${page}">
 ${fields}
 <button>${button}</button>
 </form>`
 
-/** Carries the token of the link on. */
+/** Sends the token of the link with the form. */
 export const tokenField = (token: string): Html => html`<input type="hidden" name="token" value="${token}">`
 
+/** Asks for an address. */
 export const emailField = html`<label for="email">E-mail address</label>
 <input id="email" name="email" type="email" autocomplete="email" maxlength="254" required>`
 
-/** Says what went wrong, to be read out at once. */
+/** An error message, which screen readers read out at once. */
 export const alert = (message: string): Html => html`<p class="alert" role="alert">${message}</p>`
 
+/** No markup. */
 export const nothing = new Html("")
 
-/** What is wrong with a field, in words for whoever filled it in. */
+/** The fault of a field, as a sentence for a person. */
 export const reasonOf = (invalid: RequestInvalid): string => {
   const [first] = toDetails(invalid.loc, invalid.issue, invalid.input)
   return `${first?.msg.replace(/^Value error, /, "") ?? "This value cannot be used"}.`
@@ -51,5 +53,5 @@ export const reasonOf = (invalid: RequestInvalid): string => {
 
 const notAForm = new ReinsError({
   code: "unsupported_media_type",
-  message: "This address takes the form of its page. Programs use the API: see /docs."
+  message: "This address takes only the form of its page. Programs use the API, which /docs describes."
 })

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto"
 import { Reply } from "../Reply.js"
 
-/** Markup that is safe to send. Only `html` makes it. */
+/** Markup that is safe to send. `html` makes it. */
 export class Html {
   constructor(readonly text: string) {}
 }
 
-/** Markup from a template. What is put into it is escaped, unless it is markup itself. */
+/** Makes markup from a template. Texts in it are escaped, markup is not. */
 export const html = (parts: TemplateStringsArray, ...values: ReadonlyArray<string | Html>): Html =>
   new Html(parts.map((part, index) => part + (index < values.length ? textOf(values[index] ?? "") : "")).join(""))
 
@@ -14,13 +14,14 @@ const textOf = (value: string | Html): string => (value instanceof Html ? value.
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
+/** The content of a page, and the status that it is sent with. */
 export interface Page {
   readonly status: number
   readonly title: string
   readonly content: Html
 }
 
-/** A page as it is sent. It runs no script, loads nothing, and its forms go to this service alone. */
+/** The answer that holds a page. The page runs no script, loads nothing, and sends forms to this service only. */
 export const replyWith = ({ content, status, title }: Page, headers: Readonly<Record<string, string>> = {}): Reply =>
   new Reply(status, documentOf(title, content), {
     "content-type": "text/html; charset=utf-8",

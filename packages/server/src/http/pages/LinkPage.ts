@@ -4,16 +4,16 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Effect, Schema } from "effect"
 import type { Page } from "./Html.js"
 
-/** A page that a link in a mail leads to. It shows a form, and only sending the form does something. */
+/** A page that a link in a mail leads to. Opening it changes nothing; sending its form does. */
 export interface LinkPage {
   readonly name: "verify" | "reset" | "join"
-  /** What the link shows. It changes nothing and looks nothing up, since mail scanners follow links. */
+  /** The page of the link. It reads and changes nothing, because mail scanners follow links. */
   readonly show: (token: string) => Page
-  /** What sending the form does, and what it shows afterwards. */
-  readonly submit: (fields: URLSearchParams) => Effect.Effect<Page, ReinsError>
+  /** Does what the form asks for, and gives back the page to show then. */
+  readonly submit: (fields: URLSearchParams) => Effect.Effect<Page, ReinsError<"waiting_capacity" | "version_conflict">>
 }
 
-/** The address in a form. */
+/** The address in a form. Fails for an address that is malformed. */
 export const emailOf = (fields: URLSearchParams): Effect.Effect<string, RequestInvalid> => {
   const email = (fields.get("email") ?? "").trim()
   return Effect.mapError(

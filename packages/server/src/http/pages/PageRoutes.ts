@@ -12,7 +12,7 @@ import type { LinkPage } from "./LinkPage.js"
 import { resetPage } from "./ResetPage.js"
 import { verifyPage } from "./VerifyPage.js"
 
-/** The pages that links in mails lead to. They need no JavaScript, and are no part of the API. */
+/** The routes of the pages that links in mails lead to. The pages need no JavaScript and are no part of the API. */
 export const pageRoutes = Effect.gen(function* () {
   const authentication = yield* Authentication
   const pages: ReadonlyArray<LinkPage> = [yield* verifyPage, yield* resetPage, yield* joinPage]

@@ -5,7 +5,7 @@ import { alert, emailField, form, nothing, reasonOf, tokenField } from "./Forms.
 import { type Html, html, type Page } from "./Html.js"
 import { emailOf, type LinkPage } from "./LinkPage.js"
 
-/** Sets a new password, or has the link for that sent. */
+/** Sets a new password, or sends the link for that. */
 export const resetPage = Effect.gen(function* () {
   const passwords = yield* PasswordChanges
 
@@ -21,8 +21,7 @@ export const resetPage = Effect.gen(function* () {
     if (password !== fields.get("repeated")) return Effect.succeed(choose(422, token, alert(different)))
     return passwords.reset({ token, new_password: password }).pipe(
       Effect.as(done),
-      Effect.catchTag("RequestInvalid", (invalid) => Effect.succeed(choose(422, token, alert(reasonOf(invalid))))),
-      catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))
+      Effect.catchTag("RequestInvalid", (invalid) => Effect.succeed(choose(422, token, alert(reasonOf(invalid)))))
     )
   }
 
@@ -31,7 +30,9 @@ export const resetPage = Effect.gen(function* () {
     show: (token) => (token === "" ? askForLink(200, nothing) : choose(200, token, nothing)),
     submit: (fields) => {
       const token = fields.get("token") ?? ""
-      return token === "" ? sendLink(fields) : setPassword(token, fields)
+      return catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))(
+        token === "" ? sendLink(fields) : setPassword(token, fields)
+      )
     }
   }
   return page

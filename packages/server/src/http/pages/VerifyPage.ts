@@ -1,31 +1,29 @@
 import { catchCode } from "@reins/core/domain/ReinsError"
-import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Effect } from "effect"
 import { alert, emailField, form, nothing, reasonOf, tokenField } from "./Forms.js"
 import { type Html, html, type Page } from "./Html.js"
 import { emailOf, type LinkPage } from "./LinkPage.js"
 
-/** Verifies an address, or has a new link for that sent. */
+/** Verifies an address, or sends a new link for that. */
 export const verifyPage = Effect.gen(function* () {
   const accounts = yield* Accounts
+
+  const sendLink = (fields: URLSearchParams) =>
+    emailOf(fields).pipe(
+      Effect.flatMap((email) => accounts.verifyEmail({ email })),
+      Effect.as(sent),
+      Effect.catchTag("RequestInvalid", (invalid) => Effect.succeed(askForLink(422, alert(reasonOf(invalid)))))
+    )
+
   const page: LinkPage = {
     name: "verify",
     show: (token) => (token === "" ? askForLink(200, nothing) : confirm(token)),
     submit: (fields) => {
       const token = fields.get("token") ?? ""
-      return token === ""
-        ? emailOf(fields).pipe(
-            Effect.flatMap((email) => accounts.verifyEmail({ email })),
-            Effect.as(sent),
-            Effect.catchTag("RequestInvalid", (invalid: RequestInvalid) =>
-              Effect.succeed(askForLink(422, alert(reasonOf(invalid))))
-            )
-          )
-        : accounts.verifyEmail({ token }).pipe(
-            Effect.as(verified),
-            catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))
-          )
+      return catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))(
+        token === "" ? sendLink(fields) : Effect.as(accounts.verifyEmail({ token }), verified)
+      )
     }
   }
   return page

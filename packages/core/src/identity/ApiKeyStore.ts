@@ -1,0 +1,127 @@
+import { Context, Effect, Layer } from "effect"
+import { isMember } from "../access/Memberships.js"
+import { fn } from "../base/Traced.js"
+import type { ApiKey, Scope } from "../domain/ApiKey.js"
+import type { AccountId, ApiKeyId, WorkspaceId } from "../domain/Ids.js"
+import type { Page, PageRequest } from "../domain/Page.js"
+import type { Principal } from "../domain/Principal.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import * as Keyset from "../store/Keyset.js"
+
+/** The account that a key speaks for, and what the key may do. */
+export interface KeyHolder {
+  readonly id: ApiKeyId
+  readonly account_id: AccountId
+  readonly workspace_id: WorkspaceId | null
+  readonly scopes: ReadonlyArray<Scope>
+  readonly last_used_at: Timestamp | null
+  readonly expires_at: Timestamp | null
+}
+
+/** The rows of API keys. A secret is stored as its digest. */
+export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")<
+  ApiKeyStore,
+  {
+    /** Stores a new key. `digest` is that of its secret. */
+    readonly insert: (accountId: AccountId, key: ApiKey, digest: string) => Effect.Effect<void, never, Commit>
+    /** The keys that a principal sees, revoked and expired ones too, newest first. */
+    readonly list: (
+      principal: Principal,
+      request: PageRequest
+    ) => Effect.Effect<Page<ApiKey>, ReinsError<"invalid_cursor">>
+    /** Revokes a key that the principal sees, or leaves it revoked. Undefined when the principal sees no such key. */
+    readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<ApiKey | undefined, never, Commit>
+    /** Revokes the keys that an account has for a workspace. */
+    readonly revokeBound: (accountId: string, workspaceId: string) => Effect.Effect<void, never, Commit>
+    /**
+     * The holder of the key whose secret has that digest. Undefined when the key is unknown or revoked, the account is not active, or
+     * the key is for a workspace that the account no longer belongs to. The holder of an expired key is given back.
+     */
+    readonly findHolder: (digest: string) => Effect.Effect<KeyHolder | undefined>
+    /**
+     * Writes down that a key is used now, unless it was less than a minute ago. The statement is a commit of its own, because a
+     * request that only reads has none.
+     */
+    readonly noteUse: (holder: KeyHolder) => Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ApiKeyStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { sql } = db
+      const holderOf = db.prepare(
+        (
+          digest: string
+        ) => sql<KeyHolderRow>`select api_keys.id, account_id, workspace_id, scopes, last_used_at, expires_at
+          from api_keys join accounts on accounts.id = account_id and accounts.state = 'active'
+          where hash = ${digest} and revoked_at is null
+          and (workspace_id is null or ${isMember(sql, "api_keys.workspace_id", "api_keys.account_id")})`
+      )
+      const seenBy = ({ accountId, workspaceId }: Principal) =>
+        workspaceId === null
+          ? sql`account_id = ${accountId}`
+          : sql`account_id = ${accountId} and workspace_id = ${workspaceId}`
+      return ApiKeyStore.of({
+        insert: (accountId, key, digest) => {
+          const row = { ...key, scopes: JSON.stringify(key.scopes), account_id: accountId, hash: digest }
+          return db.run(sql`insert into api_keys ${sql.insert(row)}`)
+        },
+        list: Effect.fnUntraced(function* (principal, request) {
+          const { before, limit } = yield* Keyset.descending(request)
+          const rows = yield* db.all(sql<ApiKeyRow>`select * from api_keys
+            where ${seenBy(principal)} and id < ${before} order by id desc limit ${limit + 1}`)
+          return Keyset.page(rows.map(toApiKey), limit, (key) => key.id)
+        }),
+        revoke: Effect.fnUntraced(function* (principal, keyId) {
+          const at = yield* now
+          const row = yield* db.first(sql<ApiKeyRow>`update api_keys set revoked_at = coalesce(revoked_at, ${at})
+            where id = ${keyId} and ${seenBy(principal)} returning *`)
+          return row === undefined ? undefined : toApiKey(row)
+        }),
+        revokeBound: fn("ApiKeyStore.revokeBound")(function* (accountId, workspaceId) {
+          const at = yield* now
+          yield* db.run(sql`update api_keys set revoked_at = ${at}
+            where account_id = ${accountId} and workspace_id = ${workspaceId} and revoked_at is null`)
+        }),
+        findHolder: (digest) =>
+          Effect.map(db.first(holderOf(digest)), (row) =>
+            row === undefined ? undefined : { ...row, scopes: JSON.parse(row.scopes) }
+          ),
+        noteUse: ({ id, last_used_at }) =>
+          Effect.flatMap(fromNow(-60_000), (minuteAgo) =>
+            last_used_at !== null && last_used_at > minuteAgo
+              ? Effect.void
+              : Effect.flatMap(now, (at) =>
+                  db.run(sql`update api_keys set last_used_at = ${at}
+                    where id = ${id} and (last_used_at is null or last_used_at <= ${minuteAgo})`)
+                )
+          )
+      })
+    })
+  )
+}
+
+interface ApiKeyRow extends Omit<ApiKey, "scopes"> {
+  readonly scopes: string
+}
+
+interface KeyHolderRow extends Omit<KeyHolder, "scopes"> {
+  readonly scopes: string
+}
+
+const toApiKey = (row: ApiKeyRow): ApiKey => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  last4: row.last4,
+  scopes: JSON.parse(row.scopes),
+  workspace_id: row.workspace_id,
+  expires_at: row.expires_at,
+  last_used_at: row.last_used_at,
+  revoked_at: row.revoked_at,
+  created_at: row.created_at
+})

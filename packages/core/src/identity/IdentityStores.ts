@@ -1,0 +1,15 @@
+import { Layer } from "effect"
+import { AccountStore } from "./AccountStore.js"
+import { ApiKeyStore } from "./ApiKeyStore.js"
+import { LoginStore } from "./LoginStore.js"
+import { MemberStore } from "./MemberStore.js"
+import { WorkspaceStore } from "./WorkspaceStore.js"
+
+/** The stores of this room. Its services need all of them. */
+export const layer = Layer.mergeAll(
+  AccountStore.layer,
+  ApiKeyStore.layer,
+  LoginStore.layer,
+  MemberStore.layer,
+  WorkspaceStore.layer
+)

@@ -1,0 +1,91 @@
+import { Context, Effect, Layer } from "effect"
+import * as Memberships from "../access/Memberships.js"
+import type { Role, Workspace } from "../domain/Account.js"
+import { type AccountId, newId, WorkspaceId } from "../domain/Ids.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+
+/** A workspace as it is stored. */
+export interface WorkspaceRow {
+  readonly id: WorkspaceId
+  readonly name: string
+  /** The account whose personal workspace it is. */
+  readonly personal_account_id: AccountId | null
+  readonly created_at: Timestamp
+}
+
+/** The rows of workspaces. */
+export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceStore")<
+  WorkspaceStore,
+  {
+    /** Makes the personal workspace of an account, which becomes its owner. */
+    readonly addPersonal: (accountId: AccountId) => Effect.Effect<void, never, Commit>
+    /** Undefined when there is no workspace of that id. */
+    readonly find: (workspaceId: string) => Effect.Effect<WorkspaceRow | undefined>
+    /** `find`. Other commits that lock the workspace wait until this one ends. */
+    readonly lock: (workspaceId: string) => Effect.Effect<WorkspaceRow | undefined, never, Commit>
+    /** The id of the personal workspace of an account. */
+    readonly findPersonal: (accountId: AccountId) => Effect.Effect<WorkspaceId | undefined>
+    /** The workspaces of an account with an id below `before`, newest first. `only` leaves out every other workspace. */
+    readonly listOf: (
+      accountId: AccountId,
+      page: { readonly before: string; readonly limit: number; readonly only: WorkspaceId | null }
+    ) => Effect.Effect<ReadonlyArray<Workspace>>
+    /** All workspaces of an account, oldest first. */
+    readonly allOf: (
+      accountId: AccountId
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: WorkspaceId; readonly name: string; readonly role: Role }>>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    WorkspaceStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { sql } = db
+      return WorkspaceStore.of({
+        addPersonal: Effect.fnUntraced(function* (accountId) {
+          const id = yield* newId(WorkspaceId)
+          const created_at = yield* now
+          const workspace = { id, name: "Personal", personal_account_id: accountId, created_at }
+          yield* db.run(sql`insert into workspaces ${sql.insert(workspace)}`)
+          yield* Memberships.add(db, { workspace_id: id, account_id: accountId, role: "owner", created_at })
+        }),
+        find: (workspaceId) => db.first(sql<WorkspaceRow>`select * from workspaces where id = ${workspaceId}`),
+        lock: (workspaceId) =>
+          db.first(sql<WorkspaceRow>`select * from workspaces where id = ${workspaceId}${db.forUpdate}`),
+        findPersonal: (accountId) =>
+          Effect.map(
+            db.first(sql<{ id: WorkspaceId }>`select id from workspaces where personal_account_id = ${accountId}`),
+            (row) => row?.id
+          ),
+        listOf: Effect.fnUntraced(function* (accountId, { before, limit, only }) {
+          const chosen = only === null ? sql.literal("") : sql`and workspaces.id = ${only}`
+          const rows = yield* db.all(sql<WorkspaceRow & { readonly role: Role }>`select workspaces.*, memberships.role
+            from workspaces join ${Memberships.workspacesOf(sql, accountId)} as memberships
+              on memberships.workspace_id = workspaces.id
+            where workspaces.id < ${before} ${chosen} order by workspaces.id desc limit ${limit}`)
+          return rows.map((row) => toWorkspace(row, row.role))
+        }),
+        allOf: (accountId) =>
+          db.all(sql<{
+            id: WorkspaceId
+            name: string
+            role: Role
+          }>`select workspaces.id, workspaces.name, memberships.role
+            from workspaces join ${Memberships.workspacesOf(sql, accountId)} as memberships
+              on memberships.workspace_id = workspaces.id
+            order by workspaces.id`)
+      })
+    })
+  )
+}
+
+/** The workspace as the API shows it to a member of that role. */
+export const toWorkspace = (row: WorkspaceRow, role: Role): Workspace => ({
+  id: row.id,
+  name: row.name,
+  personal: row.personal_account_id !== null,
+  role,
+  created_at: row.created_at
+})

@@ -5,16 +5,19 @@ import { CoreConfig } from "./base/CoreConfig.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
+import { ApplicationStore } from "./changes/ApplicationStore.js"
 import { Applications } from "./changes/Applications.js"
 import { applyJob } from "./changes/ApplyJob.js"
 import { captureJob } from "./changes/CaptureJob.js"
+import { ChangesetStore } from "./changes/ChangesetStore.js"
 import { Changesets } from "./changes/Changesets.js"
 import { Deliveries } from "./changes/Deliveries.js"
 import { deliveryJob } from "./changes/DeliveryJob.js"
 import { DeliveryStore } from "./changes/DeliveryStore.js"
-import { mergeJob, openMergeRequestJob } from "./changes/MergeRequestJob.js"
+import { mergeJob } from "./changes/MergeJob.js"
 import { MergeRequestStore } from "./changes/MergeRequestStore.js"
 import { MergeRequests } from "./changes/MergeRequests.js"
+import { openMergeRequestJob } from "./changes/OpenMergeRequestJob.js"
 import { refreshJob } from "./changes/RefreshJob.js"
 import { Connections } from "./connections/Connections.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
@@ -141,13 +144,14 @@ const conversations = Layer.mergeAll(
 
 const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Deliveries.layer),
-  Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer, Forges.layer))
+  Layer.provideMerge(Layer.mergeAll(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer, Forges.layer))
 )
 
 const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, Workspaces.layer))
 
 const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),
+  Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
   Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),

@@ -14,8 +14,11 @@ import { Database } from "../store/Database.js"
 export class Access extends Context.Tag("@reins/core/access/Access")<
   Access,
   {
-    readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
-    readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError>
+    readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError<"not_found">>
+    readonly write: (
+      principal: Principal,
+      workspaceId: string
+    ) => Effect.Effect<Role, ReinsError<"not_found" | "forbidden">>
     /** Only owners. */
     readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, ReinsError>
     readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError>
@@ -68,7 +71,7 @@ export const mayRead = (
   principal: Principal,
   workspaceId: string,
   role: Role | null
-): Effect.Effect<Role, ReinsError> => {
+): Effect.Effect<Role, ReinsError<"not_found">> => {
   const isElsewhere = principal.workspaceId !== null && principal.workspaceId !== workspaceId
   return role === null || isElsewhere ? Effect.fail(notFound()) : Effect.succeed(role)
 }
@@ -78,7 +81,7 @@ export const mayWrite = (
   principal: Principal,
   workspaceId: string,
   role: Role | null
-): Effect.Effect<Role, ReinsError> =>
+): Effect.Effect<Role, ReinsError<"not_found" | "forbidden">> =>
   Effect.flatMap(mayRead(principal, workspaceId, role), (allowed) =>
     allowed === "viewer"
       ? new ReinsError({

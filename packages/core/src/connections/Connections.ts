@@ -49,7 +49,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       workspaceId: string,
       input: ConnectionInput
     ) => Command<Connection, ReinsError | RequestInvalid>
-    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
+    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError<"not_found">>
     readonly update: (
       principal: Principal,
       connectionId: string,

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { Changesets } from "../changes/Changesets.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { type Delegation, type DelegationReason, delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
 import { type Turn, turnStates } from "../domain/Turn.js"
@@ -24,7 +24,7 @@ export const layer = Layer.effectDiscard(
     const listeners = yield* SessionListeners
     const sessions = yield* SessionStore
     const messages = yield* Messages
-    const changesets = yield* Changesets
+    const changesets = yield* ChangesetStore
     const store = yield* DelegationStore
     const results = yield* DelegationResults
     const delegations = yield* Delegations

@@ -8,20 +8,25 @@ export interface StateMachine<State extends string> {
   readonly resource: string
   readonly states: ReadonlyArray<State>
   readonly transitions: Transitions<State>
+  /** The states that are not terminal, in the order of the drawing. */
+  readonly ongoing: ReadonlyArray<State>
   readonly allows: (from: State, to: State) => boolean
   readonly isTerminal: (state: State) => boolean
   /** Fails with `invalid_transition` unless the move is drawn. */
-  readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError>
+  readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError<"invalid_transition">>
 }
 
 export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {
   const allows = (from: State, to: State): boolean => transitions[from].includes(to)
+  const isTerminal = (state: State): boolean => transitions[state].length === 0
+  const states = Object.keys(transitions).filter((state): state is State => state in transitions)
   return {
     resource,
-    states: Object.keys(transitions).filter((state): state is State => state in transitions),
+    states,
     transitions,
+    ongoing: states.filter((state) => !isTerminal(state)),
     allows,
-    isTerminal: (state) => transitions[state].length === 0,
+    isTerminal,
     check: (from, to) =>
       allows(from, to)
         ? Effect.void

@@ -14,7 +14,7 @@ export const limitOf = (request: PageRequest): number =>
   Math.min(maxLimit, Math.max(1, Math.trunc(request.limit ?? defaultLimit)))
 
 /** The key that a cursor was made from; undefined without a cursor. Fails with `invalid_cursor` for anything else. */
-export const decode = (cursor: string | undefined): Effect.Effect<string | undefined, ReinsError> => {
+export const decode = (cursor: string | undefined): Effect.Effect<string | undefined, ReinsError<"invalid_cursor">> => {
   if (cursor === undefined) return Effect.succeed(undefined)
   const text = Buffer.from(cursor, "base64url").toString("utf8")
   return wellFormed.test(text) && encode(text.slice(format.length)) === cursor
@@ -23,7 +23,9 @@ export const decode = (cursor: string | undefined): Effect.Effect<string | undef
 }
 
 /** `decode` for a list that is ordered by a positive integer. */
-export const decodeOrdinal = (cursor: string | undefined): Effect.Effect<number | undefined, ReinsError> =>
+export const decodeOrdinal = (
+  cursor: string | undefined
+): Effect.Effect<number | undefined, ReinsError<"invalid_cursor">> =>
   Effect.flatMap(decode(cursor), (key) => {
     if (key === undefined) return Effect.succeed(undefined)
     return /^\d{1,10}$/.test(key) && Number(key) <= maxOrdinal
@@ -34,14 +36,14 @@ export const decodeOrdinal = (cursor: string | undefined): Effect.Effect<number 
 /** For a list of ids, newest first: the rows with an id below `before`, `limit + 1` of them. */
 export const descending = (
   request: PageRequest
-): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError> =>
+): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError<"invalid_cursor">> =>
   // Above every id, in every collation: no id begins with z.
   Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: limitOf(request) }))
 
 /** For a list by ordinal: the rows with an ordinal above `after`, `limit + 1` of them. */
 export const ascending = (
   request: PageRequest
-): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError> =>
+): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError<"invalid_cursor">> =>
   Effect.map(decodeOrdinal(request.cursor), (key) => ({ after: key ?? 0, limit: limitOf(request) }))
 
 /** The page of at most `limit` rows, with the cursor of the next one when the query gave back more. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "@reins/core/base/CoreLimits"
-import { Changesets } from "@reins/core/changes/Changesets"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Connections } from "@reins/core/connections/Connections"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
@@ -304,7 +304,7 @@ for (const { layer, name } of databases) {
     it.scopedLive("a child starts with a sealed changeset of the workspace, and with nothing else", () =>
       Effect.gen(function* () {
         const { delegations, parent, principal, spawn } = yield* given
-        const changesets = yield* Changesets
+        const changesets = yield* ChangesetStore
         const journal = yield* Journal
         const changeset_id = yield* newId(ChangesetId)
         assert.strictEqual(yield* codeOf(spawn({ changeset_id })), "not_found")

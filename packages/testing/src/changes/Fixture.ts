@@ -5,6 +5,7 @@ import { dirname, join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
@@ -168,24 +169,26 @@ export const workspace = (url?: string) =>
     return { session, principal, workspaceId, workTree, change }
   })
 
+/** A capture whose git objects nobody has. */
+export const captured = {
+  tree: "a".repeat(40),
+  subjectDigest: "sha256:0",
+  files: [],
+  additions: 0,
+  deletions: 0,
+  diagnostics: []
+}
+
 /** A sealed changeset of a new session, whose files nobody has; for services without a worker. */
 export const sealed = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
-  const changesets = yield* Changesets
+  const changesets = yield* ChangesetStore
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const session = yield* (yield* Sessions).create(principal, workspaceId, {
     repository: { url: "https://gitea.example.com/acme/shop.git", base_ref: "main" }
   })
   const id = yield* newId(ChangesetId)
-  const captured = {
-    tree: "a".repeat(40),
-    subjectDigest: "sha256:0",
-    files: [],
-    additions: 0,
-    deletions: 0,
-    diagnostics: []
-  }
   yield* journal.commit(
     Effect.gen(function* () {
       yield* sessions.change(session.id, { workspace_state: "ready" })
@@ -193,7 +196,7 @@ export const sealed = Effect.gen(function* () {
       yield* changesets.seal(id, captured, system)
     })
   )
-  return { principal, workspaceId, session, changeset: yield* changesets.get(principal, id) }
+  return { principal, workspaceId, session, changeset: yield* (yield* Changesets).get(principal, id) }
 })
 
 export const system = systemActor("test")

@@ -30,6 +30,8 @@ import { DelegationStore } from "./delegations/DelegationStore.js"
 import { Delegations } from "./delegations/Delegations.js"
 import * as DelegationTurns from "./delegations/DelegationTurns.js"
 import { ResultSchemas } from "./delegations/ResultSchemas.js"
+import { ResultStore } from "./delegations/ResultStore.js"
+import { WaitStore } from "./delegations/WaitStore.js"
 import { Waits } from "./delegations/Waits.js"
 import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
@@ -131,7 +133,9 @@ const sessions = Sessions.layer.pipe(
 
 const delegations = DelegationTurns.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Delegations.layer, DelegationResults.layer, Waits.layer)),
-  Layer.provideMerge(Layer.mergeAll(DelegationStore.layer, ResultSchemas.layer))
+  Layer.provideMerge(Layer.mergeAll(ResultStore.layer, ResultSchemas.layer)),
+  Layer.provideMerge(DelegationStore.layer),
+  Layer.provideMerge(WaitStore.layer)
 )
 
 const conversations = Layer.mergeAll(

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import type { DelegationState } from "@reins/core/domain/Delegation"
@@ -109,6 +110,7 @@ for (const { layer, name } of databases) {
         const runtime = yield* Effect.runtime<Delegations | DelegationResults | Sessions | Journal | Needed>()
         const { principal, workspaceId } = yield* ownerWithConnection
         const delegations = yield* Delegations
+        const endings = yield* delegationEndings
         const results = yield* DelegationResults
         const sessions = yield* Sessions
         const journal = yield* Journal
@@ -137,7 +139,7 @@ for (const { layer, name } of databases) {
               "submit one": results.submit(principal, id, { kind: "generic", summary: "submit one" }),
               "submit two": results.submit(principal, id, { kind: "generic", summary: "submit two" }),
               cancel: delegations.cancel(principal, id),
-              expire: journal.commit(delegations.expire(id)),
+              expire: journal.commit(endings.expire(id)),
               "close child": sessions.close(principal, child)
             }
             for (const move of moves) {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Connections } from "@reins/core/connections/Connections"
+import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
@@ -280,13 +281,14 @@ for (const { layer, name } of databases) {
     it.scopedLive("the deadline is a job that fails what has not ended, and is taken back by an end", () =>
       Effect.gen(function* () {
         const { delegations, principal, spawn } = yield* given
+        const endings = yield* delegationEndings
         const journal = yield* Journal
         const jobs = yield* Jobs
         const late = yield* spawn({ deadline_seconds: 60 })
         const deadline = yield* jobs.newestOf(late.id)
         assert.strictEqual((yield* jobs.get(principal, deadline.job_id)).run_at, late.deadline_at)
         yield* begin(principal, late.child_session_id)
-        yield* journal.commit(delegations.expire(late.id))
+        yield* journal.commit(endings.expire(late.id))
         assert.deepInclude(yield* delegations.get(principal, late.id), {
           state: "failed",
           reason: "deadline_exceeded"
@@ -296,7 +298,7 @@ for (const { layer, name } of databases) {
         const early = yield* spawn({ deadline_seconds: 60 })
         yield* delegations.cancel(principal, early.id)
         assert.strictEqual((yield* jobs.newestOf(early.id)).state, "cancelled")
-        yield* journal.commit(delegations.expire(early.id))
+        yield* journal.commit(endings.expire(early.id))
         assert.strictEqual((yield* delegations.get(principal, early.id)).state, "cancelled")
       }).pipe(Effect.provide(services(layer)))
     )

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import { buildSync } from "esbuild"
 import { defineConfig, type Options } from "tsup"
 
 type Plugin = NonNullable<Options["esbuildPlugins"]>[number]
@@ -23,6 +24,9 @@ const declared = process.env["REINS_BUILD_DECLARATIONS"] === "1"
 
 /** Where the type check leaves the declarations of the core. */
 const coreTypes = ".cache/types/core/packages/core/src"
+
+const serverDist = "packages/server/dist"
+const breakableDist = "packages/server/dist-failpoints"
 
 /** What holds native code, or is loaded only where it is installed, stays outside of a bundle. */
 const native = [
@@ -64,26 +68,36 @@ const importsOf = (names: string, from: string): string =>
     )
     .join("; ")
 
+/**
+ * The program is one file and a function: V8 keeps compiled code for scripts, and on Node 20 for no modules. Each module of the source that
+ * is imported where it is used still runs at its first import.
+ */
 const server: Options = {
   ...shared,
   name: "server",
-  entry: { main: "packages/server/src/main.ts" },
-  outDir: "packages/server/dist",
-  splitting: true,
+  entry: { program: "packages/server/src/Program.ts" },
+  outDir: serverDist,
+  format: "cjs",
+  splitting: false,
   esbuildPlugins: [modulesByName],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
+    options.entryNames = "[name]-[hash]"
+    // What stays outside is loaded by the `require` that the function is given.
+    options.supported = { "dynamic-import": false }
     // Less to read at each start. Names and lines are left, so that a stack trace without the source map still says where it was.
     options.minifyWhitespace = true
     options.minifySyntax = true
     options.lineLimit = 160
+    // Read as bytes, which V8 takes as they are.
+    options.charset = "ascii"
   },
   external: native,
   noExternal: [new RegExp(`^(?!(?:${native.join("|")})(?:$|/)|node:)`)],
-  // Dependencies that are CommonJS call for what Node has built in by `require`.
-  banner: {
-    js: 'import { createRequire as reinsRequire } from "node:module"; const require = reinsRequire(import.meta.url);'
-  }
+  // The value of the script, and the export of the module that it is with source maps.
+  banner: { js: '(typeof module==="object"?module:{}).exports=require=>{"use strict";' },
+  footer: { js: "}" },
+  onSuccess: async () => finishServer(serverDist)
 }
 
 const packages: ReadonlyArray<Options> = [
@@ -116,7 +130,8 @@ const packages: ReadonlyArray<Options> = [
 /** The server of the crash suite, which can be killed at named points and given another agent for alpha. It is never published. */
 const breakableServer: Options = {
   ...server,
-  outDir: "packages/server/dist-failpoints",
+  outDir: breakableDist,
+  onSuccess: async () => finishServer(breakableDist),
   esbuildPlugins: [
     modulesByName,
     {
@@ -141,6 +156,19 @@ const breakableServer: Options = {
 }
 
 export default defineConfig(() => (process.env["REINS_BUILD_FAILPOINTS"] === "1" ? breakableServer : [...packages]))
+
+/** Compiles the program, and makes what loads it. */
+const finishServer = (dist: string): void => {
+  const program = readdirSync(dist).find((name) => /^program-\w+\.cjs$/.test(name))
+  execFileSync(process.execPath, ["scripts/precompile.mjs", `${dist}/${program}`], { stdio: "inherit" })
+  buildSync({
+    entryPoints: ["packages/server/src/main.ts"],
+    outfile: `${dist}/main.js`,
+    format: "esm",
+    target: "node20",
+    define: { PROGRAM_FILE: JSON.stringify(`./${program}`) }
+  })
+}
 
 /** Node 20 warns at each import of JSON, and a published package does not have the repository's folders around it. */
 const inlineManifests = (): void => {

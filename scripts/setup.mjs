@@ -87,8 +87,12 @@ const build = async () => {
   const watched = ["packages/core/src", "packages/client/src", "packages/server/src", "manifests"].flatMap((path) =>
     sources(join(root, path))
   )
-  const files = [...watched, join(root, "tsup.config.ts"), join(root, "package-lock.json")]
-  const hash = createHash("sha256")
+  const files = [
+    ...watched,
+    ...["tsup.config.ts", "package-lock.json", "scripts/precompile.mjs"].map((name) => join(root, name))
+  ]
+  // The server is compiled for this version of Node.
+  const hash = createHash("sha256").update(process.version)
   for (const file of files.sort())
     hash
       .update(file)

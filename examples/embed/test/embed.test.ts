@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { type Gateway, script, startGateway } from "../../scripted-gateway/gateway.mjs"
 
@@ -20,6 +21,14 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
+/** Where a program that is told nothing looks for agents. */
+const cacheHome = (): string => {
+  const home = join(directory, "cache-home")
+  mkdirSync(home)
+  symlinkSync(cacheWithSmallAgent(directory), join(home, "reins"))
+  return home
+}
+
 it("the example runs a session in its own process and shows the diff", async () => {
   const write = { tool: "write", path: "haiku.txt", content: "Soft reins, steady hands\n" }
   const { stdout } = await run(process.execPath, [example, script("Write it.", write, { say: "Written." })], {
@@ -28,7 +37,8 @@ it("the example runs a session in its own process and shows the diff", async () 
       REINS_BASE_URL: gateway.url,
       REINS_API_KEY: "embedded-key",
       REINS_MODEL: "scripted-1",
-      REINS_DATA_DIR: join(directory, "data")
+      REINS_DATA_DIR: join(directory, "data"),
+      XDG_CACHE_HOME: cacheHome()
     },
     timeout: 60_000
   })

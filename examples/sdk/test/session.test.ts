@@ -3,24 +3,34 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { gatewayKey, newCaller } from "@reins/testing/process/Caller"
+import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { makeRemote, startServer } from "../../demo/world.mjs"
+import { makeRemote } from "../../demo/world.mjs"
 import { type Gateway, script, startGateway } from "../../scripted-gateway/gateway.mjs"
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, "../../..")
 let gateway: Gateway
 let directory: string
-let server: Awaited<ReturnType<typeof startServer>>
+let server: ServerProcess
 
 beforeEach(async () => {
   gateway = await startGateway({ apiKey: gatewayKey })
   directory = mkdtempSync(join(tmpdir(), "reins-sdk-"))
-  server = await startServer(join(directory, "data"))
+  server = await startServer({
+    dataDir: join(directory, "data"),
+    env: {
+      REINS_ALLOW_LOCAL_REPOSITORIES: "true",
+      REINS_CACHE_DIR: cacheWithSmallAgent(directory),
+      REINS_LOG_LEVEL: "info"
+    }
+  })
 })
 afterEach(async () => {
-  await server.stop()
+  server.kill("SIGTERM")
+  await server.ended
   await gateway.close()
   rmSync(directory, { recursive: true, force: true })
 })

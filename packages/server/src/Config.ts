@@ -39,6 +39,7 @@ const fields = {
   port: Whole(0, 65535),
   data_dir: Schema.String.pipe(Schema.minLength(1)),
   database_url: Schema.String.pipe(Schema.pattern(/^postgres(?:ql)?:\/\//)),
+  database_connections: Whole(2, 1000),
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
   cache_dir: Schema.String.pipe(Schema.minLength(1)),
@@ -77,6 +78,7 @@ const expected: Readonly<Record<SettingName, string>> = {
   port: "a port from 0 to 65535",
   data_dir: "a directory",
   database_url: "a postgres:// URL",
+  database_connections: "a number from 2 to 1000",
   public_url: "an http or https URL",
   key_file: "a file",
   cache_dir: "a directory",
@@ -125,6 +127,8 @@ export interface Config {
   readonly dataDir: string
   /** A PostgreSQL database; undefined for SQLite in the data directory. */
   readonly databaseUrl: Redacted.Redacted | undefined
+  /** How many connections to PostgreSQL are open at most, besides the one of the bell. */
+  readonly databaseConnections: number
   readonly publicUrl: URL
   readonly keyFile: string | undefined
   readonly cacheDir: string | undefined
@@ -172,6 +176,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     port,
     dataDir: resolve(directory, settings.data_dir ?? ".reins"),
     databaseUrl: settings.database_url === undefined ? undefined : Redacted.make(settings.database_url),
+    databaseConnections: settings.database_connections ?? 20,
     publicUrl,
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),

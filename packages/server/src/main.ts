@@ -1,86 +1,28 @@
 #!/usr/bin/env node
-import { Command, ValidationError } from "@effect/cli"
-import { NodeContext, NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Layer, Logger } from "effect"
-import packageJson from "../package.json" with { type: "json" }
-import { flushLog, jsonLines } from "./LogLines.js"
+import { existsSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { Script } from "node:vm"
 
-const called = process.argv[2] ?? "serve"
+/** The build puts the name of the bundled program here. It holds a hash, so that compiled code of another build is never taken for its own. */
+declare const PROGRAM_FILE: string
 
-/** Each command brings what it needs, so the one that is called is loaded and of the others the names are known. */
-const commands = {
-  serve: async () => (await import("./cli/Serve.js")).serve,
-  accounts: async () => (await import("./cli/Accounts.js")).accounts,
-  keys: async () => (await import("./cli/Accounts.js")).keys,
-  harnesses: async () => (await import("./cli/Harnesses.js")).harnesses,
-  backup: async () => (await import("./cli/Backup.js")).backup,
-  restore: async () => (await import("./cli/Backup.js")).restore,
-  migrate: async () => (await import("./cli/Migrate.js")).migrate,
-  keyring: async () => (await import("./cli/KeyRing.js")).keyring,
-  doctor: async () => (await import("./cli/Doctor.js")).doctor,
-  config: async () => (await import("./cli/ShowConfig.js")).config
-}
+const file = fileURLToPath(new URL(PROGRAM_FILE, import.meta.url))
+const require = createRequire(file)
 
-/** In the order of the help, which shows all of them whole, as completions do. */
-const subcommands = () => {
-  const isKnown = Object.hasOwn(commands, called)
-  const { serve, ...others } = commands
-  const load = async <C>(name: string, command: () => Promise<C>) =>
-    isKnown && name !== called ? Command.make(name) : await command()
-  return Promise.all([
-    load("serve", serve),
-    ...Object.entries(others).map(([name, command]) => load<Awaited<ReturnType<typeof command>>>(name, command))
-  ])
-}
+/** `Program.ts` with everything that it needs in one function, which is given the way to what stays outside of the bundle. */
+type Program = (require: NodeJS.Require) => void
 
-const reins = Effect.map(Effect.promise(subcommands), (loaded) =>
-  Command.make("reins", {}, () =>
-    Effect.flatMap(
-      Effect.promise(() => import("./cli/Serve.js")),
-      ({ serveWithDefaults }) => serveWithDefaults
-    )
-  ).pipe(Command.withDescription("One API for every coding agent"), Command.withSubcommands(loaded))
-)
+/**
+ * The code that the build has compiled, so that a start need not. V8 takes only what the same version of it has made with the same
+ * settings, and compiles the source otherwise.
+ */
+const fromCompiled = (): Program =>
+  new Script(readFileSync(file, "latin1"), {
+    filename: file,
+    ...(existsSync(`${file}.compiled`) && { cachedData: readFileSync(`${file}.compiled`) })
+  }).runInThisContext()
 
-/** Logs go to the standard error, so that the standard output is for programs: lines of JSON, or colours for a person. */
-const logger = Logger.replace(
-  Logger.defaultLogger,
-  process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : jsonLines
-)
-
-/** What a person can mend is said in a sentence; the rest is a defect, with where it happened. */
-const report = (cause: Cause.Cause<unknown>) =>
-  Effect.sync(() => {
-    const failure = Cause.squash(cause)
-    if (ValidationError.isValidationError(failure)) return
-    flushLog()
-    const isExpected = !Cause.isDie(cause) && failure instanceof Error
-    process.stderr.write(`reins: ${isExpected ? failure.message : Cause.pretty(cause)}\n`)
-  })
-
-/** The first signal ends the service in order, within this time; a second one ends it at once. */
-const deadlineMs = 9500
-/** One Ctrl-C comes from the terminal and from npm, which passes it on: that is one wish. */
-const sameWishMs = 1000
-
-let stoppingSince: number | undefined
-for (const [signal, number] of [
-  ["SIGINT", 2],
-  ["SIGTERM", 15]
-] as const) {
-  process.on(signal, () => {
-    if (stoppingSince === undefined) {
-      stoppingSince = performance.now()
-      setTimeout(() => process.exit(0), deadlineMs).unref()
-    } else if (performance.now() - stoppingSince > sameWishMs) process.exit(128 + number)
-  })
-}
-
-Effect.flatMap(reins, (command) =>
-  Command.run(command, { name: "reins", version: packageJson.version })(process.argv)
-).pipe(
-  Effect.tapErrorCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.void : report(cause))),
-  Effect.provide(Layer.merge(NodeContext.layer, logger)),
-  Effect.withTracerEnabled(false),
-  NodeRuntime.runMain({ disableErrorReporting: true, disablePrettyLogger: true })
-)
+// Node reads source maps of modules alone.
+const program: Program = process.sourceMapsEnabled ? require(file) : fromCompiled()
+program(require)

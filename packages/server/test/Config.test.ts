@@ -21,6 +21,7 @@ describe("the configuration", () => {
         host: "127.0.0.1",
         port: 7117,
         data_dir: join(here, ".reins"),
+        database_connections: 20,
         public_url: "http://127.0.0.1:7117/",
         rate_limit: 600,
         turn_minutes: 60,

@@ -1,64 +1,93 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
-import { fileURLToPath } from "node:url"
-import { assert, describe, it } from "vitest"
+import { spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { killServers, published, startServer } from "@reins/testing/process/ServerProcess"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 
-const dist = resolve(dirname(fileURLToPath(import.meta.url)), "../dist")
+const dist = dirname(published)
+const program = join(dist, readdirSync(dist).find((name) => name.endsWith(".cjs")) ?? "")
 
-/** The modules that a file of the build loads with it. What it imports when it needs it stands in brackets: `import("./x.js")`. */
-const importsOf = (file: string): ReadonlyArray<string> =>
-  [...readFileSync(file, "utf8").matchAll(/\b(?:from|import)\s*"([^"]+)"/g)].map(([, name = ""]) => name)
-
-/** The parts of the build that are loaded once these are, and the packages outside of it. */
-const loadedWith = (...names: ReadonlyArray<string>) => {
-  const files = new Set<string>()
-  const packages = new Set<string>()
-  const visit = (file: string) => {
-    if (files.has(file)) return
-    files.add(file)
-    for (const name of importsOf(file)) {
-      const path = join(dist, name)
-      if (!name.startsWith(".")) packages.add(name)
-      else if (existsSync(path)) visit(path)
-    }
-  }
-  for (const name of names) visit(join(dist, name))
-  return { files: [...files], packages }
+/** A function of a script, or a module within it, which is a function under the path of its source. */
+interface Covered {
+  readonly functionName: string
+  readonly ranges: readonly [{ readonly startOffset: number; readonly endOffset: number; readonly count: number }]
 }
 
-/** The part that a module of the source became, by the import of it in the program. */
-const partOf = (name: string): string => {
-  const found = new RegExp(`import\\("\\./(${name}-\\w+\\.js)"\\)`).exec(
-    readFileSync(join(dist, "main.js"), "utf8")
-  )?.[1]
-  assert.isDefined(found, `main.js does not import ${name}`)
-  return found
-}
+let directory = ""
+/** The scripts that V8 has run in a server that became ready and was stopped. */
+let scripts: ReadonlyArray<{ readonly url: string; readonly functions: ReadonlyArray<Covered> }> = []
 
-const textOf = (files: ReadonlyArray<string>): string => files.map((file) => readFileSync(file, "utf8")).join("\n")
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "reins-loaded-"))
+  const coverage = join(directory, "coverage")
+  const dataDir = join(directory, "data")
+  mkdirSync(dataDir)
+  const server = await startServer({ dataDir, env: { NODE_V8_COVERAGE: coverage } })
+  server.kill("SIGTERM")
+  await server.ended
+  const [file = ""] = readdirSync(coverage)
+  scripts = JSON.parse(readFileSync(join(coverage, file), "utf8")).result
+})
+
+afterAll(async () => {
+  await killServers()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+/** The modules within the program, by the paths of their sources: those that have run, or those that have not. */
+const modules = (run: boolean) =>
+  scripts
+    .flatMap(({ functions, url }) => (url.endsWith(".cjs") ? functions : []))
+    .filter(({ functionName, ranges: [{ count }] }) => functionName.includes("/") && count > 0 === run)
 
 describe("a server that starts loads only what it needs to become ready", () => {
-  const { files, packages } = loadedWith("main.js", partOf("Serve"))
-
-  it("reads less than 2 MB of JavaScript", () => {
-    const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
-    // All of it was found: the services of the core alone have more than this.
+  it("runs modules of less than 1.8 MB", () => {
+    const bytes = modules(true).reduce((sum, { ranges: [range] }) => sum + range.endOffset - range.startOffset, 0)
+    // All of them were found: the services of the core alone have more than this.
     assert.isAbove(bytes, 500_000)
-    assert.isBelow(bytes, 2_000_000)
+    assert.isBelow(bytes, 1_800_000)
   })
 
   it("leaves the PostgreSQL driver to an installation on PostgreSQL", () => {
-    assert.include([...packages], "better-sqlite3")
-    assert.notInclude([...packages], "pg")
+    const packages = scripts.flatMap(({ url }) => /node_modules\/(?:@[^/]+\/)?[^/]+/.exec(url) ?? [])
+    assert.include(packages, "node_modules/better-sqlite3")
+    assert.notInclude(packages, "node_modules/pg")
   })
 
   it.each([
-    ["the sender of mails", "SMTPConnection"],
-    ["the page at /docs", "SwaggerUIBundle"],
-    ["what unpacks archives", "TAR_BAD_ARCHIVE"]
-  ])("leaves %s to those who use it", (_, mark) => {
-    const everything = readdirSync(dist).filter((name) => name.endsWith(".js"))
-    assert.include(textOf(everything.map((name) => join(dist, name))), mark)
-    assert.notInclude(textOf(files), mark)
+    ["the sender of mails", "node_modules/nodemailer/"],
+    ["the page at /docs", "packages/server/src/http/SwaggerPage.ts"],
+    ["what unpacks archives", "node_modules/tar/"],
+    ["the validator of result schemas", "node_modules/ajv/"],
+    ["the other commands", "packages/server/src/cli/Backup.ts"]
+  ])("leaves %s to those who use it", (_, path) => {
+    const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))
+    assert.isEmpty(within(true))
+    assert.include(readFileSync(program, "latin1"), `"${path}`)
+  })
+})
+
+describe("the program that the build has compiled", () => {
+  /** Tells in a process of its own, as the flags of this one are not those of a server. */
+  const isRejected = (compiled: string) =>
+    spawnSync(
+      process.execPath,
+      [
+        "--print",
+        `const [source, cachedData] = process.argv.slice(1).map((file) => fs.readFileSync(file));
+         new vm.Script(source.latin1Slice(), { cachedData }).cachedDataRejected`,
+        program,
+        compiled
+      ],
+      { encoding: "utf8" }
+    ).stdout.trim()
+
+  it("is taken by this Node in the place of its source", () => {
+    assert.strictEqual(isRejected(`${program}.compiled`), "false")
+  })
+
+  it("is refused when it is something else, so that the source is compiled", () => {
+    assert.strictEqual(isRejected(program), "true")
   })
 })

@@ -1,4 +1,5 @@
 import { processesOf } from "@reins/testing/executor/Processes"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { reins, startServer } from "@reins/testing/process/ServerProcess"
@@ -8,8 +9,9 @@ import { assert, it } from "vitest"
 const place = placeForEachTest()
 
 it("a turn that was running when the server was killed is interrupted, leaves no process, and the session goes on", async () => {
-  const { dataDir } = place
-  const first = await startServer({ dataDir })
+  const { dataDir, directory } = place
+  const env = { REINS_CACHE_DIR: cacheWithSmallAgent(directory) }
+  const first = await startServer({ dataDir, env })
   const caller = await newCaller(first, dataDir, place.gateway)
   const before = caller.at(first)
   const session_id = await caller.newSession(before)
@@ -18,7 +20,7 @@ it("a turn that was running when the server was killed is interrupted, leaves no
   first.kill("SIGKILL")
   await first.ended
 
-  const second = await startServer({ dataDir })
+  const second = await startServer({ dataDir, env })
   const after = caller.at(second)
   const turn = await after.turns.wait({ turn_id: begun.turn_id })
   assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"])

@@ -19,3 +19,22 @@ it("docs/testing.md lists every file of tests", () => {
   )
   assert.deepStrictEqual(unlisted, [])
 })
+
+it("docs/architecture.md has the floors that the lint rule holds, and the rule has every room", () => {
+  const lists = readFileSync(join(root, ".dependency-cruiser.cjs"), "utf8").match(/^ {2}\[("\w+"(?:, )?)+\]/gm) ?? []
+  const held = lists.map((list) => [...list.matchAll(/\w+/g)].map(([room]) => room))
+  const rows = readFileSync(join(root, "docs/architecture.md"), "utf8").matchAll(/^\| (\d*) *\| `(\w+)`:/gm)
+  const told: Array<Array<string>> = []
+  for (const [, floor, room = ""] of rows) {
+    if (floor === "") told.at(-1)?.push(room)
+    else told.push([room])
+  }
+  assert.deepStrictEqual(told, held)
+  const rooms = readdirSync(join(root, "packages/core/src"), { withFileTypes: true }).filter((each) =>
+    each.isDirectory()
+  )
+  assert.sameMembers(
+    rooms.map(({ name }) => name),
+    held.flat()
+  )
+})

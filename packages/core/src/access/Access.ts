@@ -7,6 +7,12 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
 
+/** The refusal of a principal that may not see something: it is answered as if that did not exist. */
+export type Unseen = ReinsError<"not_found">
+
+/** The refusal of a principal that may not change something; it may be told so when it sees that thing. */
+export type Denied = ReinsError<"not_found" | "forbidden">
+
 /**
  * Decides what a principal may do in a workspace. A workspace that the principal does not belong to is answered like one that does
  * not exist; what it belongs to but may not change is `forbidden`.
@@ -14,14 +20,14 @@ import { Database } from "../store/Database.js"
 export class Access extends Context.Tag("@reins/core/access/Access")<
   Access,
   {
-    readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, ReinsError<"not_found">>
-    readonly write: (
-      principal: Principal,
-      workspaceId: string
-    ) => Effect.Effect<Role, ReinsError<"not_found" | "forbidden">>
-    /** Only owners. */
-    readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, ReinsError>
-    readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError>
+    /** The role of the principal in the workspace. */
+    readonly read: (principal: Principal, workspaceId: string) => Effect.Effect<Role, Unseen>
+    /** `read` for a principal that may change what is there: a viewer may not. */
+    readonly write: (principal: Principal, workspaceId: string) => Effect.Effect<Role, Denied>
+    /** Lets owners through alone. */
+    readonly own: (principal: Principal, workspaceId: string) => Effect.Effect<void, Denied>
+    /** Lets credentials through that carry the scope, or one that includes it. */
+    readonly requireScope: (principal: Principal, scope: Scope) => Effect.Effect<void, ReinsError<"insufficient_scope">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -67,30 +73,25 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
 }
 
 /** `Access.read` where the role of the account in the workspace has been read already; null without one. */
-export const mayRead = (
-  principal: Principal,
-  workspaceId: string,
-  role: Role | null
-): Effect.Effect<Role, ReinsError<"not_found">> => {
+export const mayRead = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Unseen> => {
   const isElsewhere = principal.workspaceId !== null && principal.workspaceId !== workspaceId
   return role === null || isElsewhere ? Effect.fail(notFound()) : Effect.succeed(role)
 }
 
 /** `Access.write` where the role of the account in the workspace has been read already; null without one. */
-export const mayWrite = (
-  principal: Principal,
-  workspaceId: string,
-  role: Role | null
-): Effect.Effect<Role, ReinsError<"not_found" | "forbidden">> =>
-  Effect.flatMap(mayRead(principal, workspaceId, role), (allowed) =>
-    allowed === "viewer"
-      ? new ReinsError({
+export const mayWrite = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Denied> => {
+  const readable = mayRead(principal, workspaceId, role)
+  return role !== "viewer"
+    ? readable
+    : Effect.zipRight(
+        readable,
+        new ReinsError({
           code: "forbidden",
           message: "Your role in this workspace is viewer, which may only read. Ask an owner for another role.",
-          details: { role: allowed, workspace_id: workspaceId }
+          details: { role, workspace_id: workspaceId }
         })
-      : Effect.succeed(allowed)
-  )
+      )
+}
 
 const includes: Record<Scope, ReadonlyArray<Scope>> = {
   read: ["read"],

@@ -89,7 +89,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             const connection = yield* connections.open(workspaceId, id)
             if (connection.kind === manifest.credential.connection_kind) return connection.id
           }
-          const newest = yield* connections.findByKind(workspaceId, [manifest.credential.connection_kind])
+          const newest = yield* connections.findByKind(workspaceId, manifest.credential.connection_kind)
           if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
           return newest ?? null
         }),

@@ -70,10 +70,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       connectionId: string
     ) => Effect.Effect<string | null, ReinsError>
     /** The newest active connection of a kind in the workspace. */
-    readonly findByKind: (
-      workspaceId: WorkspaceId,
-      kinds: ReadonlyArray<string>
-    ) => Effect.Effect<ConnectionId | undefined>
+    readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
     /** That version of the connection's credential, whatever the state of the connection. Fails when it was replaced or revoked. */
     readonly openVersion: (
       connectionId: ConnectionId,
@@ -113,6 +110,11 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
 
       const byId = db.prepare(
         (id: string) => sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`
+      )
+      const newestOf = db.prepare(
+        (workspaceId: string, kind: string) =>
+          sql<{ id: ConnectionId }>`select id from connections where workspace_id = ${workspaceId} and state = 'active'
+          and kind = ${kind} order by id desc limit 1`
       )
       const find = (id: string) => db.first(byId(id))
       const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
@@ -310,16 +312,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         }),
         hold: (connectionId) =>
           Effect.asVoid(db.first(sql`select id from connections where id = ${connectionId}${db.forUpdate}`)),
-        findByKind: (workspaceId, kinds) =>
-          kinds.length === 0
-            ? Effect.succeed(undefined)
-            : Effect.map(
-                db.first(sql<{
-                  id: ConnectionId
-                }>`select id from connections where workspace_id = ${workspaceId} and state = 'active'
-            and ${sql.in("kind", kinds)} order by id desc limit 1`),
-                (row) => row?.id
-              ),
+        findByKind: (workspaceId, kind) => Effect.map(db.first(newestOf(workspaceId, kind)), (row) => row?.id),
         observe: (connectionId, credentialId, health) =>
           db.run(sql`update connections set health = ${health} where id = ${connectionId}
           and credential_id = ${credentialId} and state <> 'revoked'`)

@@ -103,9 +103,24 @@ export const newId = <Brand>(schema: {
   readonly prefix: string
   readonly make: (id: string, options: { readonly disableValidation: true }) => Brand
 }): Effect.Effect<Brand> =>
-  Effect.sync(() =>
-    schema.make(TypeID.fromUUIDBytes(schema.prefix, nextUuid()).toString(), { disableValidation: true })
-  )
+  Effect.sync(() => schema.make(`${schema.prefix}_${base32(nextUuid())}`, { disableValidation: true }))
+
+const digits = new TextEncoder().encode("0123456789abcdefghjkmnpqrstvwxyz")
+
+/** The 26 characters of a TypeID: 128 bits in groups of five, with two zeros before them. */
+const base32 = (bytes: Uint8Array): string => {
+  const characters: Array<number> = []
+  let bits = 0
+  let width = 2
+  for (const byte of bytes) {
+    bits = (bits << 8) | byte
+    for (width += 8; width >= 5; bits &= (1 << width) - 1) {
+      width -= 5
+      characters.push(digits[bits >>> width] ?? 0)
+    }
+  }
+  return String.fromCharCode(...characters)
+}
 
 /** Makes every id to come sort above this one, which another process may have made while its clock was ahead. */
 export const ascendFrom = (id: string): Effect.Effect<void> =>

@@ -30,7 +30,7 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
       const closedAfter = (id: string) =>
         db.all(sql<Closed>`select s.id, s.event_watermark, e.envelope from sessions s
           join events e on e.session_id = s.id and e.seq = s.event_watermark
-          where s.lifecycle = 'closed' and s.first_event_seq <= s.event_watermark and s.id > ${id}
+          where s.lifecycle = 'closed' and s.has_events = 1 and s.id > ${id}
           order by s.id limit ${batch}`)
 
       /** Nothing happens to a session that had an event meanwhile. */
@@ -38,7 +38,7 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
         journal.commit(
           Effect.gen(function* () {
             const session = yield* db.first(
-              sql<{ id: string }>`update sessions set first_event_seq = ${last + 1}
+              sql<{ id: string }>`update sessions set first_event_seq = ${last + 1}, has_events = 0
                 where id = ${id} and event_watermark = ${last} returning id`
             )
             if (session !== undefined)

@@ -8,7 +8,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { fromNow, now, Timestamp } from "../domain/Timestamp.js"
+import { fromMillis, now, Timestamp, toMillis } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
@@ -145,8 +145,8 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
           const at = yield* now
           const row = yield* db.first(findHolder(Token.digest(secret)))
           if (row === undefined || (row.expires_at !== null && row.expires_at <= at)) return undefined
-          const minuteAgo = yield* fromNow(-60_000)
-          if (row.last_used_at === null || row.last_used_at <= minuteAgo) yield* noteUse(row.id, at, minuteAgo)
+          if (row.last_used_at === null || toMillis(at) - toMillis(row.last_used_at) >= minuteMs)
+            yield* noteUse(row.id, at)
           return {
             accountId: row.account_id,
             scopes: JSON.parse(row.scopes),
@@ -170,7 +170,8 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
       })
 
       /** A call is not refused because its time could not be written down. */
-      function noteUse(keyId: ApiKeyId, at: Timestamp, minuteAgo: Timestamp) {
+      function noteUse(keyId: ApiKeyId, at: Timestamp) {
+        const minuteAgo = fromMillis(toMillis(at) - minuteMs)
         return db
           .run(
             sql`update api_keys set last_used_at = ${at}
@@ -198,6 +199,9 @@ interface KeyHolderRow {
   readonly last_used_at: Timestamp | null
   readonly expires_at: Timestamp | null
 }
+
+/** How precisely the last use of a key is known. */
+const minuteMs = 60_000
 
 const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]
 

@@ -18,8 +18,9 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
   }
 >() {
   /**
-   * The ring in a file, which is made with one new key when it is not there. A ring that another process changes is read again before
-   * its next use; while that fails, the keys that are known go on.
+   * The ring in a file, which is made with one new key when it is not there. The file is looked at once in each turn of the event loop
+   * that uses the ring, and again for a key that is not in it, so that what another process changes is known then; while it cannot be
+   * read, the keys that are known go on.
    */
   static readonly layerFile = (path: string) =>
     Layer.effect(
@@ -28,19 +29,28 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
         if (!existsSync(path)) yield* writeRing(path, newRing(), true)
         let seen = versionOf(path)
         let known = yield* readRing(path)
+        let isFresh = false
+        const look = (): Ring => {
+          const version = versionOf(path)
+          const read = version === seen ? undefined : readRing(path)
+          if (read !== undefined && Either.isRight(read)) {
+            known = read.right
+            seen = version
+          }
+          return known
+        }
+        const lookOnce = (): Ring => {
+          if (isFresh) return known
+          isFresh = true
+          setImmediate(() => {
+            isFresh = false
+          })
+          return look()
+        }
         return of(
-          () => {
-            const version = versionOf(path)
-            if (version !== seen) {
-              const read = readRing(path)
-              if (Either.isRight(read)) {
-                known = read.right
-                seen = version
-              }
-            }
-            return known
-          },
-          (change) => Effect.flatMap(readRing(path), (ring) => writeRing(path, change(ring)))
+          lookOnce,
+          (change) => Effect.flatMap(readRing(path), (ring) => Effect.map(writeRing(path, change(ring)), look)),
+          look
         )
       })
     )
@@ -61,7 +71,8 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
   static readonly layerMemory = Layer.unwrapEffect(Effect.sync(() => KeyRing.layerOf(newRing())))
 }
 
-const of = (ring: () => Ring, change: KeyRing["Type"]["change"]): KeyRing["Type"] =>
+/** `newest` is the ring for what the known one does not hold. */
+const of = (ring: () => Ring, change: KeyRing["Type"]["change"], newest = ring): KeyRing["Type"] =>
   KeyRing.of({
     get current() {
       const { current, keys } = ring()
@@ -69,7 +80,7 @@ const of = (ring: () => Ring, change: KeyRing["Type"]["change"]): KeyRing["Type"
       if (key === undefined) throw new Error("a ring without its current key")
       return { id: current, key }
     },
-    find: (id) => ring().keys.get(id),
+    find: (id) => ring().keys.get(id) ?? newest().keys.get(id),
     ring,
     change
   })

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { Effect, Redacted } from "effect"
 
 /** A new secret of 256 random bits, in url-safe characters. */
@@ -7,5 +7,4 @@ export const random: Effect.Effect<Redacted.Redacted> = Effect.sync(() =>
 )
 
 /** What is stored of a secret. A plain hash is enough for one that is too random to be guessed. */
-export const digest = (token: Redacted.Redacted): string =>
-  createHash("sha256").update(Redacted.value(token)).digest("hex")
+export const digest = (token: Redacted.Redacted): string => hash("sha256", Redacted.value(token), "hex")

@@ -84,14 +84,11 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       const { limits } = yield* CoreConfig
       const sql = db.sql
 
-      const countOne = db.prepare(
-        (sessionId: SessionId) => sql<{ message_count: number }>`update sessions set message_count = message_count + 1
-        where id = ${sessionId} returning message_count`
-      )
       const insertRow = db.prepareRow((row) => sql`insert into messages ${sql.insert(row)}`)
+      /** The append that tells of the message counts it. */
       const insert = Effect.fnUntraced(function* (message: Omit<Message, "ordinal" | "created_at">) {
-        const count = yield* db.first(countOne(message.session_id))
-        const row: Message = { ...message, ordinal: count?.message_count ?? 1, created_at: yield* now }
+        const { message_count } = yield* journal.held(message.session_id)
+        const row: Message = { ...message, ordinal: message_count + 1, created_at: yield* now }
         yield* db.run(insertRow({ ...row, author: JSON.stringify(row.author), content: JSON.stringify(row.content) }))
         return row
       })
@@ -121,7 +118,12 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
           turn_id: null,
           state: routing === "note" ? "accepted" : "queued"
         })
-        const accepted = yield* journal.append(session.id, actor, [{ type: "message.accepted", payload: { message } }])
+        const accepted = yield* journal.append(
+          session.id,
+          actor,
+          [{ type: "message.accepted", payload: { message } }],
+          1
+        )
         if (routing === "note") return { message, event_watermark: accepted }
         const { operation, turn } = yield* turns.queue(session, actor, message.id)
         yield* db.run(sql`update messages set turn_id = ${turn.id} where id = ${message.id}`)
@@ -129,15 +131,15 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
 
-      const accept = Effect.fnUntraced(function* (
-        principal: Principal,
-        session: SessionRow,
-        input: MessageSend,
-        { field = "content", kind = "message" }: Parameters<Messages["Type"]["accept"]>[3] = {}
-      ) {
-        const content = yield* uploads.contentOf(session.id, input, field)
-        return yield* post(session, actorOf(principal), { content, routing: input.routing }, kind)
-      })
+      const accept: Messages["Type"]["accept"] = (
+        principal,
+        session,
+        input,
+        { field = "content", kind = "message" } = {}
+      ) =>
+        Effect.flatMap(uploads.contentOf(session.id, input, field), (content) =>
+          post(session, actorOf(principal), { content, routing: input.routing }, kind)
+        )
 
       return Messages.of({
         list: fn("Messages.list")(function* (principal, sessionId, page) {
@@ -189,9 +191,12 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
             turn_id: turnId,
             state: "delivered"
           })
-          yield* journal.append(session.id, actor, [
-            { type: "message.completed", payload: { message }, subjects: { turn_id: turnId } }
-          ])
+          yield* journal.append(
+            session.id,
+            actor,
+            [{ type: "message.completed", payload: { message }, subjects: { turn_id: turnId } }],
+            1
+          )
         })
       })
     })

@@ -159,13 +159,11 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const holdRow = db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
 
       const find = (id: string) => db.first(byId(id))
-      const held = Effect.fnUntraced(function* <Row extends SessionRow>(id: string, query: Query<Row>) {
+      const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
+        const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
         // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
-        if (db.dialect === "pg") yield* db.run(holdRow(id))
-        const row = yield* db.first(query)
-        if (row !== undefined) yield* journal.hold(row)
-        return row
-      })
+        return db.dialect === "pg" ? Effect.zipRight(db.run(holdRow(id)), row) : row
+      }
 
       return SessionStore.of({
         find,

@@ -61,17 +61,16 @@ export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
           if (files > maxAttachments) {
             return yield* invalid(["body", field], content, `a message may have ${maxAttachments} files`)
           }
-          const said = yield* Effect.forEach(
-            blocks,
-            (block, index): Effect.Effect<ContentBlock, RequestInvalid> =>
+          const complete: Array<ContentBlock> = []
+          for (const [index, block] of blocks.entries())
+            complete.push(
               block.type === "text"
-                ? Effect.succeed(block)
-                : blockOf(sessionId, block.upload_id, ["body", field, index, "upload_id"])
-          )
-          const attached = yield* Effect.forEach(attachments, (id, index) =>
-            blockOf(sessionId, id, ["body", "attachments", index])
-          )
-          return [...said, ...attached]
+                ? block
+                : yield* blockOf(sessionId, block.upload_id, ["body", field, index, "upload_id"])
+            )
+          for (const [index, id] of attachments.entries())
+            complete.push(yield* blockOf(sessionId, id, ["body", "attachments", index]))
+          return complete
         })
       })
     })

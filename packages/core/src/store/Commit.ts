@@ -4,6 +4,7 @@ import type { SessionId, WorkspaceId } from "../domain/Ids.js"
 /** A session that an open commit keeps other writers from, as it stands now. */
 export interface HeldSession {
   readonly event_watermark: number
+  readonly message_count: number
   readonly workspace_id: WorkspaceId
 }
 

@@ -1,6 +1,6 @@
 import { SqlError } from "@effect/sql"
 import SqliteDatabase from "better-sqlite3"
-import { Deferred, Effect, Exit, FiberId } from "effect"
+import { Deferred, Effect, Exit, type Fiber, FiberId, FiberRef } from "effect"
 import type { SqliteConnection } from "./SqliteConnection.js"
 
 /** The failure of a statement, with the error of the driver as its cause. */
@@ -13,17 +13,20 @@ const largestBatch = 128
 /** The time between two tries to take a lock that another process holds. */
 const retryMs = 5
 
-interface Turn {
+/** The turn of a command. Its fiber is in it while that runs, and so are those that are forked in it. */
+export interface Turn {
   stage: "waiting" | "running" | "over"
   readonly since: number
-  readonly begun: Deferred.Deferred<void>
-  readonly committed: Deferred.Deferred<void>
+  readonly begun: Deferred.Deferred<Batch>
+  /** How many savepoints are open within it. */
+  depth: number
 }
 
 /** The commands of one transaction, each in a savepoint of its own. `failure` is why nothing of it will be kept. */
 interface Batch {
-  readonly turns: Array<Turn>
+  size: number
   failure: unknown
+  readonly committed: Deferred.Deferred<void>
 }
 
 /**
@@ -33,6 +36,7 @@ interface Batch {
  * ends the transaction before (a full disk, an I/O error), every command of the batch dies, and the next batch begins anew.
  */
 export class GroupCommit {
+  private readonly current = FiberRef.unsafeMake<Turn | undefined>(undefined)
   private readonly queue: Array<Turn> = []
   private batch: Batch | undefined
   private isScheduled = false
@@ -55,14 +59,20 @@ export class GroupCommit {
             this.leave(turn)
             return Effect.failCause(cause)
           },
-          onSuccess: () =>
-            Effect.flatMap(Effect.exit(restore(command)), (exit) => {
+          onSuccess: ({ committed }) =>
+            Effect.flatMap(Effect.zipRight(FiberRef.set(this.current, turn), Effect.exit(restore(command))), (exit) => {
               this.finish(turn, Exit.isSuccess(exit))
-              return Effect.zipRight(Deferred.await(turn.committed), exit)
+              return Effect.zipRight(Deferred.await(committed), exit)
             })
         })
       })
     )
+
+  /** The turn that a fiber is in; undefined outside of every transaction. */
+  turnOf(fiber: Fiber.RuntimeFiber<unknown, unknown>): Turn | undefined {
+    const turn = fiber.getFiberRef(this.current)
+    return turn?.stage === "running" ? turn : undefined
+  }
 
   /** Runs a statement of the command whose turn it is. */
   all(text: string, parameters?: ReadonlyArray<unknown>): ReadonlyArray<object> {
@@ -82,7 +92,7 @@ export class GroupCommit {
       stage: "waiting",
       since: performance.now(),
       begun: Deferred.unsafeMake(FiberId.none),
-      committed: Deferred.unsafeMake(FiberId.none)
+      depth: 0
     }
     this.queue.push(turn)
     this.schedule()
@@ -114,7 +124,7 @@ export class GroupCommit {
       return
     }
     this.busySince = undefined
-    this.batch = { turns: [], failure: undefined }
+    this.batch = { size: 0, failure: undefined, committed: Deferred.unsafeMake(FiberId.none) }
     this.proceed(this.batch)
   }
 
@@ -138,14 +148,14 @@ export class GroupCommit {
 
   /** Gives the turn to the next command, or commits when none waits. */
   private proceed(batch: Batch): void {
-    const isOpen = batch.failure === undefined && batch.turns.length < largestBatch
+    const isOpen = batch.failure === undefined && batch.size < largestBatch
     const turn = isOpen ? this.queue.shift() : undefined
     if (turn === undefined) this.commit(batch)
     else {
       turn.stage = "running"
-      batch.turns.push(turn)
+      batch.size++
       this.attempt("savepoint command")
-      Deferred.unsafeDone(turn.begun, Effect.void)
+      Deferred.unsafeDone(turn.begun, Effect.succeed(batch))
     }
   }
 
@@ -163,8 +173,10 @@ export class GroupCommit {
     this.attempt("commit")
     this.batch = undefined
     if (this.writer.isInTransaction) this.writer.all("rollback")
-    const outcome = batch.failure === undefined ? Effect.void : Effect.die(failedBy(batch.failure))
-    for (const { committed } of batch.turns) Deferred.unsafeDone(committed, outcome)
+    Deferred.unsafeDone(
+      batch.committed,
+      batch.failure === undefined ? Effect.void : Effect.die(failedBy(batch.failure))
+    )
     this.schedule()
   }
 

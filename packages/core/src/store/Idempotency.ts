@@ -105,6 +105,7 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
       })
 
       const execute = Effect.fnUntraced(function* <A, E>(request: MutationRequest<A, E>) {
+        yield* failpoint("request.begun")
         let answer: Answer | undefined
         const record = (result: A) =>
           Effect.suspend(() => {
@@ -112,15 +113,15 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
             return store(request, answer)
           })
         const outcome = yield* Effect.either(request.command.answered(record))
-        if (Either.isRight(outcome)) {
-          if (answer === undefined) return yield* Effect.dieMessage("a command ended without its commit")
-          return { answer, replayed: false }
+        if (Either.isLeft(outcome)) {
+          const error = outcome.left
+          if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
+          answer = request.encodeError(error)
+          yield* store(request, answer)
         }
-        const error = outcome.left
-        if (!(error instanceof ReinsError) || !isStored(error)) return yield* Effect.fail(error)
-        const refusal = request.encodeError(error)
-        yield* store(request, refusal)
-        return { answer: refusal, replayed: false }
+        if (answer === undefined) return yield* Effect.dieMessage("a command ended without its commit")
+        yield* failpoint("request.committed")
+        return { answer, replayed: false }
       })
 
       return Idempotency.of({
@@ -128,17 +129,18 @@ export class Idempotency extends Context.Tag("@reins/core/store/Idempotency")<
           const stored = yield* find(request)
           if (stored !== undefined) return stored
           const place = `${request.scope}\n${request.key}`
-          return yield* Effect.acquireUseRelease(
-            Effect.suspend(() => (running.has(place) ? inProgress : Effect.sync(() => running.add(place)))),
-            () =>
-              failpoint("request.begun").pipe(
-                Effect.zipRight(execute(request)),
-                Effect.zipLeft(failpoint("request.committed")),
-                Effect.catchSomeDefect((defect) =>
-                  isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
-                )
-              ),
-            () => Effect.sync(() => running.delete(place))
+          const answered = Effect.catchSomeDefect(execute(request), (defect) =>
+            isDuplicate(defect) ? Option.some(replayOr(request, defect)) : Option.none()
+          )
+          return yield* Effect.uninterruptibleMask((restore) =>
+            Effect.suspend(() => {
+              if (running.has(place)) return inProgress
+              running.add(place)
+              return Effect.flatMap(Effect.exit(restore(answered)), (exit) => {
+                running.delete(place)
+                return exit
+              })
+            })
           )
         }),
         purge: Effect.flatMap(now, (at) => db.run(db.sql`delete from idempotency where expires_at <= ${at}`)),

@@ -18,12 +18,18 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
      * belongs to that one requires `Commit`.
      */
     readonly commit: <A, E, R>(inside: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, Commit>>
-    /** Appends events to a session in the given order and gives back its watermark. */
+    /**
+     * Appends events to a session in the given order and gives back its watermark. `messages` is how many messages they tell of that the
+     * session has more.
+     */
     readonly append: (
       sessionId: SessionId,
       actor: Actor,
-      events: ReadonlyArray<NewEvent>
+      events: ReadonlyArray<NewEvent>,
+      messages?: number
     ) => Effect.Effect<number, never, Commit>
+    /** The session as it stands in the open commit, which keeps other writers from it. */
+    readonly held: (sessionId: SessionId) => Effect.Effect<HeldSession, never, Commit>
     /** Tells that the open commit keeps other writers from a session, so that appending to it need not read it. */
     readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void, never, Commit>
     /** Rings a topic when the open commit is through. */
@@ -63,23 +69,28 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         })
       const ringAfterCommit = (topic: string) => Effect.map(Commit, ({ topics }) => void topics.add(topic))
 
-      const raiseWatermark = db.prepare(
-        (by: number, id: string) => db.sql<HeldSession>`update sessions set event_watermark = event_watermark + ${by}
-        where id = ${id} returning event_watermark, workspace_id`
+      const raise = db.prepare(
+        (events: number, messages: number, id: string) => db.sql<HeldSession>`update sessions set
+          event_watermark = event_watermark + ${events}, message_count = message_count + ${messages}, has_events = 1
+          where id = ${id} returning event_watermark, message_count, workspace_id`
       )
-      /** The session after so many more events. Its row is read the first time and held from then on. */
-      const raised = Effect.fnUntraced(function* (id: SessionId, by: number) {
+      /** The session after so many more events and messages. Its row is read the first time and held from then on. */
+      const raised = Effect.fnUntraced(function* (id: SessionId, events: number, messages: number) {
         const { held } = yield* Commit
         const before = held.get(id)
         if (before === undefined) {
-          const session = yield* db.first(raiseWatermark(by, id))
+          const session = yield* db.first(raise(events, messages, id))
           if (session === undefined) return yield* Effect.dieMessage(`events for ${id}, which does not exist`)
           held.set(id, session)
           return session
         }
-        const session = { ...before, event_watermark: before.event_watermark + by }
+        const session = {
+          ...before,
+          event_watermark: before.event_watermark + events,
+          message_count: before.message_count + messages
+        }
         held.set(id, session)
-        if (by > 0) yield* db.run(raiseWatermark(by, id))
+        if (events > 0 || messages > 0) yield* db.run(raise(events, messages, id))
         return session
       })
 
@@ -87,37 +98,38 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         commit,
         ...commandsOf(commit),
         ringAfterCommit,
-        hold: ({ event_watermark, id, workspace_id }) =>
-          Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, workspace_id })),
-        append: fn("Journal.append")(function* (sessionId, actor, events) {
-          yield* ringAfterCommit(sessionTopic(sessionId))
-          const recordedAt = yield* now
-          const session = yield* raised(sessionId, events.length)
+        hold: ({ event_watermark, id, message_count, workspace_id }) =>
+          Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, message_count, workspace_id })),
+        held: (sessionId) => raised(sessionId, 0, 0),
+        append: fn("Journal.append")(function* (sessionId, actor, events, messages = 0) {
+          const { topics } = yield* Commit
+          topics.add(sessionTopic(sessionId))
+          const session = yield* raised(sessionId, events.length, messages)
           if (events.length === 0) return session.event_watermark
-          const first = session.event_watermark - events.length + 1
-          const rows = yield* Effect.forEach(events, (event, index) =>
-            Effect.map(
-              newId(EventId),
-              (id): EventRow => ({
-                session_id: sessionId,
-                seq: first + index,
+          const recordedAt = yield* now
+          const rows: Array<EventRow> = []
+          for (const event of events) {
+            const id = yield* newId(EventId)
+            const seq = session.event_watermark - events.length + rows.length + 1
+            rows.push({
+              session_id: sessionId,
+              seq,
+              type: event.type,
+              turn_id: event.subjects?.turn_id ?? null,
+              envelope: JSON.stringify({
+                id,
+                seq,
                 type: event.type,
-                turn_id: event.subjects?.turn_id ?? null,
-                envelope: JSON.stringify({
-                  id,
-                  seq: first + index,
-                  type: event.type,
-                  schema_version: 1,
-                  session_id: sessionId,
-                  workspace_id: session.workspace_id,
-                  recorded_at: recordedAt,
-                  actor,
-                  ...event.subjects,
-                  payload: event.payload
-                })
+                schema_version: 1,
+                session_id: sessionId,
+                workspace_id: session.workspace_id,
+                recorded_at: recordedAt,
+                actor,
+                ...event.subjects,
+                payload: event.payload
               })
-            )
-          )
+            })
+          }
           yield* insert(rows)
           return session.event_watermark
         })

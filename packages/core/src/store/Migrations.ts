@@ -1,6 +1,7 @@
 import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Data, Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
+import { keptEvents } from "./migrations/0002_kept_events.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -8,7 +9,7 @@ const statements = (list: ReadonlyArray<string>) =>
     for (const statement of list) yield* sql.unsafe(statement)
   })
 
-const steps = { "0001_initial": statements(initial) }
+const steps = { "0001_initial": statements(initial), "0002_kept_events": statements(keptEvents) }
 
 /** A step of the schema, as the database remembers it. */
 export interface Migration {

@@ -2,8 +2,9 @@ import { Cause, Effect, FiberRef, Option } from "effect"
 import type pg from "pg"
 import type { Engine } from "./Database.js"
 import { isConnectionLost, onceItIsBack } from "./LostConnection.js"
+import { PgBatch } from "./PgBatch.js"
 import { isForgotten, PgStatements } from "./PgStatements.js"
-import { PgTransaction } from "./PgTransaction.js"
+import { limitOf, PgTransaction } from "./PgTransaction.js"
 import { isRead, PreparedQuery, type Query } from "./Query.js"
 
 export interface PgEngineOptions {
@@ -15,13 +16,11 @@ export interface PgEngineOptions {
 }
 
 /**
- * Runs statements on the connections of a pool, which have to be in pipeline mode. Within a transaction a statement whose rows nobody
- * reads is sent without waiting for its answer; when it fails, the transaction fails with its error at the next statement that is
- * waited for, or at its end.
+ * Runs statements on the connections of a pool. Within a transaction a statement whose rows nobody reads goes to the server with the next
+ * one; when it fails, the transaction fails with its error at the next statement that is waited for, or at its end.
  */
 export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): Engine => {
-  // Set for one transaction: poolers refuse it as a parameter of a connection, and would give what a session sets to their next client.
-  const begin = `begin; set local idle_in_transaction_session_timeout = ${idleInTransactionMs}`
+  const limit = limitOf(idleInTransactionMs)
   const current = FiberRef.unsafeMake<PgTransaction | undefined>(undefined)
   const statements = new PgStatements()
 
@@ -36,11 +35,13 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
     Effect.uninterruptible(
       Effect.flatMap(connection, (client) =>
         Effect.async((resume) => {
-          client.query<Row>(statements.configOf(query), (error, result) => {
-            const failure = error ? statements.failureOf(error) : undefined
-            client.release(isConnectionLost(failure))
-            resume(failure === undefined ? Effect.succeed(result.rows) : Effect.die(failure))
-          })
+          client.query(
+            new PgBatch<Row>(statements, [statements.of(query)], (error, rows) => {
+              const failure = error === undefined ? undefined : statements.failureOf(error)
+              client.release(isConnectionLost(failure))
+              resume(failure === undefined ? Effect.succeed(rows) : Effect.die(failure))
+            })
+          )
         })
       )
     )
@@ -51,7 +52,7 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
   const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(connection, (client) => {
-        const transaction = new PgTransaction(client, statements, begin)
+        const transaction = new PgTransaction(client, statements, limit)
         return Effect.flatMap(Effect.exit(restore(Effect.locally(effect, current, transaction))), transaction.end)
       })
     )

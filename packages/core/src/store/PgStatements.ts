@@ -2,25 +2,43 @@ import { createHash } from "node:crypto"
 import { SqlError } from "@effect/sql"
 import type pg from "pg"
 import { failedStatementOf } from "./FailedStatement.js"
+import type { PgColumns } from "./PgBatch.js"
 import { PreparedQuery, type PreparedText, type Query } from "./Query.js"
 
+/** A statement as it is sent: by its name where the server keeps it. */
+export interface PgStatement {
+  readonly name: string | undefined
+  readonly text: string
+  readonly values: ReadonlyArray<unknown>
+}
+
 /**
- * Statements as the driver takes them. The server keeps what is prepared under a name that is made of its text, so that processes that
+ * Statements as the server takes them. It keeps what is prepared under a name that is made of its text, so that processes that
  * share their connections through a pooler mean the same statement by it. Once the server turns out not to keep them, as behind a
  * pooler that does not follow them, every statement is sent whole.
  */
 export class PgStatements {
   private readonly names = new WeakMap<PreparedText, string>()
+  private readonly kept = new WeakMap<pg.Connection, Map<string, PgColumns | undefined>>()
   private areKept = true
 
-  configOf(query: Query<object>): pg.QueryConfig<Array<unknown>> {
-    const [text, parameters] =
-      query instanceof PreparedQuery ? [query.prepared.text, query.parameters] : query.compile()
-    // Boundary: the driver does not change the values, though its types do not say so.
-    const values = parameters as Array<unknown>
-    return query instanceof PreparedQuery && this.areKept
-      ? { name: this.nameOf(query.prepared), text, values }
-      : { text, values }
+  of(query: Query<object>): PgStatement {
+    if (query instanceof PreparedQuery) return this.prepared(query.prepared, query.parameters)
+    const [text, values] = query.compile()
+    return { name: undefined, text, values }
+  }
+
+  prepared(prepared: PreparedText, values: ReadonlyArray<unknown> = []): PgStatement {
+    return { name: this.areKept ? this.nameOf(prepared) : undefined, text: prepared.text, values }
+  }
+
+  /** The statements that a connection has prepared, and the columns of those that have any. */
+  keptBy(connection: pg.Connection): Map<string, PgColumns | undefined> {
+    const known = this.kept.get(connection)
+    if (known !== undefined) return known
+    const none = new Map<string, PgColumns | undefined>()
+    this.kept.set(connection, none)
+    return none
   }
 
   /** A statement that the driver says has failed. */
@@ -30,12 +48,14 @@ export class PgStatements {
     return failure
   }
 
+  /** A word is its own name. */
   private nameOf(prepared: PreparedText): string {
     const known = this.names.get(prepared)
     if (known !== undefined) return known
-    const name = `reins_${createHash("sha256").update(prepared.text).digest("base64url").slice(0, 22)}`
-    this.names.set(prepared, name)
-    return name
+    const { text } = prepared
+    const own = /^\w+$/.test(text) ? text : createHash("sha256").update(text).digest("base64url").slice(0, 22)
+    this.names.set(prepared, `reins_${own}`)
+    return `reins_${own}`
   }
 }
 

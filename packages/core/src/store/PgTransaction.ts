@@ -2,12 +2,23 @@ import type { SqlError } from "@effect/sql"
 import { Cause, Effect, Exit } from "effect"
 import type pg from "pg"
 import { CommitUnknown, isConnectionLost, mayHaveCommitted } from "./LostConnection.js"
-import type { PgStatements } from "./PgStatements.js"
-import type { Query } from "./Query.js"
+import { PgBatch } from "./PgBatch.js"
+import type { PgStatement, PgStatements } from "./PgStatements.js"
+import type { PreparedText, Query } from "./Query.js"
+
+/** A statement of the transaction itself, which is kept by the server as others are. */
+const control = (text: string): PreparedText => ({ text, isRead: false })
+const begin = control("begin")
+const commit = control("commit")
+const rollback = control("rollback")
+
+/** For one transaction: poolers refuse it as a parameter of a connection, and would give what a session sets to their next client. */
+export const limitOf = (idleInTransactionMs: number): PreparedText =>
+  control(`set local idle_in_transaction_session_timeout = ${idleInTransactionMs}`)
 
 /**
- * A transaction on a connection of its own, whose statements are answered in the order in which they are sent. Those that nobody waits
- * for leave in one piece with the next one that somebody does.
+ * A transaction on a connection of its own. Statements that nobody waits for are held back, and leave in one piece with the next one that
+ * somebody does.
  */
 export class PgTransaction {
   /** False as soon as its commit or its rollback is on the way. */
@@ -15,24 +26,24 @@ export class PgTransaction {
   /** The first failure. Those after it only say that there was one. */
   private failure: SqlError.SqlError | undefined
   private savepoints = 0
+  private held: Array<PgStatement>
 
   constructor(
     private readonly client: pg.PoolClient,
     private readonly statements: PgStatements,
-    begin: string
+    limit: PreparedText
   ) {
-    client.connection.stream.cork()
-    this.submit({ text: begin })
+    this.held = [statements.prepared(begin), statements.prepared(limit)]
   }
 
   /** Sends a statement and waits for its rows. */
   ask<Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> {
-    return this.unlessFailed(() => this.answerTo<Row>(this.statements.configOf(query)))
+    return this.unlessFailed(() => this.answerTo<Row>(this.statements.of(query)))
   }
 
   /** A statement whose failure is told by what comes after it. */
   send(query: Query<object>): Effect.Effect<void> {
-    return this.unlessFailed(() => Effect.sync(() => this.submit(this.statements.configOf(query))))
+    return this.unlessFailed(() => Effect.sync(() => void this.held.push(this.statements.of(query))))
   }
 
   /** Runs an effect in a savepoint. What fails in it fails before it ends. */
@@ -40,9 +51,9 @@ export class PgTransaction {
     return Effect.uninterruptibleMask((restore) =>
       this.unlessFailed(() => {
         const name = `reins_${++this.savepoints}`
-        this.submit({ text: `savepoint ${name}` })
-        const released = Effect.zipLeft(restore(effect), this.answerTo({ text: `release savepoint ${name}` }))
-        return Effect.onError(released, () => this.rollBackTo(name))
+        this.held.push(whole(`savepoint ${name}`))
+        const release = this.unlessFailed(() => this.answerTo(whole(`release savepoint ${name}`)))
+        return Effect.onError(Effect.zipLeft(restore(effect), release), () => this.rollBackTo(name))
       })
     )
   }
@@ -52,12 +63,14 @@ export class PgTransaction {
     Effect.async((resume) => {
       this.isOpen = false
       const isKept = Exit.isSuccess(exit) && this.failure === undefined
-      this.client.query(isKept ? "commit" : "rollback", (error) => {
-        if (error) this.failure ??= this.statements.failureOf(error)
-        this.client.release(Boolean(error) || isConnectionLost(this.failure))
+      const over = (failure?: SqlError.SqlError) => {
+        this.client.release(failure !== undefined || isConnectionLost(this.failure))
         resume(isKept ? this.committed(exit) : this.rolledBack(exit))
-      })
-      this.client.connection.stream.uncork()
+      }
+      const undo = () => this.submit(this.statements.prepared(rollback), over)
+      // The server skips a COMMIT that comes with a statement which fails.
+      if (isKept) this.submit(this.statements.prepared(commit), (failure) => (failure ? undo() : over()))
+      else this.settle(undo)
     })
 
   /** Every statement was on the way when COMMIT was sent, so the first failure tells how far the server has come. */
@@ -74,43 +87,52 @@ export class PgTransaction {
   }
 
   private rollBackTo(savepoint: string): Effect.Effect<void> {
-    return Effect.async((resume) => {
-      this.client.query(`rollback to savepoint ${savepoint}`, (error) => {
-        // It cannot be gone back to when the transaction had failed before it.
-        if (!error) this.failure = undefined
-        resume(Effect.void)
-      })
-      this.leave()
-    })
+    return Effect.async((resume) =>
+      this.settle(() =>
+        this.submit(whole(`rollback to savepoint ${savepoint}`), (failure) => {
+          // It cannot be gone back to when the transaction had failed before it.
+          if (failure === undefined) this.failure = undefined
+          resume(Effect.void)
+        })
+      )
+    )
   }
 
-  private answerTo<Row extends object>(config: pg.QueryConfig<Array<unknown>>): Effect.Effect<ReadonlyArray<Row>> {
-    return Effect.async((resume) => {
-      this.submit<Row>(config, (rows) =>
+  private answerTo<Row extends object>(statement: PgStatement): Effect.Effect<ReadonlyArray<Row>> {
+    return Effect.async((resume) =>
+      this.submit<Row>(statement, (_, rows) =>
         resume(this.failure === undefined ? Effect.succeed(rows) : Effect.die(this.failure))
       )
-      this.leave()
-    })
-  }
-
-  /** Lets go what has been held back, and holds back what comes next. */
-  private leave(): void {
-    const { stream } = this.client.connection
-    stream.uncork()
-    stream.cork()
+    )
   }
 
   private unlessFailed<A, E, R>(next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => (this.failure === undefined ? next() : Effect.die(this.failure)))
   }
 
+  /** Waits for what is held back, whose failure must not keep the server from what comes next. */
+  private settle(next: () => void): void {
+    const last = this.held.pop()
+    if (last === undefined) next()
+    else this.submit(last, next)
+  }
+
+  /** Sends a statement behind those that are held back. */
   private submit<Row extends object>(
-    config: pg.QueryConfig<Array<unknown>>,
-    answered?: (rows: ReadonlyArray<Row>) => void
+    statement: PgStatement,
+    answered: (failure: SqlError.SqlError | undefined, rows: ReadonlyArray<Row>) => void
   ): void {
-    this.client.query<Row>(config, (error, result) => {
-      if (error) this.failure ??= this.statements.failureOf(error)
-      answered?.(error ? [] : result.rows)
-    })
+    const batch = [...this.held, statement]
+    this.held = []
+    this.client.query(
+      new PgBatch<Row>(this.statements, batch, (error, rows) => {
+        const failure = error === undefined ? undefined : this.statements.failureOf(error)
+        this.failure ??= failure
+        answered(failure, rows)
+      })
+    )
   }
 }
+
+/** What is sent as it is. */
+const whole = (text: string): PgStatement => ({ name: undefined, text, values: [] })

@@ -9,9 +9,12 @@ import { migrate } from "./Migrations.js"
 import * as PgBell from "./PgBell.js"
 import * as PgEngine from "./PgEngine.js"
 
-export type PostgresOptions = Partial<PgEngine.PgEngineOptions>
+export interface PostgresOptions extends Partial<PgEngine.PgEngineOptions> {
+  /** How many connections are open at most, besides the one of the bell. They are opened when they are needed. */
+  readonly connections?: number
+}
 
-const defaults: PgEngine.PgEngineOptions = { idleInTransactionMs: 10_000 }
+const defaults = { connections: 20, idleInTransactionMs: 10_000 }
 
 /**
  * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with
@@ -40,7 +43,7 @@ const database = <E>(
   prepare: Effect.Effect<unknown, E, SqlClient.SqlClient>
 ) =>
   Layer.unwrapScoped(
-    Effect.map(connect(url), (pool) =>
+    Effect.map(connect(url, options.connections ?? defaults.connections), (pool) =>
       Layer.effect(
         Database,
         Effect.gen(function* () {
@@ -52,13 +55,13 @@ const database = <E>(
     )
   )
 
-const connect = (url: Redacted.Redacted) =>
+const connect = (url: Redacted.Redacted, connections: number) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const pool = new pg.Pool({
         connectionString: Redacted.value(url),
         application_name: "reins",
-        pipeline: true
+        max: connections
       })
       // A connection that breaks tells its listeners besides those who wait for an answer; without one the process would end.
       pool.on("error", () => {})

@@ -44,15 +44,21 @@ export const prepare = <Args extends ReadonlyArray<unknown>, Row extends object>
 export const prepareRow = <Row extends object>(
   build: (row: Readonly<Record<string, unknown>>) => Statement.Statement<Row>
 ): ((row: Readonly<Record<string, unknown>>) => PreparedQuery<Row>) => {
-  const made = new Map<string, Bind<Row>>()
+  // Rows of one statement have few lists of columns, and most often one.
+  const made: Array<{ readonly columns: ReadonlyArray<string>; readonly bind: Bind<Row> }> = []
   return (row) => {
     const columns = Object.keys(row)
-    const key = columns.join()
-    const bind = made.get(key) ?? binderOf(build(Object.fromEntries(columns.map((name) => [name, new Hole(name)]))))
-    made.set(key, bind)
-    return bind((column) => row[column])
+    let known = made.find((each) => areEqual(each.columns, columns))
+    if (known === undefined) {
+      known = { columns, bind: binderOf(build(Object.fromEntries(columns.map((name) => [name, new Hole(name)])))) }
+      made.push(known)
+    }
+    return known.bind((column) => row[column])
   }
 }
+
+const areEqual = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
+  some.length === others.length && some.every((name, index) => name === others[index])
 
 type Bind<Row extends object> = (valueOf: (key: number | string) => unknown) => PreparedQuery<Row>
 

@@ -1,18 +1,12 @@
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient } from "@effect/sql"
 import { SqliteClient } from "@effect/sql-sqlite-node"
-import { Effect, FiberRef, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import { Database, type Engine } from "./Database.js"
-import { failedBy, GroupCommit } from "./GroupCommit.js"
+import { failedBy, GroupCommit, type Turn } from "./GroupCommit.js"
 import { PreparedQuery, type Query } from "./Query.js"
 import { SnapshotReader } from "./SnapshotReader.js"
 import { SqliteConnection, type SqliteOpening } from "./SqliteConnection.js"
-
-/** The transaction that a fiber is in. It is closed when it ends: a fiber that was forked in it and outlives it is outside again. */
-interface Transaction {
-  isOpen: boolean
-  depth: number
-}
 
 type FileOpening = Omit<SqliteOpening, "readonly"> & { readonly file: string }
 
@@ -36,8 +30,6 @@ export const open = <E>(
  * take turns in the order in which they come, and share commits. A statement that writes outside of a transaction is one of its own.
  */
 export class SqliteEngine implements Engine {
-  private readonly current = FiberRef.unsafeMake<Transaction | undefined>(undefined)
-
   private constructor(
     private readonly reader: SqliteConnection,
     private readonly snapshot: SnapshotReader,
@@ -59,50 +51,43 @@ export class SqliteEngine implements Engine {
     })
 
   readonly all = <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
+    // Boundary: the rows have the shape that the caller says the statement has.
+    this.execute(query, (rows) => Effect.succeed(rows as ReadonlyArray<Row>))
+
+  readonly run = (query: Query<object>): Effect.Effect<void> => this.execute(query, () => Effect.void)
+
+  readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiberRuntime((fiber) => {
-      const isInside = fiber.getFiberRef(this.current)?.isOpen === true
+      const turn = this.commits.turnOf(fiber)
+      return turn === undefined ? this.commits.run(effect) : this.nested(turn, effect)
+    })
+
+  private execute<A>(
+    query: Query<object>,
+    toResult: (rows: ReadonlyArray<object>) => Effect.Effect<A>
+  ): Effect.Effect<A> {
+    return Effect.withFiberRuntime((fiber) => {
+      const isInside = this.commits.turnOf(fiber) !== undefined
       try {
-        // Boundary: the rows have the shape that the caller says the statement has.
-        if (isInside) return Effect.succeed(this.write(query) as ReadonlyArray<Row>)
-        const rows = this.read(query) as ReadonlyArray<Row> | undefined
-        return rows === undefined ? this.transaction(Effect.suspend(() => this.all(query))) : Effect.succeed(rows)
+        const rows = isInside ? this.write(query) : this.read(query)
+        return rows === undefined ? this.commits.run(this.execute(query, toResult)) : toResult(rows)
       } catch (failure) {
         return Effect.die(failedBy(failure))
       }
     })
-
-  readonly run = (query: Query<object>): Effect.Effect<void> => Effect.asVoid(this.all(query))
-
-  readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.withFiberRuntime((fiber) => {
-      const transaction = fiber.getFiberRef(this.current)
-      return transaction?.isOpen === true ? this.nested(transaction, effect) : this.outermost(effect)
-    })
-
-  private outermost<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return this.commits.run(
-      Effect.acquireUseRelease(
-        Effect.sync((): Transaction => ({ isOpen: true, depth: 0 })),
-        (transaction) => Effect.locally(effect, this.current, transaction),
-        (transaction) =>
-          Effect.sync(() => {
-            transaction.isOpen = false
-          })
-      )
-    )
   }
 
-  private nested<A, E, R>(transaction: Transaction, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  private nested<A, E, R>(turn: Turn, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.acquireUseRelease(
       this.inTurn(() => {
-        const name = `nested_${++transaction.depth}`
+        const name = `nested_${++turn.depth}`
         this.commits.all(`savepoint ${name}`)
         return name
       }),
       () => effect,
       (name, exit) =>
         this.inTurn(() => {
-          transaction.depth--
+          turn.depth--
           if (exit._tag === "Failure") this.commits.all(`rollback to ${name}`)
           this.commits.all(`release ${name}`)
         })

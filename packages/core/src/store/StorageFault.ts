@@ -43,7 +43,7 @@ const faultOf = (error: unknown): StorageFault | undefined => {
 export const describeFault = (fault: StorageFault): string => sentences[fault]
 
 /** The fault as a request is answered with it: the same request succeeds once there is room again. */
-export const storageError = (fault: StorageFault): ReinsError =>
+export const storageError = (fault: StorageFault): ReinsError<"waiting_capacity"> =>
   new ReinsError({
     code: "waiting_capacity",
     message: `${sentences[fault]}, so nothing was written. Try again later; the operator has to mend it.`,

@@ -2,7 +2,10 @@ import { Effect } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
 
 /** Fails with `version_conflict` when the caller expected another version than the stored one. */
-export const expectVersion = (stored: number, expected: number | undefined): Effect.Effect<void, ReinsError> =>
+export const expectVersion = (
+  stored: number,
+  expected: number | undefined
+): Effect.Effect<void, ReinsError<"version_conflict">> =>
   expected === undefined || expected === stored
     ? Effect.void
     : Effect.fail(

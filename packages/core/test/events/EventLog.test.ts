@@ -89,8 +89,11 @@ for (const { layer, name } of databases) {
             dialect === "sqlite"
               ? yield* all(sql`explain query plan ${statement}`)
               : yield* transaction(
-                  // An empty table is read whole where nothing forbids it.
-                  Effect.zipRight(run(sql`set local enable_seqscan = off`), all(sql`explain ${statement}`))
+                  // A small table is read whole, or by a bitmap, where nothing forbids it.
+                  run(sql`set local enable_seqscan = off`).pipe(
+                    Effect.zipRight(run(sql`set local enable_bitmapscan = off`)),
+                    Effect.zipRight(all(sql`explain ${statement}`))
+                  )
                 )
           const text = JSON.stringify(plan)
           if (dialect === "sqlite") {

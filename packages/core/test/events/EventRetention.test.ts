@@ -5,6 +5,7 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Layer, Stream, TestClock } from "effect"
 import { append, events, newSession } from "./Sessions.js"
@@ -41,6 +42,31 @@ for (const { layer, name } of databases) {
         assert.deepStrictEqual([yield* countOf(closed.sessionId), yield* countOf(open.sessionId)], [0, 3])
       })
     )
+
+    if (name === "PostgreSQL")
+      it.effect("an event leaves the indexes of the row of its session as they are", () =>
+        Effect.gen(function* () {
+          const { sessionId } = yield* newSession
+          const db = yield* Database
+          const updates = Effect.map(
+            db.first(db.sql<{ made: number; hot: number }>`select
+              cast(pg_stat_get_xact_tuples_updated('sessions'::regclass) as integer) as made,
+              cast(pg_stat_get_xact_tuples_hot_updated('sessions'::regclass) as integer) as hot`),
+            (row) => row ?? { made: 0, hot: 0 }
+          )
+          const journal = yield* Journal
+          const { after, before } = yield* journal.commit(
+            Effect.gen(function* () {
+              const before = yield* updates
+              yield* journal.append(sessionId, { kind: "system", id: "test" }, [
+                { type: "diagnostic.reported", payload: { kind: "test", line: "x" } }
+              ])
+              return { before, after: yield* updates }
+            })
+          )
+          assert.deepStrictEqual([after.made - before.made, after.hot - before.hot], [1, 1])
+        })
+      )
 
     it.effect("lets nobody read on from below what is kept, and tells where to go on", () =>
       Effect.gen(function* () {

@@ -154,11 +154,15 @@ for (const [kind, providerId] of [
             const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
               content: script(
                 "Wait.",
+                { tool: "bash", cmd: printEnvironment },
                 { tool: "bash", cmd: `${printEnvironment}; tail -s 37 -f /dev/null` },
                 { say: "never" }
               )
             })
-            yield* eventsUntil(session.id, (event) => event.turn_id === turnId && event.type === "tool.started")
+            const printed = yield* eventsUntil(session.id, ({ type }) => type === "tool.completed")
+            assert.include(JSON.stringify(printed), "REINS_LEASE=")
+            let tools = 0
+            yield* eventsUntil(session.id, ({ type }) => type === "tool.started" && ++tools === 2)
             const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
             assert.isNotEmpty(running)
             assert.isTrue(running.some((pid) => shownOf(pid).includes("REINS_API_KEY")))
@@ -166,9 +170,8 @@ for (const [kind, providerId] of [
             yield* (yield* Turns).cancel(principal, turnId ?? "")
             yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
 
-            const looking = script("Look.", { tool: "bash", cmd: printEnvironment }, { say: "Done." })
-            const looked = yield* runTurn(session.id, looking)
-            assert.strictEqual(looked.state, "succeeded", JSON.stringify(looked))
+            const cancelled = yield* (yield* Turns).get(principal, turnId ?? "")
+            assert.strictEqual(cancelled.state, "cancelled", JSON.stringify(cancelled))
             assert.isTrue(gateway.requests.every((request) => request.authorized))
             yield* runTurn(session.id, script("Try.", { error: 401 }))
             const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))

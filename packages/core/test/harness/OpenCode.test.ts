@@ -55,7 +55,7 @@ const commandLines = (): string =>
 
 layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode", (it) => {
   it.scoped(
-    "writes a file, resumes with the earlier turn in its context, and keeps the key out of files and arguments",
+    "writes a file, resumes from its exported state with the earlier turn in its context, and keeps the key out of files and arguments",
     () =>
       Effect.gen(function* () {
         const { homeDir, root, server, state, turn, workspaceDir } = yield* session
@@ -95,8 +95,13 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.deepStrictEqual(yield* state, kept)
 
         const id = of(first, "native_session")[0]?.id ?? ""
+        const elsewhere = path.join(root, "elsewhere")
+        yield* Effect.promise(async () => {
+          for (const file of kept.files) await cp(path.join(homeDir, file.path), path.join(elsewhere, file.path))
+        })
         const second = yield* turn(script("And now?", { say: "Resumed." }), {
           nativeSessionId: id,
+          homeDir: elsewhere,
           model: "scripted-2"
         })
         assert.deepStrictEqual(of(second, "native_session"), [{ _tag: "native_session", id, resumed: true }])
@@ -109,15 +114,6 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.isTrue(
           last?.messages.some((message) => message.role === "assistant" && message.text.includes("All done."))
         )
-
-        const elsewhere = path.join(root, "elsewhere")
-        const exported = yield* state
-        yield* Effect.promise(async () => {
-          for (const file of exported.files) await cp(path.join(homeDir, file.path), path.join(elsewhere, file.path))
-        })
-        const third = yield* turn(script("Moved?", { say: "Moved." }), { nativeSessionId: id, homeDir: elsewhere })
-        assert.strictEqual(said(third), "Moved.")
-        assert.isTrue(server.requests.at(-1)?.messages.some((message) => message.text.includes("Write the greeting.")))
 
         const unknown = yield* Effect.flip(turn(script("x", { say: "x" }), { nativeSessionId: "ses_doesnotexist" }))
         assert.strictEqual(unknown.reason, "context_unavailable")
@@ -161,7 +157,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
     "a killed agent is harness_crashed, leaves nothing behind, and its session goes on",
     () =>
       Effect.gen(function* () {
-        const { turn } = yield* session
+        const { server, turn } = yield* session
         const leaseId = `lease-crash-${process.pid}`
         let id = ""
         const crash = yield* Effect.flip(
@@ -199,7 +195,9 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: leaseId })), [])
 
         const after = yield* turn(script("Still there?", { say: "Yes." }), { nativeSessionId: id })
+        assert.deepStrictEqual(of(after, "native_session"), [{ _tag: "native_session", id, resumed: true }])
         assert.strictEqual(said(after), "Yes.")
+        assert.isTrue(server.requests.at(-1)?.messages.some((message) => message.text.includes("Remember the horse.")))
       }),
     120_000
   )

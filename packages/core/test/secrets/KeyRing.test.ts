@@ -3,7 +3,10 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { turnOfTheLoop } from "@reins/core/base/EventLoop"
+import { now } from "@reins/core/domain/Timestamp"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
+import { withNewKey, writeRing } from "@reins/core/secrets/KeyRingFile"
 import { Effect } from "effect"
 
 const directory = Effect.acquireRelease(
@@ -53,6 +56,35 @@ describe("KeyRing", () => {
       assert.deepStrictEqual(ring.find("k1"), old)
       assert.deepStrictEqual(ring.find("k2"), current)
       assert.isUndefined(ring.find("k3"))
+    })
+  )
+
+  it.scoped(
+    "what another process changes is known in the next turn of the loop, and a key that is not known at once",
+    () =>
+      Effect.gen(function* () {
+        const path = join(yield* directory, "ring.json")
+        const ring = yield* open(path)
+        const before = ring.current
+        const changed = withNewKey(ring.ring(), yield* now)
+        yield* writeRing(path, changed)
+        assert.isDefined(ring.find(changed.current))
+        const again = withNewKey(changed, yield* now)
+        yield* writeRing(path, again)
+        yield* turnOfTheLoop
+        assert.strictEqual(ring.current.id, again.current)
+        assert.deepStrictEqual(ring.find(before.id), before.key)
+      })
+  )
+
+  it.scoped("what is changed through the ring is known at once", () =>
+    Effect.gen(function* () {
+      const path = join(yield* directory, "ring.json")
+      const ring = yield* open(path)
+      const at = yield* now
+      const before = ring.current.id
+      yield* ring.change((known) => withNewKey(known, at))
+      assert.notStrictEqual(ring.current.id, before)
     })
   )
 

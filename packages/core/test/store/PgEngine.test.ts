@@ -1,13 +1,13 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
-import { failedStatementOf } from "@reins/core/store/FailedStatement"
+import { failedStatementOf, isSqlError } from "@reins/core/store/FailedStatement"
 import * as Postgres from "@reins/core/store/Postgres"
 import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Cause, Context, Effect, type Exit, Fiber, Layer, Option } from "effect"
 
 /** A database of its own with an empty table of numbers, none of which may be there twice. */
 const given = Effect.gen(function* () {
-  const db = Context.get(yield* Layer.build(Postgres.layer(yield* postgresDatabase)), Database)
+  const db = Context.get(yield* Layer.build(Postgres.layer(yield* postgresDatabase, { connections: 3 })), Database)
   yield* db.run(db.sql`create table numbers (n integer constraint once primary key)`)
   const write = db.prepare((n: number) => db.sql`insert into numbers (n) values (${n})`)
   const read = db.prepare(
@@ -116,5 +116,83 @@ it.scopedLive("a statement that is refused on its connection leaves it fit for t
     const used = yield* db.first(db.sql<{ count: number }>`select cast(count(*) as integer) as count
       from pg_stat_activity where application_name = 'reins' and datname = current_database()`)
     assert.strictEqual(used?.count, 1)
+  })
+)
+
+it.scopedLive("values come back as they were given, also long ones", () =>
+  Effect.gen(function* () {
+    const { db } = yield* given
+    yield* db.run(db.sql`create table given_values (id integer primary key, t text, b bytea, i integer)`)
+    const write = db.prepareRow((row) => db.sql`insert into given_values ${db.sql.insert(row)}`)
+    const rows = [
+      { id: 1, t: "", b: new Uint8Array([]), i: 0 },
+      { id: 2, t: null, b: null, i: null },
+      { id: 3, t: "\u00fc\u20ac\u{1f600}'\\", b: new Uint8Array([0, 1, 255]), i: -7 },
+      { id: 4, t: "\u20ac".repeat(100_000), b: new Uint8Array(100_000).fill(200), i: 2147483647 }
+    ]
+    yield* db.transaction(Effect.forEach(rows, (row) => db.run(write(row))))
+    const read = db.prepare(
+      (id: number) =>
+        db.sql<{ id: number; t: string | null; b: Buffer | null; i: number | null }>`
+          select * from given_values where id >= ${id} order by id`
+    )
+    for (const _ of ["described", "known"]) {
+      const found = yield* db.all(read(1))
+      assert.deepStrictEqual(
+        found.map((row) => ({ ...row, b: row.b === null ? null : new Uint8Array(row.b) })),
+        rows
+      )
+    }
+  })
+)
+
+it.scopedLive("a value that cannot be given fails its statement alone", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    const refused = db.run(db.sql`insert into numbers (n) values (${new Date()})`)
+    for (const effect of [refused, db.transaction(Effect.zipRight(write(1), refused))]) {
+      for (let count = 0; count < 5; count++) {
+        const exit = yield* Effect.exit(effect)
+        const failure = exit._tag === "Failure" ? Option.getOrUndefined(Cause.dieOption(exit.cause)) : undefined
+        assert.isTrue(isSqlError(failure) && failure.cause instanceof TypeError)
+      }
+    }
+    assert.deepStrictEqual(yield* written, [])
+  })
+)
+
+it.scopedLive("a statement that is prepared with one that fails is prepared again", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    const count = db.prepare(
+      (n: number) => db.sql<{ c: number }>`select cast(count(*) as integer) as c from numbers where n = ${n}`
+    )
+    yield* write(1)
+    for (let time = 0; time < 3; time++)
+      assert.isTrue(isTwice(yield* Effect.exit(db.transaction(Effect.zipRight(write(1), db.all(count(1)))))))
+    assert.deepStrictEqual(yield* db.transaction(Effect.zipRight(write(2), db.all(count(2)))), [{ c: 1 }])
+    assert.deepStrictEqual(yield* written, [1, 2])
+  })
+)
+
+it.scopedLive("no more connections are opened than are allowed", () =>
+  Effect.gen(function* () {
+    const { db, write, written } = yield* given
+    const together = yield* Effect.makeLatch(false)
+    let isIn = 0
+    const one = (n: number) =>
+      db.transaction(
+        Effect.gen(function* () {
+          yield* write(n)
+          yield* written
+          if (++isIn === 3) yield* together.open
+          yield* together.await
+        })
+      )
+    yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8, 9], one, { concurrency: "unbounded" })
+    assert.deepStrictEqual((yield* written).length, 9)
+    const used = yield* db.first(db.sql<{ count: number }>`select cast(count(*) as integer) as count
+      from pg_stat_activity where application_name = 'reins' and datname = current_database()`)
+    assert.strictEqual(used?.count, 3)
   })
 )

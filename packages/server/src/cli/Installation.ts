@@ -39,10 +39,12 @@ export const databaseAsIs = ({ databaseUrl, dataDir }: Config): Layer.Layer<Data
 export const database = (
   config: Config
 ): Layer.Layer<Database | Bell, DatabaseNewer | DatabaseUnreachable | Sqlite.DataDirectoryUnusable> => {
-  const { databaseUrl, dataDir } = config
+  const { databaseConnections: connections, databaseUrl, dataDir } = config
   if (databaseUrl === undefined) return Layer.merge(Sqlite.layer(dataDir), Bell.layer)
   const idleInTransactionMs = coreConfigOf(config).leaseMs / 3
-  return Layer.unwrapEffect(Effect.map(postgres, ({ layer }) => layer(databaseUrl, { idleInTransactionMs })))
+  return Layer.unwrapEffect(
+    Effect.map(postgres, ({ layer }) => layer(databaseUrl, { connections, idleInTransactionMs }))
+  )
 }
 
 const coreConfig = (config: Config) => Layer.sync(CoreConfig, () => coreConfigOf(config))

@@ -20,6 +20,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   port: config.port,
   data_dir: core.dataDir,
   database_url: config.databaseUrl === undefined ? null : maskedUrl(config.databaseUrl),
+  database_connections: config.databaseConnections,
   public_url: config.publicUrl.href,
   key_file: core.keyFile,
   cache_dir: core.cacheDir,

@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, FiberId, Runtime, RuntimeFlags } from "effect"
 import { type Shutdown, shuttingDown } from "../Shutdown.js"
 import { clientAddressBehind } from "./ClientAddress.js"
 import { Exchange } from "./Exchange.js"
-import { logAccess } from "./middleware/AccessLog.js"
+import { accessLog } from "./middleware/AccessLog.js"
 import { refusalOfBody } from "./middleware/BodyLimit.js"
 import { errorReply, replyToFailure } from "./middleware/ErrorEnvelope.js"
 import { securityHeaders } from "./middleware/SecurityHeaders.js"
@@ -29,10 +29,13 @@ export const listener = (
   shutdown: Shutdown["Type"],
   { limits, publicUrl, trustedProxies }: ListenerOptions
 ): Effect.Effect<RequestListener> =>
-  Effect.map(Effect.runtime<never>(), (runtime) => {
+  Effect.map(Effect.runtime<never>(), (current) => {
+    // Nobody reads what Effect counts of fibers.
+    const runtime = Runtime.disableRuntimeFlag(current, RuntimeFlags.RuntimeMetrics)
     const fork = Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const forkToItsEnd = Runtime.runFork(Runtime.disableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const table = new RouteTable(routes)
+    const log = accessLog(runtime)
     const addressOf = clientAddressBehind(trustedProxies)
     const commonHeaders = securityHeaders(publicUrl)
 
@@ -58,8 +61,7 @@ export const listener = (
         const { status } = exit.value
         send(exchange, exit.value)
         route?.meter?.ended(status, ms / 1000)
-        const line = logAccess(exchange, status, ms)
-        if (line !== undefined) fork(line)
+        log(exchange, status, ms, fiber.id())
       }
 
       route?.meter?.began()

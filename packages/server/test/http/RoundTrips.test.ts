@@ -83,9 +83,9 @@ layer(farAway, { excludeTestServices: true })("on PostgreSQL", (it) => {
       const { messages, workspace } = { messages: `${session}/messages`, workspace: `/api/workspaces/${workspace_id}` }
 
       assert.isAtMost(yield* roundTripsOf(200, read), 2, "reading a session")
-      assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "hm", routing: "note" })), 5, "posting a note")
+      assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "hm", routing: "note" })), 4, "posting a note")
       assert.isAtMost(yield* roundTripsOf(201, post(`${workspace}/sessions`, { title: "new" })), 7, "making a session")
-      assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "do it" })), 9, "sending a message")
+      assert.isAtMost(yield* roundTripsOf(202, post(messages, { content: "do it" })), 8, "sending a message")
     })
   )
 })

@@ -1,28 +1,55 @@
 import type { Principal } from "@reins/core/domain/Principal"
-import { Effect } from "effect"
+import {
+  Cause,
+  type FiberId,
+  FiberRef,
+  FiberRefs,
+  HashMap,
+  HashSet,
+  List,
+  type Logger,
+  LogLevel,
+  type Runtime
+} from "effect"
 import type { Exchange } from "../Exchange.js"
+
+/** Writes the line of a request, unless it needs none. */
+export type AccessLog = (exchange: Exchange, status: number, ms: number, fiberId: FiberId.FiberId) => void
 
 /**
  * A line for each mutation and each failure: who, what, how it went. No query and no body, which may hold secrets. Only an answer that
- * nobody foresaw is a warning: a full disk or a stop says so itself, once and not for every request.
+ * nobody foresaw is a warning: a full disk or a stop says so itself, once and not for every request. The loggers are called as they
+ * are, because an effect that logs would need a fiber of its own after each answer.
  */
-export const logAccess = (
-  { method, path, principal, requestId }: Exchange,
-  status: number,
-  ms: number
-): Effect.Effect<void> | undefined => {
-  if (status < 400 && (method === "GET" || method === "HEAD" || method === "OPTIONS")) return undefined
-  return Effect.annotateLogs(
-    status >= 500 && status !== 503 ? Effect.logWarning("request") : Effect.logInfo("request"),
-    {
-      request_id: requestId,
-      method,
-      path,
-      status,
-      ms: Math.round(ms),
-      principal: nameOf(principal)
+export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): AccessLog => {
+  const loggers = FiberRefs.getOrDefault(context, FiberRef.currentLoggers)
+  const least = FiberRefs.getOrDefault(context, FiberRef.currentMinimumLogLevel)
+  return (exchange, status, ms, fiberId) => {
+    const { method, path, principal, requestId } = exchange
+    if (status < 400 && (method === "GET" || method === "HEAD" || method === "OPTIONS")) return
+    const logLevel = status >= 500 && status !== 503 ? LogLevel.Warning : LogLevel.Info
+    if (LogLevel.greaterThan(least, logLevel)) return
+    const line: Logger.Logger.Options<unknown> = {
+      fiberId,
+      logLevel,
+      message: ["request"],
+      cause: Cause.empty,
+      context,
+      spans: List.empty(),
+      annotations: HashMap.make(
+        ["request_id", requestId],
+        ["method", method],
+        ["path", path],
+        ["status", status],
+        ["ms", Math.round(ms)],
+        ["principal", nameOf(principal)]
+      ),
+      date: new Date()
     }
-  )
+    HashSet.forEach(loggers, (logger) => {
+      logger.log(line)
+    })
+  }
 }
 
 const nameOf = (principal: Principal | undefined): string | null =>

@@ -1,0 +1,102 @@
+import pg from "pg"
+import { PgMessages } from "./PgMessages.js"
+import type { PgStatement, PgStatements } from "./PgStatements.js"
+
+/** A column of the rows of a statement. */
+export interface PgColumn {
+  readonly name: string
+  readonly read: (text: string) => unknown
+}
+export type PgColumns = ReadonlyArray<PgColumn>
+
+/** Told once: of the first failure, or of the rows of the last statement. */
+type Answered<Row> = (error: unknown, rows: ReadonlyArray<Row>) => void
+
+/**
+ * Statements that are sent in one piece and answered in one piece. After one that fails the server skips the others. Outside of a
+ * transaction they are one. The driver takes it as a query of a kind of its own, and hands it the messages of the server.
+ */
+export class PgBatch<Row extends object> implements pg.Submittable {
+  private readonly rows: Array<Row> = []
+  private columns: PgColumns | undefined
+  private kept = new Map<string, PgColumns | undefined>()
+  private done = 0
+  private isAnswered = false
+
+  constructor(
+    private readonly statements: PgStatements,
+    private readonly sent: ReadonlyArray<PgStatement>,
+    private readonly answered: Answered<Row>
+  ) {}
+
+  /** Gives the driver the error when nothing could be sent. */
+  readonly submit = (connection: pg.Connection): unknown => {
+    this.kept = this.statements.keptBy(connection)
+    const messages = new PgMessages()
+    try {
+      for (const statement of this.sent) this.write(messages, statement)
+    } catch (error) {
+      return error
+    }
+    messages.sync()
+    this.columns = this.kept.get(this.sent[0]?.name ?? "")
+    if (connection.stream.writable) connection.stream.write(messages.bytes())
+    return undefined
+  }
+
+  handleRowDescription({ fields }: { readonly fields: ReadonlyArray<{ name: string; dataTypeID: number }> }): void {
+    this.columns = fields.map(({ dataTypeID, name }) => ({ name, read: pg.types.getTypeParser(dataTypeID, "text") }))
+  }
+
+  handleDataRow({ fields }: { readonly fields: ReadonlyArray<string | null> }): void {
+    // Boundary: the rows have the shape that the caller says the statement has.
+    if (this.done === this.sent.length - 1 && this.columns !== undefined)
+      this.rows.push(rowOf(this.columns, fields) as Row)
+  }
+
+  handleCommandComplete(): void {
+    const name = this.sent[this.done]?.name
+    if (name !== undefined) this.kept.set(name, this.columns)
+    this.done++
+    this.columns = this.kept.get(this.sent[this.done]?.name ?? "")
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete()
+  }
+
+  handleError(error: unknown): void {
+    this.answer(error)
+  }
+
+  handleReadyForQuery(): void {
+    this.answer(undefined)
+  }
+
+  private answer(error: unknown): void {
+    if (this.isAnswered) return
+    this.isAnswered = true
+    this.answered(error, this.rows)
+  }
+
+  /** What a batch that failed has prepared without being told so is prepared anew. */
+  private write(messages: PgMessages, { name = "", text, values }: PgStatement): void {
+    const isKept = this.kept.has(name)
+    if (!isKept) {
+      if (name !== "") messages.close(name)
+      messages.parse(name, text)
+    }
+    messages.bind(name, values)
+    if (!isKept) messages.describe()
+    messages.execute()
+  }
+}
+
+const rowOf = (columns: PgColumns, fields: ReadonlyArray<string | null>): object => {
+  const row: Record<string, unknown> = {}
+  columns.forEach(({ name, read }, index) => {
+    const text = fields[index]
+    row[name] = typeof text === "string" ? read(text) : null
+  })
+  return row
+}

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { actorOf } from "../access/Access.js"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ApplicationAnswer, ApplicationInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import type { Application } from "../domain/Application.js"
@@ -25,7 +25,7 @@ type TargetRefusal = "invalid_transition" | "turn_active" | "executor_unavailabl
 export class Applications extends Context.Tag("@reins/core/changes/Applications")<
   Applications,
   {
-    readonly get: (principal: Principal, applicationId: string) => Effect.Effect<Application, ReinsError<"not_found">>
+    readonly get: (principal: Principal, applicationId: string) => Effect.Effect<Application, Unseen>
     /**
      * Asks for a changeset in the workspace of an idle session. Fails with `stale_subject` for an unsealed changeset, with `turn_active`
      * during a turn of the target, with `executor_unavailable` while the target has no workspace, and with `invalid_transition` when the
@@ -35,7 +35,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
       principal: Principal,
       changesetId: string,
       input: ApplicationInput
-    ) => Command<ApplicationAnswer, ReinsError<"not_found" | "forbidden" | "stale_subject" | TargetRefusal>>
+    ) => Command<ApplicationAnswer, Denied | ReinsError<"stale_subject" | TargetRefusal>>
   }
 >() {
   static readonly layer = Layer.effect(

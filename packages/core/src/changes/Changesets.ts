@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { actorOf } from "../access/Access.js"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
@@ -25,7 +25,7 @@ import { ChangesetStore } from "./ChangesetStore.js"
 export const captureJobKind = "changeset.capture"
 
 /** Reading a changeset fails with `executor_unavailable` when the git objects of its session cannot be read. */
-type ReadFailure = "not_found" | "executor_unavailable"
+type ReadFailure = Unseen | ReinsError<"executor_unavailable">
 
 /** The work of a session, sealed: a git tree on the base commit, with a digest of the change. */
 export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
@@ -36,8 +36,8 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       principal: Principal,
       sessionId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Changeset>, ReinsError<"not_found" | "invalid_cursor">>
-    readonly get: (principal: Principal, changesetId: string) => Effect.Effect<Changeset, ReinsError<"not_found">>
+    ) => Effect.Effect<Page<Changeset>, Unseen | ReinsError<"invalid_cursor">>
+    readonly get: (principal: Principal, changesetId: string) => Effect.Effect<Changeset, Unseen>
     /**
      * Asks for a capture of the workspace. Fails with `turn_active` while a turn waits or runs, and with `executor_unavailable` while the
      * session has no workspace. A turn of another session is `not_found`.
@@ -46,21 +46,21 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       principal: Principal,
       sessionId: string,
       input: ChangesetInput
-    ) => Command<CaptureAnswer, ReinsError<"not_found" | "forbidden" | "turn_active" | "executor_unavailable">>
+    ) => Command<CaptureAnswer, Denied | ReinsError<"turn_active" | "executor_unavailable">>
     /** The change as a unified diff, whole or of one path. Fails with `invalid_transition` for a changeset that is not sealed. */
     readonly diff: (
       principal: Principal,
       changesetId: string,
       view: { readonly path?: string; readonly context?: number }
-    ) => Effect.Effect<Diff, ReinsError<ReadFailure | "invalid_transition">>
+    ) => Effect.Effect<Diff, ReadFailure | ReinsError<"invalid_transition">>
     /** The changed files; with a path, the content of that file after the change. Fails as `diff` does. */
     readonly files: (
       principal: Principal,
       changesetId: string,
       path: string | undefined
-    ) => Effect.Effect<ChangesetFiles, ReinsError<ReadFailure | "invalid_transition">>
+    ) => Effect.Effect<ChangesetFiles, ReadFailure | ReinsError<"invalid_transition">>
     /** The files that differ from the base commit now. A session without a workspace answers with its newest sealed changeset. */
-    readonly changes: (principal: Principal, sessionId: string) => Effect.Effect<LiveChanges, ReinsError<ReadFailure>>
+    readonly changes: (principal: Principal, sessionId: string) => Effect.Effect<LiveChanges, ReadFailure>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -208,7 +208,7 @@ export const unsealed = (changeset: Changeset): ReinsError<"stale_subject"> =>
     details: { state: changeset.state }
   })
 
-const unreadable = (error: GitError): ReinsError<ReadFailure> =>
+const unreadable = (error: GitError): ReadFailure =>
   error.kind === "not_found"
     ? notFound()
     : new ReinsError({ code: "executor_unavailable", message: error.message, details: { kind: error.kind } })

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { actorOf } from "../access/Access.js"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { DeliveryAnswer, DeliveryInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import type { Changeset } from "../domain/Changeset.js"
@@ -23,7 +23,7 @@ import { DeliveryStore } from "./DeliveryStore.js"
 import { deliveryTarget } from "./DeliveryTerms.js"
 
 /** The codes of a command for a delivery that the principal may not change, or whose state does not allow it. */
-type CommandRefusal = "not_found" | "forbidden" | "invalid_transition"
+type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
 /** Sealed changesets on their way out: as a patch, or as a branch of the repository. */
 export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
@@ -34,8 +34,8 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       principal: Principal,
       changesetId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Delivery>, ReinsError<"not_found" | "invalid_cursor">>
-    readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, ReinsError<"not_found">>
+    ) => Effect.Effect<Page<Delivery>, Unseen | ReinsError<"invalid_cursor">>
+    readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, Unseen>
     /**
      * Asks for a delivery. The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when
      * it is asked for with another connection or strategy. Fails with `stale_subject` for an unsealed changeset, with
@@ -46,16 +46,16 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       principal: Principal,
       changesetId: string,
       input: DeliveryInput
-    ) => Command<DeliveryAnswer, ReinsError<CommandRefusal | "stale_subject" | "connection_required"> | RequestInvalid>
+    ) => Command<DeliveryAnswer, CommandRefusal | ReinsError<"stale_subject" | "connection_required"> | RequestInvalid>
     /** Tries again a delivery that failed or is blocked. */
-    readonly retry: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError<CommandRefusal>>
+    readonly retry: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
     /**
      * Looks at the remote branch and its merge requests. A blocked delivery is tried again. A delivery under way looks by itself, and a patch
      * has no remote: both are answered with their newest job.
      */
-    readonly refresh: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError<CommandRefusal>>
+    readonly refresh: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
     /** Stops a delivery before its push. A push that has begun decides the end of its delivery. */
-    readonly cancel: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError<CommandRefusal>>
+    readonly cancel: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
   }
 >() {
   static readonly layer = Layer.effect(

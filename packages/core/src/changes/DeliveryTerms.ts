@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import type { Unseen } from "../access/Access.js"
 import type { DeliveryInput } from "../api/ChangesApi.js"
 import { Connections } from "../connections/Connections.js"
 import type { Changeset } from "../domain/Changeset.js"
@@ -22,7 +23,7 @@ export const deliveryTarget = Effect.gen(function* () {
   const connections = yield* Connections
   const projects = yield* Projects
 
-  const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, ReinsError<"not_found">> =>
+  const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, Unseen> =>
     session.project_version_id === null
       ? Effect.succeed({})
       : Effect.map(

@@ -46,7 +46,7 @@ const placeOf = (connection: Connection, delivery: Delivery) => {
 /** Fails unless the delivery has put a branch on the remote: with `delivery_unresolved` while it still may. */
 export const requireBranch = (
   delivery: Delivery
-): Effect.Effect<void, ReinsError<"invalid_transition" | "delivery_unresolved">> => {
+): Effect.Effect<void, ReinsError<"invalid_transition"> | ReinsError<"delivery_unresolved">> => {
   if (delivery.state === "succeeded" && delivery.transport === "git_branch") return Effect.void
   const isFinal = delivery.transport === "patch" || deliveryStates.isTerminal(delivery.state)
   return Effect.fail(isFinal ? noBranch(delivery) : unresolved(delivery))

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { actorOf } from "../access/Access.js"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { MergeInput, MergeRequestAnswer, MergeRequestInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import { MergeRequestId, newId } from "../domain/Ids.js"
@@ -28,19 +28,19 @@ export const mergeJobKind = "merge_request.merge"
 const maxAttempts = 8
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
-type CommandRefusal = "not_found" | "forbidden" | "invalid_transition"
+type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
 /** Delivered branches as merge requests on GitHub, GitLab and Gitea. */
 export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequests")<
   MergeRequests,
   {
-    readonly get: (principal: Principal, mergeRequestId: string) => Effect.Effect<MergeRequest, ReinsError<"not_found">>
+    readonly get: (principal: Principal, mergeRequestId: string) => Effect.Effect<MergeRequest, Unseen>
     /** The merge requests of a delivery, newest first. */
     readonly list: (
       principal: Principal,
       deliveryId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<MergeRequest>, ReinsError<"not_found" | "invalid_cursor">>
+    ) => Effect.Effect<Page<MergeRequest>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Asks for a merge request of a delivered branch. A pending or open one for the same base branch is given back. Fails with
      * `delivery_unresolved` until the delivery has succeeded, with `invalid_transition` for a delivery without a branch, and with
@@ -52,7 +52,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       input: MergeRequestInput
     ) => Command<
       MergeRequestAnswer,
-      ReinsError<CommandRefusal | "delivery_unresolved" | "connection_required"> | RequestInvalid
+      CommandRefusal | ReinsError<"delivery_unresolved" | "connection_required"> | RequestInvalid
     >
     /**
      * Asks for the merge of an open merge request. Fails with `remote_head_changed` unless its head was last seen at `expected_head_sha`,
@@ -62,7 +62,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       principal: Principal,
       mergeRequestId: string,
       input: MergeInput
-    ) => Command<MergeRequestAnswer, ReinsError<CommandRefusal | "unsupported_capability" | "remote_head_changed">>
+    ) => Command<MergeRequestAnswer, CommandRefusal | ReinsError<"unsupported_capability" | "remote_head_changed">>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { Access, actorOf } from "../access/Access.js"
+import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ResultInput } from "../api/DelegationsApi.js"
 import { fn } from "../base/Traced.js"
 import { Changesets } from "../changes/Changesets.js"
@@ -23,7 +23,7 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
     readonly get: (
       principal: Principal,
       delegationId: string
-    ) => Effect.Effect<Result, ReinsError<"not_found" | "result_not_ready">>
+    ) => Effect.Effect<Result, Unseen | ReinsError<"result_not_ready">>
     /**
      * Submits the result of a delegation, which succeeds with it. The same result again is answered as the first time. Fails with
      * `result_already_set` for another one, and with `invalid_transition` while the child has not begun and once the delegation failed or was
@@ -33,10 +33,7 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
       principal: Principal,
       delegationId: string,
       input: ResultInput
-    ) => Command<
-      Result,
-      ReinsError<"not_found" | "forbidden" | "invalid_transition" | "result_already_set"> | RequestInvalid
-    >
+    ) => Command<Result, Denied | ReinsError<"invalid_transition" | "result_already_set"> | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { Access, actorOf } from "../access/Access.js"
+import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import type { DelegationAnswer, DelegationInput } from "../api/DelegationsApi.js"
 import { fn } from "../base/Traced.js"
@@ -21,7 +21,7 @@ import { ResultSchemas } from "./ResultSchemas.js"
 import { spawning } from "./Spawning.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
-type CommandRefusal = "not_found" | "forbidden" | "invalid_transition"
+type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
 /** The failures of making a child session and of sending it a message, as their room names them. */
 type SpawnFailure = Effect.Effect.Error<ReturnType<Context.Tag.Service<Sessions>["spawn"]>>
@@ -37,8 +37,8 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       principal: Principal,
       sessionId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Delegation>, ReinsError<"not_found" | "invalid_cursor">>
-    readonly get: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, ReinsError<"not_found">>
+    ) => Effect.Effect<Page<Delegation>, Unseen | ReinsError<"invalid_cursor">>
+    readonly get: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, Unseen>
     /**
      * Makes a child session and sends it the instructions. Fails with `delegation_limit`, with `stale_subject` for an unsealed changeset,
      * with `invalid_transition` for a session that is not open, and like the creation of a session when no turn could run.
@@ -49,16 +49,16 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       input: DelegationInput
     ) => Command<
       DelegationAnswer,
-      ReinsError<CommandRefusal | "delegation_limit" | "stale_subject"> | SpawnFailure | PostFailure | RequestInvalid
+      CommandRefusal | ReinsError<"delegation_limit" | "stale_subject"> | SpawnFailure | PostFailure | RequestInvalid
     >
     /** Cancels the turns of the child and closes it. Fails with `invalid_transition` for a delegation that has ended. */
-    readonly cancel: (principal: Principal, delegationId: string) => Command<Delegation, ReinsError<CommandRefusal>>
+    readonly cancel: (principal: Principal, delegationId: string) => Command<Delegation, CommandRefusal>
     /** Sends the child another message, with uploads of the child. Fails with `invalid_transition` once the delegation has ended. */
     readonly send: (
       principal: Principal,
       delegationId: string,
       input: MessageSend
-    ) => Command<SentMessage, ReinsError<CommandRefusal> | AcceptFailure>
+    ) => Command<SentMessage, CommandRefusal | AcceptFailure>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { actorOf } from "../access/Access.js"
+import { actorOf, type Unseen } from "../access/Access.js"
 import type { DelegationInput } from "../api/DelegationsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { Changesets } from "../changes/Changesets.js"
@@ -75,7 +75,7 @@ const childStart = Effect.gen(function* () {
     principal: Principal,
     parent: SessionRow,
     input: DelegationInput
-  ): Effect.fn.Return<Pick<ChildSession, "source" | "seed">, ReinsError<"not_found" | "stale_subject">> {
+  ): Effect.fn.Return<Pick<ChildSession, "source" | "seed">, Unseen | ReinsError<"stale_subject">> {
     if (input.changeset_id === undefined) return { source: parent, seed: null }
     const changeset = yield* changesets.get(principal, input.changeset_id)
     const source = yield* sessions.readable(principal, changeset.session_id)

@@ -1,11 +1,11 @@
 import { Context, Duration, Effect, Layer } from "effect"
+import type { Denied } from "../access/Access.js"
 import type { WaitAnswer, WaitInput } from "../api/DelegationsApi.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { type Delegation, delegationStates, type Wait, waitStateOf } from "../domain/Delegation.js"
 import { type DelegationId, newId, WaitId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { Bell } from "../store/Bell.js"
 import { existingOf } from "../store/Existing.js"
@@ -34,7 +34,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
       delegationId: string,
       input: WaitInput,
       cutShort?: Effect.Effect<void>
-    ) => Effect.Effect<WaitAnswer, ReinsError<"not_found" | "forbidden">>
+    ) => Effect.Effect<WaitAnswer, Denied>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -33,6 +33,7 @@ export interface ApplicationChange {
 export class ApplicationStore extends Context.Tag("@reins/core/changes/ApplicationStore")<
   ApplicationStore,
   {
+    /** Reads an application without a check of access. */
     readonly find: (applicationId: string) => Effect.Effect<Application | undefined>
     /** Adds a pending application and gives it back. */
     readonly insert: (application: NewApplication) => Effect.Effect<Application, never, Commit>

@@ -25,6 +25,7 @@ type TargetRefusal = "invalid_transition" | "turn_active" | "executor_unavailabl
 export class Applications extends Context.Tag("@reins/core/changes/Applications")<
   Applications,
   {
+    /** An application to a session that the principal may see. */
     readonly get: (principal: Principal, applicationId: string) => Effect.Effect<Application, Unseen>
     /**
      * Asks for a changeset in the workspace of an idle session. Fails with `stale_subject` for an unsealed changeset, with `turn_active`

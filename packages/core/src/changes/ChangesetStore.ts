@@ -30,6 +30,7 @@ export interface CaptureSource {
 export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetStore")<
   ChangesetStore,
   {
+    /** Reads a changeset without a check of access. */
     readonly find: (changesetId: string) => Effect.Effect<Changeset | undefined>
     /** The changesets of a session, newest first. */
     readonly list: (

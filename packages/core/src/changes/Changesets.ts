@@ -37,6 +37,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Changeset>, Unseen | ReinsError<"invalid_cursor">>
+    /** A changeset of a session that the principal may see. */
     readonly get: (principal: Principal, changesetId: string) => Effect.Effect<Changeset, Unseen>
     /**
      * Asks for a capture of the workspace. Fails with `turn_active` while a turn waits or runs, and with `executor_unavailable` while the

@@ -35,6 +35,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       changesetId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Delivery>, Unseen | ReinsError<"invalid_cursor">>
+    /** A delivery of a session that the principal may see. */
     readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, Unseen>
     /**
      * Asks for a delivery. The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when

@@ -57,12 +57,14 @@ export interface DeliveryChange {
 export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStore")<
   DeliveryStore,
   {
+    /** Reads a delivery without a check of access. */
     readonly find: (deliveryId: string) => Effect.Effect<Delivery | undefined>
     /** The deliveries of a changeset, newest first. */
     readonly list: (
       changesetId: ChangesetId,
       page: PageRequest
     ) => Effect.Effect<Page<Delivery>, ReinsError<"invalid_cursor">>
+    /** The one delivery of a changeset to a target. */
     readonly findOf: (target: DeliveryTarget) => Effect.Effect<Delivery | undefined>
     /** Adds a pending delivery and gives it back. */
     readonly insert: (delivery: NewDelivery, actor: Actor) => Effect.Effect<Delivery, never, Commit>

@@ -102,12 +102,16 @@ const completing = Effect.gen(function* () {
 
 const anotherHead = new ForgeError({
   kind: "remote_head_changed",
-  message: "The head of the merge request is another commit."
+  message:
+    "The head of the merge request is another commit than the one to merge. Refresh the delivery, look at what is there, then merge that."
 })
 
-const closed = new ForgeError({ kind: "not_mergeable", message: "The merge request was closed." })
+const closed = new ForgeError({
+  kind: "not_mergeable",
+  message: "The merge request was closed on the forge. Open a new one of the delivery, if it is still wanted."
+})
 
 const mergeNotShown = new ForgeError({
   kind: "unavailable",
-  message: "The forge took the merge but does not show it yet."
+  message: "The forge took the merge but does not show it yet. Refresh the delivery later to see it."
 })

@@ -47,6 +47,7 @@ export interface Declined {
 export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeRequestStore")<
   MergeRequestStore,
   {
+    /** Reads a merge request without a check of access. */
     readonly find: (mergeRequestId: string) => Effect.Effect<MergeRequest | undefined>
     /** The merge requests of a delivery, newest first. */
     readonly list: (

@@ -34,6 +34,7 @@ type CommandRefusal = Denied | ReinsError<"invalid_transition">
 export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequests")<
   MergeRequests,
   {
+    /** A merge request of a session that the principal may see, as it was last observed. */
     readonly get: (principal: Principal, mergeRequestId: string) => Effect.Effect<MergeRequest, Unseen>
     /** The merge requests of a delivery, newest first. */
     readonly list: (

@@ -57,7 +57,9 @@ const openOn = Effect.fnUntraced(function* (attempt: RunningAttempt, forge: Forg
       ({ message }) =>
         Effect.flatMap(forge.find(branches), (other) =>
           other === undefined
-            ? Effect.fail(new ForgeError({ kind: "rejected", message: `The forge declines it: ${message}` }))
+            ? Effect.fail(
+                new ForgeError({ kind: "rejected", message: `The forge declines the merge request: ${message}` })
+              )
             : Effect.succeed(other)
         )
     )

@@ -68,6 +68,7 @@ type DelegationEvent = Extract<NewEvent, { readonly type: `delegation.${string}`
 export class DelegationStore extends Context.Tag("@reins/core/delegations/DelegationStore")<
   DelegationStore,
   {
+    /** Reads a delegation without a check of access. */
     readonly find: (delegationId: string) => Effect.Effect<Delegation | undefined>
     /** The delegations of a session, newest first. */
     readonly list: (

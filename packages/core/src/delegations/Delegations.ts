@@ -38,6 +38,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Delegation>, Unseen | ReinsError<"invalid_cursor">>
+    /** A delegation of a workspace that the principal may see. */
     readonly get: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, Unseen>
     /**
      * Makes a child session and sends it the instructions. Fails with `delegation_limit`, with `stale_subject` for an unsealed changeset,

@@ -15,6 +15,7 @@ export type ResultContent = Pick<Result, "kind" | "verdict" | "summary" | "value
 export class ResultStore extends Context.Tag("@reins/core/delegations/ResultStore")<
   ResultStore,
   {
+    /** The result of a delegation, once there is one. */
     readonly find: (delegationId: DelegationId) => Effect.Effect<Result | undefined>
     /**
      * Writes the result of an ongoing delegation that has begun and has none yet, tells it, and ends the delegation as succeeded. The commit

@@ -10,6 +10,7 @@ import { Database } from "../store/Database.js"
 export class WaitStore extends Context.Tag("@reins/core/delegations/WaitStore")<
   WaitStore,
   {
+    /** Reads a lasting wait without a check of access. */
     readonly find: (waitId: string) => Effect.Effect<Wait | undefined>
     /** The lasting wait of a delegation. */
     readonly findOf: (delegationId: DelegationId) => Effect.Effect<Wait | undefined>

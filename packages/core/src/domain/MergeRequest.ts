@@ -3,9 +3,11 @@ import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** `pending`: not on the forge yet. `failed`: it could not be opened there. */
 export const MergeRequestState = Schema.Literal("pending", "open", "merged", "closed", "failed")
 export type MergeRequestState = typeof MergeRequestState.Type
 
+/** The moves of a merge request. */
 export const mergeRequestStates = StateMachine.make<MergeRequestState>("merge request", {
   pending: ["open", "failed"],
   open: ["merged", "closed"],
@@ -14,7 +16,7 @@ export const mergeRequestStates = StateMachine.make<MergeRequestState>("merge re
   failed: []
 })
 
-/** `rejected`: the forge declines the request as it is. `not_mergeable`: it declines the merge, and says why in words. */
+/** `rejected`: the forge declines the request as it is. `not_mergeable`: it declines the merge, and `reason_message` gives its words. */
 export const MergeRequestReason = Schema.Literal(
   "auth_required",
   "remote_head_changed",
@@ -28,6 +30,7 @@ export type MergeRequestReason = typeof MergeRequestReason.Type
 export const ForgeKind = Schema.Literal("github", "gitlab", "gitea")
 export type ForgeKind = typeof ForgeKind.Type
 
+/** The ways to merge. A forge may lack some. */
 export const MergeMethod = Schema.Literal("merge", "squash", "rebase")
 export type MergeMethod = typeof MergeMethod.Type
 
@@ -47,14 +50,14 @@ export const MergeRequest = Schema.Struct({
   description: Schema.String,
   draft: Schema.Boolean,
   state: MergeRequestState,
-  /** Why the last thing that was asked for did not happen. An open one stays open when a merge is declined. */
+  /** The reason for which the last command did not take effect. A merge request stays open when its merge is declined. */
   reason: Schema.NullOr(MergeRequestReason),
   reason_message: Schema.NullOr(Schema.String),
   /** The number that the forge shows: of a pull request, or the `iid` of a GitLab merge request. */
   number: Schema.NullOr(Schema.Int),
   web_url: Schema.NullOr(Schema.String),
   head_sha: Schema.NullOr(Schema.String),
-  /** It was open before, and was taken over instead of a second one. */
+  /** Somebody else had opened it on the forge, so none was opened beside it. */
   adopted: Schema.Boolean,
   observed_at: Schema.NullOr(Timestamp),
   version: Schema.Int,

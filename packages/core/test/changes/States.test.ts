@@ -33,7 +33,7 @@ const property = <A, R>(arbitrary: fc.Arbitrary<A>, body: (value: A) => Effect.E
     )
   )
 
-/** What a command did: `done`, `refused` with 409 invalid_transition, or `died` as a worker's forbidden move does. */
+/** The outcome of a command: `done`, `refused` with 409 invalid_transition, or `died`, as a forbidden move of a worker does. */
 const outcomeOf = <A, E, R>(command: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.exit(command), (exit) => {
     if (Exit.isSuccess(exit)) return "done" as const
@@ -61,7 +61,7 @@ const deliveryCommand = fc.oneof(
   fc.constantFrom(...deliveryStates.states).map((to) => ({ to }))
 )
 
-/** Where a command leads from a state; undefined when it is refused. */
+/** The state after a command; undefined when the command is refused. */
 const afterCommand = (state: DeliveryState, command: "retry" | "refresh" | "cancel"): DeliveryState | undefined => {
   if (command === "refresh") return state === "blocked" ? "executing" : state
   if (command === "cancel") return state === "pending" || state === "executing" ? "cancelled" : undefined

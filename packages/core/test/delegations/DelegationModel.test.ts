@@ -12,7 +12,7 @@ import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
 
-/** What a delegation must be, from what has happened to its child. */
+/** The state that a delegation must have after the moves of its child. */
 interface Model {
   state: DelegationState
   queued: number
@@ -41,7 +41,7 @@ const moveNames = [
 ] as const
 type Move = (typeof moveNames)[number]
 
-/** What a turn's end does to the delegation. Nothing before the turn after which none waits. */
+/** The end of a turn as the model makes it. It moves the delegation only when no other turn waits. */
 const endTurn = (model: Model, to: "say" | "succeed silently" | "fail" | "interrupt" | "cancel turn") => {
   if (to === "interrupt") model.held = true
   model.turn = "none"
@@ -53,7 +53,7 @@ const endTurn = (model: Model, to: "say" | "succeed silently" | "fail" | "interr
   else if (model.state !== "waiting_result") model.state = to === "cancel turn" ? "cancelled" : "failed"
 }
 
-/** The move as the model makes it; the code of its refusal when it must be refused, and `skip` when it cannot be tried. */
+/** A move as the model makes it. Gives `ok`, the code with which the move must be refused, or `skip` when it cannot be tried. */
 const expect = (model: Model, move: Move): string | "ok" | "skip" => {
   switch (move) {
     case "begin":

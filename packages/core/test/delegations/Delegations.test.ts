@@ -151,7 +151,7 @@ for (const { layer, name } of databases) {
             value: { a: 2, b: 1 }
           })
           assert.deepStrictEqual(again, won)
-          // The turn that the result came from still runs, and its end changes nothing.
+          // The turn that submitted the result still runs. Its end changes nothing.
           yield* end(principal, child, "failed")
           assert.deepStrictEqual(yield* results.get(principal, id), won)
         }).pipe(Effect.provide(services(layer)))
@@ -225,7 +225,7 @@ for (const { layer, name } of databases) {
           [
             (yield* Sessions).close(principal, parent.id),
             ...children.map(({ child_session_id }) =>
-              // One that was asked to stop before it could succeed ends cancelled.
+              // A turn that was asked to stop before it could succeed ends cancelled.
               end(principal, child_session_id, "succeeded", "Done.").pipe(
                 Effect.catchAllDefect(() => end(principal, child_session_id, "cancelled"))
               )

@@ -61,7 +61,7 @@ for (const { layer, name } of databases) {
         yield* begin(principal, delegation.child_session_id)
         yield* letRingsThrough(delegationTopic(delegation.id))
         const held = 30
-        // Their time does not pass: neither the end of their patience nor the next look at the database can answer them.
+        // The clock stands still, so neither a timeout nor the next look at the database can answer the waits.
         const waiting = yield* Effect.gen(function* () {
           const waiting = yield* Effect.forEach(Array.from({ length: held }), () =>
             Effect.fork(waits.wait(principal, delegation.id, { timeout_seconds: 20 }))
@@ -72,7 +72,7 @@ for (const { layer, name } of databases) {
           })
           return waiting
         }).pipe(Effect.provide(TestContext.TestContext))
-        // More of them than the database has connections, and everything else goes on.
+        // There are more waits than the database has connections, and everything else goes on.
         yield* waits.wait(principal, delegation.id, { timeout_seconds: 0 })
         const submitted = yield* (yield* DelegationResults).submit(principal, delegation.id, {
           kind: "test",

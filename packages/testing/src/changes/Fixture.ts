@@ -37,7 +37,7 @@ const dataDirectory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** Every service on a database, working its jobs in this process. */
+/** Every service on a database. Its jobs are worked in this process. */
 export const installation = (database: Layer.Layer<Database | Bell>) =>
   Layer.unwrapScoped(
     Effect.map(dataDirectory, (dataDir) =>
@@ -54,7 +54,7 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
     )
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
-/** A bare repository served over http, by a forge of the kind where one is wanted. */
+/** A bare repository that is served over http, by a forge when a kind of forge is given. */
 export const remote = (kind: ForgeKind = "github") =>
   Effect.gen(function* () {
     const root = yield* dataDirectory
@@ -96,7 +96,7 @@ export const remote = (kind: ForgeKind = "github") =>
       if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.closed
     })
-    /** A commit on a branch by somebody else; made when it is not there, from `main`. */
+    /** A commit of somebody else on a branch. An absent branch is made from `main`. */
     const commitOn = (branch: string, path: string, content: string): string => {
       const other = mkdtempSync(join(root, "other-"))
       plainGit(root, "clone", "--quiet", bare, other)
@@ -120,7 +120,7 @@ export const remote = (kind: ForgeKind = "github") =>
     }
   })
 
-/** The events of a session after `after` up to the first that is wanted. */
+/** The events of a session after `after` up to the first wanted one. */
 export const eventsUntil = (sessionId: SessionId, after: number, wanted: (event: Event) => boolean) =>
   Effect.gen(function* () {
     const { principal } = yield* Embedded.owner
@@ -136,7 +136,7 @@ export const eventsUntil = (sessionId: SessionId, after: number, wanted: (event:
       )
   })
 
-/** The first event of a session after `after` whose type is one of those. */
+/** The first event of a session after `after` with one of the types. */
 export const eventOf = (sessionId: SessionId, after: number, ...types: ReadonlyArray<string>) =>
   Effect.map(
     eventsUntil(sessionId, after, (event) => types.includes(event.type)),
@@ -160,7 +160,7 @@ export const workspace = (url?: string) =>
       yield* eventOf(session.id, after, "changeset.ready", "changeset.failed")
       return yield* changesets.get(principal, changeset.id)
     })
-    /** Writes files and seals what changed. */
+    /** Writes files and captures the workspace. */
     const change = (files: Readonly<Record<string, string>>) =>
       Effect.suspend(() => {
         for (const [path, content] of Object.entries(files)) put(workTree, path, content)
@@ -179,7 +179,7 @@ export const captured = {
   diagnostics: []
 }
 
-/** A sealed changeset of a new session, whose files nobody has; for services without a worker. */
+/** A sealed changeset of a new session, for services without a worker. Nobody has its git objects. */
 export const sealed = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
   const changesets = yield* ChangesetStore
@@ -211,7 +211,7 @@ export const forgeConnection = (kind: ForgeKind, baseUrl: string, secret = token
     })
   })
 
-/** An operation once it has ended, or is otherwise as it is wanted. */
+/** An operation once it has ended, or is in another wanted state. */
 export const operationEnd = (
   operationId: string,
   isWanted: (operation: Operation) => boolean = ({ finished_at }) => finished_at !== null

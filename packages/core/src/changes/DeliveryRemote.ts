@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
-import { mayReceive } from "../forge/ForgeHost.js"
+import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
@@ -17,14 +17,15 @@ export type DeliveryRemote = RemoteHeadRequest
  */
 export const deliveryRemote = Effect.gen(function* () {
   const trees = yield* WorkingTrees
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
+  const forges = yield* Forges
 
   const credentialOf = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     if (delivery.connection_id === null) return yield* trees.gitCredential(session)
     const connection = yield* connections
       .open(session.workspace_id, delivery.connection_id)
       .pipe(Effect.mapError((error) => refusedCredential(error.message)))
-    if (!mayReceive(connection, delivery.remote_url ?? "")) {
+    if (!forges.mayReceive(connection, delivery.remote_url ?? "")) {
       return yield* refusedCredential(
         "The repository is not on the forge of the connection, so its token is not sent there: use another connection."
       )

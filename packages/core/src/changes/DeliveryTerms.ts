@@ -1,13 +1,14 @@
 import { Effect } from "effect"
 import type { Unseen } from "../access/Access.js"
 import type { DeliveryInput } from "../api/ChangesApi.js"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { Connections } from "../connections/Connections.js"
 import type { Changeset } from "../domain/Changeset.js"
 import type { ConnectionId } from "../domain/Ids.js"
+import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ProjectSpec } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { isForgeKind } from "../forge/ForgeHost.js"
 import { isRefName } from "../git/RefName.js"
 import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
@@ -21,6 +22,7 @@ import type { DeliveryTarget } from "./DeliveryStore.js"
  */
 export const deliveryTarget = Effect.gen(function* () {
   const connections = yield* Connections
+  const { forGit } = yield* ConnectionKinds
   const projects = yield* Projects
 
   const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, Unseen> =>
@@ -34,7 +36,7 @@ export const deliveryTarget = Effect.gen(function* () {
   const requireGit = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, id: ConnectionId) {
     const connection = yield* connections.get(principal, id)
     if (connection.workspace_id !== session.workspace_id) return yield* notFound()
-    if (connection.kind !== "git" && !isForgeKind(connection.kind)) return yield* notGit(connection.kind)
+    if (!forGit.includes(connection.kind)) return yield* notGit(connection.kind, forGit)
   })
 
   return Effect.fnUntraced(function* (
@@ -57,10 +59,10 @@ export const deliveryTarget = Effect.gen(function* () {
   })
 })
 
-const notGit = (kind: string): ReinsError<"connection_required"> =>
+const notGit = (kind: string, kinds: ReadonlyArray<string>): ReinsError<"connection_required"> =>
   new ReinsError({
     code: "connection_required",
-    message: "A delivery needs a connection of the kind git, github, gitlab or gitea. Choose one of these, or none.",
+    message: `A delivery needs a connection of the kind ${oneOf(kinds)}. Choose one of these, or none.`,
     details: { kind }
   })
 

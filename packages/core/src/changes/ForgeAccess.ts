@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
 import type { JobFailure } from "../domain/Job.js"
 import { type MergeRequest, MergeRequestReason } from "../domain/MergeRequest.js"
@@ -16,7 +16,7 @@ import type { Declined } from "./MergeRequestStore.js"
  */
 export const forgeAccess = Effect.gen(function* () {
   const forges = yield* Forges
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
   const sessions = yield* SessionStore
   const deliveries = yield* DeliveryStore
 

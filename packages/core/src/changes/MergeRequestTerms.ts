@@ -1,12 +1,12 @@
 import { Effect, ParseResult, Schema } from "effect"
 import type { MergeRequestInput } from "../api/ChangesApi.js"
 import { Connections } from "../connections/Connections.js"
-import type { Connection } from "../domain/Connection.js"
 import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { forgeHost, isForgeKind, repositoryOn } from "../forge/ForgeHost.js"
+import { Forges } from "../forge/Forges.js"
 import { isRefName } from "../git/RefName.js"
 import { Projects } from "../projects/Projects.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
@@ -18,6 +18,7 @@ import { branchName, notBranch } from "./BranchName.js"
  */
 export const forgePlace = Effect.gen(function* () {
   const connections = yield* Connections
+  const forges = yield* Forges
   const projects = yield* Projects
 
   const projectConnections = Effect.fnUntraced(function* (session: SessionRow) {
@@ -29,19 +30,14 @@ export const forgePlace = Effect.gen(function* () {
   return Effect.fnUntraced(function* (principal: Principal, delivery: Delivery, session: SessionRow) {
     const ids = delivery.connection_id === null ? yield* projectConnections(session) : [delivery.connection_id]
     for (const id of ids) {
-      const place = placeOf(yield* connections.get(principal, id), delivery)
-      if (place !== undefined) return place
+      const connection = yield* connections.get(principal, id)
+      if (connection.state !== "active") continue
+      const repository = forges.pathOf(connection, delivery.remote_url ?? "")
+      if (repository !== undefined) return { connection, forge: connection.kind, repository }
     }
-    return yield* forgeRequired
+    return yield* forgeRequired(forges.list.map(({ kind }) => kind))
   })
 })
-
-const placeOf = (connection: Connection, delivery: Delivery) => {
-  if (!isForgeKind(connection.kind) || connection.state !== "active") return undefined
-  const host = forgeHost(connection.kind, connection.settings["base_url"])
-  const repository = repositoryOn(host, delivery.remote_url ?? "")
-  return repository === undefined ? undefined : { connection, forge: connection.kind, repository }
-}
 
 /** Fails unless the delivery has put a branch on the remote: with `delivery_unresolved` while it still may. */
 export const requireBranch = (
@@ -98,8 +94,8 @@ const unresolved = (delivery: Delivery): ReinsError<"delivery_unresolved"> =>
     details: { state: delivery.state, reason: delivery.reason }
   })
 
-const forgeRequired = new ReinsError({
-  code: "connection_required",
-  message:
-    "A merge request needs an active connection of the kind github, gitlab or gitea to the host of the repository. Create one, then name it in the delivery or in the project."
-})
+const forgeRequired = (forges: ReadonlyArray<string>): ReinsError<"connection_required"> =>
+  new ReinsError({
+    code: "connection_required",
+    message: `A merge request needs an active connection of the kind ${oneOf(forges)} to the host of the repository. Create one, then name it in the delivery or in the project.`
+  })

@@ -4,12 +4,12 @@ import type { MergeInput, MergeRequestAnswer, MergeRequestInput } from "../api/C
 import { fn } from "../base/Traced.js"
 import { MergeRequestId, newId } from "../domain/Ids.js"
 import { jobStates, type OperationRef } from "../domain/Job.js"
-import { type ForgeKind, type MergeRequest, mergeRequestStates } from "../domain/MergeRequest.js"
+import { type MergeRequest, mergeRequestStates } from "../domain/MergeRequest.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { mergeMethods } from "../forge/Forge.js"
+import { Forges } from "../forge/Forges.js"
 import { Jobs } from "../jobs/Jobs.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
@@ -140,6 +140,7 @@ const merging = Effect.gen(function* () {
   const jobs = yield* Jobs
   const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
+  const forges = yield* Forges
   const { answer, existing, start } = yield* answering
 
   return Effect.fnUntraced(function* (principal: Principal, id: string, input: MergeInput) {
@@ -149,7 +150,8 @@ const merging = Effect.gen(function* () {
     const request = yield* existing(id)
     yield* mergeRequestStates.check(request.state, "merged")
     const method = input.method ?? "merge"
-    if (!mergeMethods[request.forge].has(method)) return yield* unsupportedMethod(request.forge, method)
+    const methods = forges.find(request.forge)?.mergeMethods ?? new Set()
+    if (!methods.has(method)) return yield* unsupportedMethod(request.forge, method, methods)
     if (request.head_sha !== input.expected_head_sha) return yield* headChanged(request)
     const last = yield* jobs.newestOf(request.id)
     if (!jobStates.isTerminal(last.state)) return yield* answer(request.id, principal, last)
@@ -183,11 +185,15 @@ const answering = Effect.gen(function* () {
   }
 })
 
-const unsupportedMethod = (forge: ForgeKind, method: string): ReinsError<"unsupported_capability"> =>
+const unsupportedMethod = (
+  forge: string,
+  method: string,
+  supported: ReadonlySet<string>
+): ReinsError<"unsupported_capability"> =>
   new ReinsError({
     code: "unsupported_capability",
     message: `${forge} cannot be asked to merge with the method "${method}". Use another one.`,
-    details: { forge, method, supported: [...mergeMethods[forge]] }
+    details: { forge, method, supported: [...supported] }
   })
 
 const headChanged = (request: MergeRequest): ReinsError<"remote_head_changed"> =>

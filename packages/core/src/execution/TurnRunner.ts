@@ -5,7 +5,7 @@ import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { type Captured, workspaceCapture } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { CredentialProxy } from "../connections/CredentialProxy.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
 import type { Actor } from "../domain/Event.js"
@@ -55,7 +55,7 @@ interface Work {
  */
 export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
   const credentials = yield* CredentialProxy
   const feed = yield* EventFeed
   const journal = yield* Journal

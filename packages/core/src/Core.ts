@@ -6,16 +6,19 @@ import { Installed } from "./catalog/Installed.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
+import { ApplicationStore } from "./changes/ApplicationStore.js"
 import { Applications } from "./changes/Applications.js"
 import { applyJob } from "./changes/ApplyJob.js"
 import { captureJob } from "./changes/CaptureJob.js"
+import { ChangesetStore } from "./changes/ChangesetStore.js"
 import { Changesets } from "./changes/Changesets.js"
 import { Deliveries } from "./changes/Deliveries.js"
 import { deliveryJob } from "./changes/DeliveryJob.js"
 import { DeliveryStore } from "./changes/DeliveryStore.js"
-import { mergeJob, openMergeRequestJob } from "./changes/MergeRequestJob.js"
+import { mergeJob } from "./changes/MergeJob.js"
 import { MergeRequestStore } from "./changes/MergeRequestStore.js"
 import { MergeRequests } from "./changes/MergeRequests.js"
+import { openMergeRequestJob } from "./changes/OpenMergeRequestJob.js"
 import { refreshJob } from "./changes/RefreshJob.js"
 import type { ConnectionKind } from "./connections/ConnectionKind.js"
 import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.js"
@@ -32,6 +35,8 @@ import { DelegationStore } from "./delegations/DelegationStore.js"
 import { Delegations } from "./delegations/Delegations.js"
 import * as DelegationTurns from "./delegations/DelegationTurns.js"
 import { ResultSchemas } from "./delegations/ResultSchemas.js"
+import { ResultStore } from "./delegations/ResultStore.js"
+import { WaitStore } from "./delegations/WaitStore.js"
 import { Waits } from "./delegations/Waits.js"
 import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
@@ -191,7 +196,9 @@ const sessions = Sessions.layer.pipe(
 
 const delegations = DelegationTurns.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Delegations.layer, DelegationResults.layer, Waits.layer)),
-  Layer.provideMerge(Layer.mergeAll(DelegationStore.layer, ResultSchemas.layer))
+  Layer.provideMerge(Layer.mergeAll(ResultStore.layer, ResultSchemas.layer)),
+  Layer.provideMerge(DelegationStore.layer),
+  Layer.provideMerge(WaitStore.layer)
 )
 
 const conversations = Layer.mergeAll(
@@ -204,7 +211,7 @@ const conversations = Layer.mergeAll(
 
 const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Deliveries.layer),
-  Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer))
+  Layer.provideMerge(Layer.mergeAll(ApplicationStore.layer, DeliveryStore.layer, MergeRequestStore.layer))
 )
 
 const connected = Layer.mergeAll(
@@ -214,6 +221,7 @@ const connected = Layer.mergeAll(
 
 const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),
+  Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
   Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),

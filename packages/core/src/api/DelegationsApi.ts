@@ -7,25 +7,25 @@ import { HarnessSelection } from "../domain/Project.js"
 import { MessageSend, SentMessage } from "./ConversationApi.js"
 import { idPath, NotReplayed, optional, post, read } from "./Endpoint.js"
 
-/** A name on one line: it is the title of the child session. */
+/** A name on one line, which becomes the title of the child session. */
 const Role = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100), Schema.pattern(/^[^\p{Cc}]+$/u))
 
 export const DelegationInput = Schema.Struct({
   role: Role,
-  /** Becomes the first message of the child session, as it stands. */
+  /** The first message of the child session, word for word. */
   instructions: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
-  /** That of the session when absent. */
+  /** When absent, the harness of the delegating session. */
   harness: optional(HarnessSelection),
   /** The child starts with the files of this changeset, on its base. */
   changeset_id: optional(ChangesetId),
   result_schema: optional(ResultSchema),
-  /** Up to seven days. */
+  /** The time after which the delegation fails, up to seven days. */
   deadline_seconds: optional(Schema.Int.pipe(Schema.between(1, 604_800)))
 }).annotations({ identifier: "DelegationInput" })
 export type DelegationInput = typeof DelegationInput.Type
 
 export const DelegationAnswer = Schema.Struct({
-  /** The first turn of the child. */
+  /** The operation of the first turn of the child. */
   operation: OperationRef,
   delegation: Delegation,
   event_watermark: Schema.Int
@@ -34,10 +34,10 @@ export type DelegationAnswer = typeof DelegationAnswer.Type
 
 export const ResultInput = Schema.Struct({
   kind: ResultKind,
-  /** Only of a `review`, a `test` or an `integration`. */
+  /** Allowed for a `review`, a `test` or an `integration` only. */
   verdict: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
   summary: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
-  /** Satisfies the `result_schema` of the delegation, where it has one. */
+  /** Must satisfy the `result_schema` of the delegation, when there is one. */
   value: Schema.optionalWith(Schema.Unknown, { exact: true }),
   changeset_id: optional(ChangesetId)
 }).annotations({ identifier: "ResultInput" })
@@ -49,7 +49,7 @@ export const WaitInput = Schema.Struct({
 }).annotations({ identifier: "WaitInput" })
 export type WaitInput = typeof WaitInput.Type
 
-/** `result` is there once the delegation has succeeded. */
+/** The wait and its delegation. `result` is present once the delegation has succeeded. */
 export const WaitAnswer = Schema.Struct({
   wait: Wait,
   delegation: Delegation,

@@ -3,122 +3,127 @@ import { systemActor } from "../access/Access.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { type Application, ApplicationReason } from "../domain/Application.js"
-import type { Changeset } from "../domain/Changeset.js"
 import { ApplicationId } from "../domain/Ids.js"
 import { Git } from "../git/Git.js"
+import type { GitError } from "../git/GitError.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Applications, applyJobKind } from "./Applications.js"
-import { Changesets } from "./Changesets.js"
+import { ApplicationStore } from "./ApplicationStore.js"
+import { applyJobKind } from "./Applications.js"
+import { ChangesetStore } from "./ChangesetStore.js"
 
 const actor = systemActor("applications")
 
 const applicationOf = (claim: Claim): ApplicationId => ApplicationId.make(claim.subject.id)
 
-const isReason = (code: string): code is ApplicationReason =>
-  ApplicationReason.literals.some((reason) => reason === code)
+/** An application under way, with the tree that it brings and the commit that the tree is based on. */
+interface Work {
+  readonly attempt: RunningAttempt
+  readonly application: Application
+  readonly base: string | null
+  readonly tree: string
+}
 
 /**
- * Applies a changeset while no turn of the target runs. A repetition after a lost attempt goes on where that one stopped: what the
- * target already holds as the changeset has it is no conflict and is not written again.
+ * Applies a changeset while no turn of the target runs. A repetition goes on where a lost attempt stopped: a file that the target already
+ * holds as the changeset has it is no conflict and is not written again.
  */
 export const applyJob = Effect.gen(function* () {
-  const applications = yield* Applications
-  const changesets = yield* Changesets
+  const applications = yield* ApplicationStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
-  const git = yield* Git
-
-  const begin = (attempt: RunningAttempt) =>
-    attempt.commit(
-      Effect.gen(function* () {
-        const id = applicationOf(attempt.claim)
-        if ((yield* applications.find(id))?.state === "pending") {
-          yield* applications.move(id, { state: "executing" }, actor)
-        }
-        return yield* applications.find(id)
-      })
-    )
-
-  const apply = Effect.fnUntraced(function* (
-    attempt: RunningAttempt,
-    application: Application,
-    changeset: Changeset,
-    tree: string
-  ) {
-    // Asked for here, where neither a turn nor a release can change it any more.
-    const target = yield* sessions.find(application.target_session_id)
-    if (target?.workspace_state !== "ready") {
-      return yield* new JobError({
-        code: "executor_unavailable",
-        message: "The workspace of the target session is gone. Choose another target.",
-        retryable: false
-      })
-    }
-    const paths = trees.paths(target.id)
-    return yield* git
-      .applyTree({
-        source: { gitDir: trees.paths(changeset.session_id).gitDir, base: changeset.base_commit, tree },
-        target: { gitDir: paths.gitDir, workTree: paths.workTree, base: target.base_commit },
-        strategy: application.strategy,
-        dryRun: application.dry_run,
-        planned: (paths) => attempt.commit(applications.plan(application.id, paths))
-      })
-      .pipe(
-        Effect.catchTag("GitError", ({ kind, message }) =>
-          Effect.fail(
-            new JobError({ code: kind === "timeout" ? kind : "internal_error", message, retryable: kind === "timeout" })
-          )
-        )
-      )
-  })
+  const begin = yield* beginning
+  const apply = yield* applying
 
   return {
     kind: applyJobKind,
     concurrency: 4,
     deadlineMs: 10 * 60_000,
     run: fn("applyJob.run")(function* (attempt) {
-      const application = yield* begin(attempt)
-      const changeset = application === undefined ? undefined : yield* changesets.find(application.changeset_id)
-      if (application?.state !== "executing" || changeset === undefined || changeset.tree === null) {
-        return { state: "succeeded" as const, command: Effect.void }
-      }
-      const target = yield* sessions.find(application.target_session_id)
-      // A turn that has only been prepared may still wait for the workspace.
+      const work = yield* begin(attempt)
+      if (work === undefined) return { state: "succeeded" as const, command: Effect.void }
+      const { id, target_session_id } = work.application
+      const target = yield* sessions.find(target_session_id)
+      // A turn that is still being prepared may wait for the workspace that this job uses, so it is no reason to stop.
       if (target !== undefined && target.active_turn_id !== null && target.active_turn_state !== "preparing") {
-        return yield* new JobError({
-          code: "turn_active",
-          message: "A turn of the target session began first. Apply the changeset again when it has ended.",
-          retryable: true
-        })
+        return yield* turnBegan
       }
       yield* failpoint("application.begun")
-      const { changed, conflicts, state } = yield* trees.exclusive(
-        application.target_session_id,
-        apply(attempt, application, changeset, changeset.tree)
-      )
+      const { changed, conflicts, state } = yield* trees.exclusive(target_session_id, apply(work))
       yield* failpoint("application.written")
-      return {
-        state: "succeeded" as const,
-        command: applications.move(application.id, { state, changed, conflicts }, actor)
-      }
+      return { state: "succeeded" as const, command: applications.move(id, { state, changed, conflicts }, actor) }
     }),
     failed: fn("applyJob.failed")(function* (claim, failure) {
-      const application = yield* applications.find(applicationOf(claim))
-      if (application?.state === "pending") yield* applications.move(application.id, { state: "executing" }, actor)
-      else if (application?.state !== "executing") return
-      yield* applications.move(
-        application.id,
-        {
-          state: "failed",
-          reason: isReason(failure.code) ? failure.code : "internal_error",
-          reasonMessage: failure.message
-        },
-        actor
-      )
+      const found = yield* applications.find(applicationOf(claim))
+      if (found?.state === "pending") yield* applications.move(found.id, { state: "executing" }, actor)
+      else if (found?.state !== "executing") return
+      const reason = isReason(failure.code) ? failure.code : "internal_error"
+      yield* applications.move(found.id, { state: "failed", reason, reasonMessage: failure.message }, actor)
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })
+
+/** Marks the application of an attempt as executing. Gives nothing when there is none that could be applied. */
+const beginning = Effect.gen(function* () {
+  const applications = yield* ApplicationStore
+  const changesets = yield* ChangesetStore
+  return Effect.fnUntraced(function* (attempt: RunningAttempt) {
+    const id = applicationOf(attempt.claim)
+    const started = yield* attempt.commit(
+      Effect.gen(function* () {
+        if ((yield* applications.find(id))?.state === "pending") {
+          yield* applications.move(id, { state: "executing" }, actor)
+        }
+        return yield* applications.find(id)
+      })
+    )
+    const changeset = started === undefined ? undefined : yield* changesets.find(started.changeset_id)
+    if (started?.state !== "executing" || changeset === undefined || changeset.tree === null) return undefined
+    const work: Work = { attempt, application: started, base: changeset.base_commit, tree: changeset.tree }
+    return work
+  })
+})
+
+/** Applies the tree to the target, which nobody else uses meanwhile. */
+const applying = Effect.gen(function* () {
+  const applications = yield* ApplicationStore
+  const sessions = yield* SessionStore
+  const trees = yield* WorkingTrees
+  const git = yield* Git
+  return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
+    // Read here, where neither a turn nor a release can change it any more.
+    const target = yield* sessions.find(application.target_session_id)
+    if (target?.workspace_state !== "ready") return yield* workspaceGone
+    const { gitDir, workTree } = trees.paths(target.id)
+    return yield* git
+      .applyTree({
+        source: { gitDir: trees.paths(application.session_id).gitDir, base, tree },
+        target: { gitDir, workTree, base: target.base_commit },
+        strategy: application.strategy,
+        dryRun: application.dry_run,
+        planned: (paths) => attempt.commit(applications.plan(application.id, paths))
+      })
+      .pipe(Effect.catchTag("GitError", (error) => Effect.fail(jobErrorOf(error))))
+  })
+})
+
+const jobErrorOf = ({ kind, message }: GitError): JobError =>
+  new JobError({ code: kind === "timeout" ? kind : "internal_error", message, retryable: kind === "timeout" })
+
+const turnBegan = new JobError({
+  code: "turn_active",
+  message: "A turn of the target session began first. Apply the changeset again when it has ended.",
+  retryable: true
+})
+
+const workspaceGone = new JobError({
+  code: "executor_unavailable",
+  message: "The workspace of the target session is gone. Choose another target.",
+  retryable: false
+})
+
+const isReason = (code: string): code is ApplicationReason =>
+  ApplicationReason.literals.some((reason) => reason === code)

@@ -6,35 +6,43 @@ import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Changesets, captureJobKind } from "./Changesets.js"
+import { workspaceCapture } from "./Capture.js"
+import { ChangesetStore } from "./ChangesetStore.js"
+import { captureJobKind } from "./Changesets.js"
 
 const actor = systemActor("capture")
 
 const changesetOf = (claim: Claim): ChangesetId => ChangesetId.make(claim.subject.id)
 
-/** Captures a changeset that was asked for, while no turn of its session runs. */
+/** Captures a changeset on request, while no turn of its session runs. */
 export const captureJob = Effect.gen(function* () {
-  const changesets = yield* Changesets
+  const store = yield* ChangesetStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
+  const capture = yield* workspaceCapture
   return {
     kind: captureJobKind,
     concurrency: 4,
     deadlineMs: 10 * 60_000,
     run: fn("captureJob.run")(function* ({ claim }) {
-      const changeset = yield* changesets.find(changesetOf(claim))
+      const changeset = yield* store.find(changesetOf(claim))
       const session = changeset === undefined ? undefined : yield* sessions.find(changeset.session_id)
-      if (changeset === undefined || session === undefined) return { state: "succeeded" as const, command: Effect.void }
+      if (changeset?.state !== "capturing" || session === undefined) {
+        return { state: "succeeded" as const, command: Effect.void }
+      }
       const captured = yield* trees
-        .exclusive(session.id, changesets.take(session, changeset.id))
+        .exclusive(session.id, capture(session, changeset.id))
         .pipe(
           Effect.mapError(
             (error) => new JobError({ code: error.kind, message: error.message, retryable: error.kind === "timeout" })
           )
         )
-      return { state: "succeeded" as const, command: changesets.seal(changeset.id, captured, actor) }
+      return { state: "succeeded" as const, command: store.seal(changeset.id, captured, actor) }
     }),
-    failed: (claim, failure) => changesets.fail(changesetOf(claim), failure.message, actor),
+    failed: fn("captureJob.failed")(function* (claim, failure) {
+      const changeset = yield* store.find(changesetOf(claim))
+      if (changeset?.state === "capturing") yield* store.fail(changeset.id, failure.message, actor)
+    }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })

@@ -1,195 +1,95 @@
-import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { actorOf } from "../access/Access.js"
+import { Context, Effect, Layer } from "effect"
+import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { DeliveryAnswer, DeliveryInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
-import { ConnectionKinds } from "../connections/ConnectionKinds.js"
-import { Connections } from "../connections/Connections.js"
 import type { Changeset } from "../domain/Changeset.js"
 import { type Delivery, deliveryStates } from "../domain/Delivery.js"
-import { type ConnectionId, DeliveryId, newId } from "../domain/Ids.js"
-import { oneOf } from "../domain/Installed.js"
+import { DeliveryId, newId } from "../domain/Ids.js"
+import { jobStates } from "../domain/Job.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import type { ProjectSpec } from "../domain/Project.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { isRefName } from "../git/RefName.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Jobs } from "../jobs/Jobs.js"
-import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
-import { Database } from "../store/Database.js"
+import type { Commit } from "../store/Commit.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-import * as Keyset from "../store/Keyset.js"
-import { Changesets } from "./Changesets.js"
-import { deliveryCancelled } from "./DeliveryCancelled.js"
+import { Changesets, unsealed } from "./Changesets.js"
+import { type CommandedDelivery, deliveryAnswers, deliveryJobKind, refreshJobKind } from "./DeliveryAnswers.js"
+import { deliveryCancelled } from "./DeliveryEnd.js"
 import { DeliveryStore } from "./DeliveryStore.js"
+import { deliveryTarget } from "./DeliveryTerms.js"
 
-/** The kind of the job that carries out a delivery. */
-export const deliveryJobKind = "delivery.execute"
-/** The kind of the job that looks at the remote of a delivery. */
-export const refreshJobKind = "delivery.refresh"
+/** The codes of a command for a delivery that the principal may not change, or whose state does not allow it. */
+type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
 /** Sealed changesets on their way out: as a patch, or as a branch of the repository. */
 export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
   Deliveries,
   {
-    /** Newest first. */
+    /** The deliveries of a changeset, newest first. */
     readonly list: (
       principal: Principal,
       changesetId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Delivery>, ReinsError>
-    readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, ReinsError>
+    ) => Effect.Effect<Page<Delivery>, Unseen | ReinsError<"invalid_cursor">>
+    /** A delivery of a session that the principal may see. */
+    readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, Unseen>
     /**
-     * The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when it is asked
-     * for with another connection or strategy. Fails with `stale_subject` for an unsealed changeset.
+     * Asks for a delivery. The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when
+     * it is asked for with another connection or strategy. Fails with `stale_subject` for an unsealed changeset, with
+     * `connection_required` for a connection that git cannot use, and with `invalid_transition` for a branch of a session without a
+     * repository.
      */
     readonly request: (
       principal: Principal,
       changesetId: string,
       input: DeliveryInput
-    ) => Command<DeliveryAnswer, ReinsError | RequestInvalid>
-    /** Another try of a delivery that failed or is blocked. */
-    readonly retry: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError>
+    ) => Command<DeliveryAnswer, CommandRefusal | ReinsError<"stale_subject" | "connection_required"> | RequestInvalid>
+    /** Tries again a delivery that failed or is blocked. */
+    readonly retry: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
     /**
-     * Looks at the remote branch and its merge requests. One that is blocked is tried again; one that is under way looks by itself,
-     * and its operation is given back, as is that of a patch.
+     * Looks at the remote branch and its merge requests. A blocked delivery is tried again. A delivery under way looks by itself, and a patch
+     * has no remote: both are answered with their newest job.
      */
-    readonly refresh: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError>
-    /** Stops a delivery before its push. One that is pushing ends as the push does. */
-    readonly cancel: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, ReinsError>
+    readonly refresh: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
+    /** Stops a delivery before its push. A push that has begun decides the end of its delivery. */
+    readonly cancel: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
   }
 >() {
   static readonly layer = Layer.effect(
     Deliveries,
     Effect.gen(function* () {
-      const sql = (yield* Database).sql
       const journal = yield* Journal
-      const jobs = yield* Jobs
       const sessions = yield* SessionStore
-      const projects = yield* Projects
-      const connections = yield* Connections
-      const connectionKinds = yield* ConnectionKinds
       const changesets = yield* Changesets
       const store = yield* DeliveryStore
-      const cancelled = yield* deliveryCancelled
-
+      const answers = yield* deliveryAnswers
+      const request = yield* requesting
+      const refresh = yield* refreshing
+      const cancel = yield* cancelling
       const existing = existingOf("delivery", store.find)
-      /** The delivery, with its session held against other writers. */
-      const writable = Effect.fnUntraced(function* (principal: Principal, id: string) {
-        const found = yield* store.find(id)
-        if (found === undefined) return yield* notFound()
-        const session = yield* sessions.writable(principal, found.session_id)
-        return { session, delivery: yield* existing(id) }
-      })
-      const enqueue = Effect.fnUntraced(function* (
-        kind: string,
-        delivery: Delivery,
-        session: SessionRow,
-        principal: Principal
-      ) {
-        const operation = yield* jobs.enqueue({
-          kind,
-          subject: { type: "delivery", id: delivery.id },
-          workspaceId: session.workspace_id,
-          payload: { delivery_id: delivery.id },
-          maxAttempts: 5
-        })
-        return {
-          operation,
-          delivery: yield* existing(delivery.id),
-          event_watermark: yield* journal.append(session.id, actorOf(principal), [])
-        }
-      })
-      const lastOperation = Effect.fnUntraced(function* (id: string, session: SessionRow, principal: Principal) {
-        return {
-          operation: yield* jobs.newestOf(id),
-          delivery: yield* existing(id),
-          event_watermark: yield* journal.append(session.id, actorOf(principal), [])
-        }
-      })
-      const tryAgain = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow, principal: Principal) {
-        const state = delivery.state === "blocked" ? "executing" : "pending"
-        yield* deliveryStates.check(delivery.state, state)
-        yield* store.move(delivery.id, { state }, actorOf(principal))
-        return yield* enqueue(deliveryJobKind, delivery, session, principal)
-      })
 
-      const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, ReinsError> =>
-        session.project_version_id === null
-          ? Effect.succeed({})
-          : Effect.map(
-              projects.resolve(session.workspace_id, { versionId: session.project_version_id }),
-              (version) => version.spec
-            )
-      const requireGit = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, id: ConnectionId) {
-        const connection = yield* connections.get(principal, id)
-        if (connection.workspace_id !== session.workspace_id) return yield* notFound()
-        if (!connectionKinds.forGit.includes(connection.kind))
-          return yield* notGit(connection.kind, connectionKinds.forGit)
-      })
-      /** What a request stands for, with everything that it leaves open filled in. */
-      const resolve = Effect.fnUntraced(function* (session: SessionRow, changeset: Changeset, input: DeliveryInput) {
-        const spec = yield* specOf(session)
-        const transport =
-          input.transport ?? spec.delivery?.transport ?? (session.repository === null ? "patch" : "git_branch")
-        if (transport === "git_branch" && session.repository === null) return yield* noRepository
-        const target =
-          input.target_ref?.replace(/^refs\/heads\//, "") ??
-          `${spec.delivery?.branch_prefix ?? "reins"}/${session.id}/${changeset.id}`
-        if (!isRefName(target)) return yield* notBranch("target_ref", input.target_ref)
-        return { transport, target }
-      })
-
-      const requested = Effect.fnUntraced(function* (
-        principal: Principal,
-        session: SessionRow,
-        changeset: Changeset,
-        input: DeliveryInput
-      ) {
-        if (input.connection_id !== undefined) yield* requireGit(principal, session, input.connection_id)
-        const { target, transport } = yield* resolve(session, changeset, input)
-        const [known] = yield* store.select(sql`changeset_id = ${changeset.id} and transport = ${transport}
-          and target_ref = ${target}`)
-        if (known === undefined) {
-          const inserted = yield* store.insert(
-            {
-              id: yield* newId(DeliveryId),
-              changesetId: changeset.id,
-              sessionId: session.id,
-              transport,
-              connectionId: input.connection_id ?? null,
-              targetRef: target,
-              title: input.title ?? session.title,
-              updateStrategy: input.update_strategy ?? "fast_forward",
-              remoteUrl: transport === "git_branch" ? session.repository : null
-            },
-            actorOf(principal)
+      /** A command for a delivery that the principal may change. */
+      const commanding =
+        <E>(name: string, inside: (commanded: CommandedDelivery) => Effect.Effect<DeliveryAnswer, E, Commit>) =>
+        (principal: Principal, id: string) =>
+          journal.command(
+            name,
+            Effect.gen(function* () {
+              const found = yield* store.find(id)
+              if (found === undefined) return yield* notFound()
+              const session = yield* sessions.writable(principal, found.session_id)
+              return yield* inside({ principal, session, delivery: yield* existing(id) })
+            })
           )
-          return yield* enqueue(deliveryJobKind, inserted, session, principal)
-        }
-        const means = {
-          connectionId: input.connection_id ?? known.connection_id,
-          updateStrategy: input.update_strategy ?? known.update_strategy
-        }
-        const isSame = means.connectionId === known.connection_id && means.updateStrategy === known.update_strategy
-        if (isSame || (known.state !== "failed" && known.state !== "blocked")) {
-          return yield* lastOperation(known.id, session, principal)
-        }
-        yield* store.equip(known.id, means)
-        return yield* tryAgain(known, session, principal)
-      })
 
       return Deliveries.of({
         list: fn("Deliveries.list")(function* (principal, changesetId, page) {
           const changeset = yield* changesets.get(principal, changesetId)
-          const { before, limit } = yield* Keyset.descending(page)
-          const found = yield* store.select(
-            sql`changeset_id = ${changeset.id} and id < ${before} order by id desc limit ${limit + 1}`
-          )
-          return Keyset.page(found, limit, (delivery) => delivery.id)
+          return yield* store.list(changeset.id, page)
         }),
         get: fn("Deliveries.get")(function* (principal, deliveryId) {
           const delivery = yield* store.find(deliveryId)
@@ -204,78 +104,88 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
               const changeset = yield* changesets.get(principal, changesetId)
               const session = yield* sessions.writable(principal, changeset.session_id)
               if (changeset.state !== "ready") return yield* unsealed(changeset)
-              return yield* requested(principal, session, changeset, input)
+              return yield* request(principal, session, changeset, input)
             })
           ),
-        retry: (principal, deliveryId) =>
-          journal.command(
-            "Deliveries.retry",
-            Effect.flatMap(writable(principal, deliveryId), ({ delivery, session }) =>
-              tryAgain(delivery, session, principal)
-            )
-          ),
-        refresh: (principal, deliveryId) =>
-          journal.command(
-            "Deliveries.refresh",
-            Effect.gen(function* () {
-              const { delivery, session } = yield* writable(principal, deliveryId)
-              if (delivery.state === "blocked") return yield* tryAgain(delivery, session, principal)
-              const last = yield* jobs.newestOf(delivery.id)
-              const isLive = last.state === "queued" || last.state === "running" || last.state === "retry_wait"
-              return isLive || delivery.transport === "patch"
-                ? yield* lastOperation(delivery.id, session, principal)
-                : yield* enqueue(refreshJobKind, delivery, session, principal)
-            })
-          ),
-        cancel: (principal, deliveryId) =>
-          journal.command(
-            "Deliveries.cancel",
-            Effect.gen(function* () {
-              const { delivery, session } = yield* writable(principal, deliveryId)
-              if (delivery.state !== "pending") yield* deliveryStates.check(delivery.state, "cancelled")
-              yield* jobs.cancel((yield* jobs.newestOf(delivery.id)).job_id)
-              const { state } = yield* jobs.newestOf(delivery.id)
-              if (state === "cancelled") {
-                if (delivery.state === "pending") {
-                  yield* store.move(delivery.id, { state: "executing" }, actorOf(principal))
-                }
-                yield* cancelled(delivery.id, actorOf(principal))
-              }
-              return yield* lastOperation(delivery.id, session, principal)
-            })
-          )
+        retry: commanding("Deliveries.retry", answers.retry),
+        refresh: commanding("Deliveries.refresh", refresh),
+        cancel: commanding("Deliveries.cancel", cancel)
       })
     })
   )
 }
 
-/** The refusal of what needs a sealed changeset. */
-export const unsealed = (changeset: Changeset): ReinsError =>
-  new ReinsError({
-    code: "stale_subject",
-    message:
-      "Only a sealed changeset can be delivered or applied. Wait for the event changeset.ready, or capture a new one.",
-    details: { state: changeset.state }
-  })
+/** Requests the delivery of a sealed changeset. The commit holds its session. */
+const requesting = Effect.gen(function* () {
+  const store = yield* DeliveryStore
+  const answers = yield* deliveryAnswers
+  const targetOf = yield* deliveryTarget
 
-/** The refusal of a branch name that git does not take. */
-export const notBranch = (field: string, given: unknown): RequestInvalid =>
-  new RequestInvalid({
-    loc: ["body", field],
-    issue: new ParseResult.Type(Schema.String.ast, given, "Input should be a valid branch name"),
-    input: given
+  return Effect.fnUntraced(function* (
+    principal: Principal,
+    session: SessionRow,
+    changeset: Changeset,
+    input: DeliveryInput
+  ) {
+    const target = yield* targetOf(principal, session, changeset, input)
+    const known = yield* store.findOf(target)
+    if (known === undefined) {
+      const delivery = yield* store.insert(
+        {
+          ...target,
+          id: yield* newId(DeliveryId),
+          sessionId: session.id,
+          connectionId: input.connection_id ?? null,
+          updateStrategy: input.update_strategy ?? "fast_forward",
+          title: input.title ?? session.title,
+          remoteUrl: target.transport === "git_branch" ? session.repository : null
+        },
+        actorOf(principal)
+      )
+      return yield* answers.start(deliveryJobKind, { principal, session, delivery })
+    }
+    const means = {
+      connectionId: input.connection_id ?? known.connection_id,
+      updateStrategy: input.update_strategy ?? known.update_strategy
+    }
+    const isSame = means.connectionId === known.connection_id && means.updateStrategy === known.update_strategy
+    const commanded = { principal, session, delivery: known }
+    if (isSame || (known.state !== "failed" && known.state !== "blocked")) return yield* answers.keep(commanded)
+    yield* store.equip(known.id, means)
+    return yield* answers.retry(commanded)
   })
+})
 
-const notGit = (kind: string, kinds: ReadonlyArray<string>): ReinsError =>
-  new ReinsError({
-    code: "connection_required",
-    message: `A delivery needs a connection of the kind ${oneOf(kinds)}. Choose one of these, or none.`,
-    details: { kind }
+/** The inside of `Deliveries.refresh`. */
+const refreshing = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const answers = yield* deliveryAnswers
+  return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
+    const { delivery } = commanded
+    if (delivery.state === "blocked") return yield* answers.retry(commanded)
+    const last = yield* jobs.newestOf(delivery.id)
+    return jobStates.isTerminal(last.state) && delivery.transport !== "patch"
+      ? yield* answers.start(refreshJobKind, commanded)
+      : yield* answers.keep(commanded)
   })
+})
 
-const noRepository = new ReinsError({
-  code: "invalid_transition",
-  message:
-    'The session did not start from a repository, so there is no branch to deliver to. Use the transport "patch".',
-  details: { resource: "delivery", transport: "git_branch" }
+/** The inside of `Deliveries.cancel`. */
+const cancelling = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const store = yield* DeliveryStore
+  const answers = yield* deliveryAnswers
+  const cancelled = yield* deliveryCancelled
+  return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
+    const { delivery, principal } = commanded
+    const actor = actorOf(principal)
+    if (delivery.state !== "pending") yield* deliveryStates.check(delivery.state, "cancelled")
+    yield* jobs.cancel((yield* jobs.newestOf(delivery.id)).job_id)
+    const { state } = yield* jobs.newestOf(delivery.id)
+    if (state === "cancelled") {
+      if (delivery.state === "pending") yield* store.move(delivery.id, { state: "executing" }, actor)
+      yield* cancelled(delivery.id, actor)
+    }
+    return yield* answers.keep(commanded)
+  })
 })

@@ -3,11 +3,18 @@ import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
+import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { toGitCredential, WorkingTrees } from "../sessions/WorkingTrees.js"
 
-/** The branch of a delivery as git is asked for it, with the credential of its connection or of the project. */
+/** The branch of a delivery on its remote, and the credential that git uses there. */
+export type DeliveryRemote = RemoteHeadRequest
+
+/**
+ * Gives the function that finds the remote branch of a delivery. The credential is that of its connection, or else that of the project. Fails
+ * with `auth_required` when the connection cannot be opened, or is for another host.
+ */
 export const deliveryRemote = Effect.gen(function* () {
   const trees = yield* WorkingTrees
   const connections = yield* ConnectionStore
@@ -28,12 +35,13 @@ export const deliveryRemote = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     const credential = yield* credentialOf(delivery, session)
-    return {
+    const remote: DeliveryRemote = {
       gitDir: trees.paths(session.id).gitDir,
       url: delivery.remote_url ?? "",
       branch: delivery.target_ref,
       ...(credential && { credential })
     }
+    return remote
   })
 })
 
@@ -49,14 +57,14 @@ const reasons: Partial<Record<GitErrorKind, DeliveryReason>> = {
   not_found: "remote_unavailable"
 }
 
-/** What may pass by itself is tried again. */
-const retryable: ReadonlySet<GitErrorKind> = new Set<GitErrorKind>(["remote_unavailable", "timeout"])
+/** The failures that may pass without anybody's help. */
+const passing: ReadonlySet<GitErrorKind> = new Set<GitErrorKind>(["remote_unavailable", "timeout"])
 
-/** A failure of git as that of a job whose code is the reason of the delivery, where there is one. */
+/** A failure of git as that of the job. Its code is a `DeliveryReason` where one fits, else the kind of the error. */
 export const deliveryError = (error: GitError): JobError =>
   new JobError({
     code: reasons[error.kind] ?? error.kind,
     message: error.message,
-    retryable: retryable.has(error.kind) || error.mayHaveHappened === true,
+    retryable: passing.has(error.kind) || error.mayHaveHappened === true,
     ...(error.mayHaveHappened && { attempt: "unknown" as const })
   })

@@ -1,4 +1,3 @@
-import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import {
@@ -9,60 +8,79 @@ import {
   deliveryStates,
   type UpdateStrategy
 } from "../domain/Delivery.js"
-import type { Actor, EventType } from "../domain/Event.js"
+import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
+import type { Page, PageRequest } from "../domain/Page.js"
 import type { DeliveryTransport } from "../domain/Project.js"
+import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import * as Keyset from "../store/Keyset.js"
 
-export interface NewDelivery {
-  readonly id: DeliveryId
+/** The identity of a delivery: there is one of a changeset for each transport and branch. */
+export interface DeliveryTarget {
   readonly changesetId: ChangesetId
-  readonly sessionId: SessionId
   readonly transport: DeliveryTransport
-  readonly connectionId: ConnectionId | null
+  /** The name of the branch, without `refs/heads/`. */
   readonly targetRef: string
-  readonly title: string | null
+}
+
+/** The parts of a delivery that another attempt may have otherwise. */
+export interface DeliveryMeans {
+  /** Null takes the git credential of the project. */
+  readonly connectionId: ConnectionId | null
   readonly updateStrategy: UpdateStrategy
+}
+
+/** The columns that a new delivery starts with. */
+export interface NewDelivery extends DeliveryTarget, DeliveryMeans {
+  readonly id: DeliveryId
+  readonly sessionId: SessionId
+  readonly title: string | null
   readonly remoteUrl: string | null
 }
 
+/** A move of a delivery. An absent reason becomes empty; other fields that are absent stay as they are. */
 export interface DeliveryChange {
   readonly state: DeliveryState
   readonly reason?: DeliveryReason
   readonly reasonMessage?: string
   readonly commit?: string
-  /** Null says that the branch is not there; absent, that nobody looked. */
+  /** Null says that the branch is not there. */
   readonly observedHead?: string | null
   readonly patch?: string
 }
 
-/** The rows of deliveries and the events that tell of them. */
+/** The rows of deliveries, their states and steps, and the events that tell of them. */
 export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStore")<
   DeliveryStore,
   {
+    /** Reads a delivery without a check of access. */
     readonly find: (deliveryId: string) => Effect.Effect<Delivery | undefined>
-    readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<Delivery>>
-
+    /** The deliveries of a changeset, newest first. */
+    readonly list: (
+      changesetId: ChangesetId,
+      page: PageRequest
+    ) => Effect.Effect<Page<Delivery>, ReinsError<"invalid_cursor">>
+    /** The one delivery of a changeset to a target. */
+    readonly findOf: (target: DeliveryTarget) => Effect.Effect<Delivery | undefined>
+    /** Adds a pending delivery and gives it back. */
     readonly insert: (delivery: NewDelivery, actor: Actor) => Effect.Effect<Delivery, never, Commit>
     /** Gives a delivery other means for its next attempt. */
-    readonly equip: (
-      deliveryId: DeliveryId,
-      means: { readonly connectionId: ConnectionId | null; readonly updateStrategy: UpdateStrategy }
-    ) => Effect.Effect<void, never, Commit>
-    /** Where the branch was seen last by any delivery of the session; null when none has seen it. */
+    readonly equip: (deliveryId: DeliveryId, means: DeliveryMeans) => Effect.Effect<void, never, Commit>
+    /** The commit at which any delivery of the session has seen the same branch last; null when none has seen it. */
     readonly lastObserved: (delivery: Delivery) => Effect.Effect<string | null>
-    /** Writes down where the branch is, unless the delivery has changed since `delivery` was read. */
+    /** Writes down the head of the branch, unless the delivery has changed since `delivery` was read. */
     readonly observe: (delivery: Delivery, head: string | null) => Effect.Effect<void, never, Commit>
-    /** Adds to the evidence. */
+    /** Adds a step to the evidence and tells it. */
     readonly addStep: (
       deliveryId: DeliveryId,
       step: Omit<DeliveryStep, "recorded_at">,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /** Moves a delivery and tells it. Other moves than drawn die. */
+    /** Moves a delivery and tells it. Dies for a move that `deliveryStates` does not draw. */
     readonly move: (deliveryId: DeliveryId, change: DeliveryChange, actor: Actor) => Effect.Effect<void, never, Commit>
   }
 >() {
@@ -73,59 +91,30 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
       const journal = yield* Journal
       const sql = db.sql
 
-      const find = (id: string) =>
-        Effect.map(db.first(sql<DeliveryRow>`select * from deliveries where id = ${id}`), (row) =>
-          row === undefined ? undefined : toDelivery(row)
-        )
       const locked = Effect.fnUntraced(function* (id: string) {
         const row = yield* db.first(sql<DeliveryRow>`select * from deliveries where id = ${id}${db.forUpdate}`)
         return row === undefined ? yield* Effect.dieMessage(`no delivery ${id}`) : toDelivery(row)
       })
-      const tell = (
-        delivery: Delivery,
-        type: EventType & `delivery.${string}`,
-        actor: Actor,
-        step: DeliveryStep | null = null
-      ) =>
-        journal.append(delivery.session_id, actor, [
-          {
-            type,
-            payload: {
-              state: delivery.state,
-              reason: delivery.reason,
-              reason_message: delivery.reason_message,
-              target_ref: delivery.target_ref,
-              commit: delivery.commit,
-              step
-            },
-            subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
-          }
-        ])
+      const tell = (delivery: Delivery, type: DeliveryEventType, actor: Actor, step?: DeliveryStep) =>
+        journal.append(delivery.session_id, actor, [eventOf(delivery, type, step ?? null)])
 
       return DeliveryStore.of({
-        find,
-        select: (where) =>
-          Effect.map(db.all(sql<DeliveryRow>`select * from deliveries where ${where}`), (rows) => rows.map(toDelivery)),
+        find: (id) =>
+          Effect.map(db.first(sql<DeliveryRow>`select * from deliveries where id = ${id}`), toDeliveryOrNone),
+        list: fn("DeliveryStore.list")(function* (changesetId, page) {
+          const { before, limit } = yield* Keyset.descending(page)
+          const rows = yield* db.all(sql<DeliveryRow>`select * from deliveries
+            where changeset_id = ${changesetId} and id < ${before} order by id desc limit ${limit + 1}`)
+          return Keyset.page(rows.map(toDelivery), limit, (delivery) => delivery.id)
+        }),
+        findOf: ({ changesetId, targetRef, transport }) =>
+          Effect.map(
+            db.first(sql<DeliveryRow>`select * from deliveries
+              where changeset_id = ${changesetId} and transport = ${transport} and target_ref = ${targetRef}`),
+            toDeliveryOrNone
+          ),
         insert: fn("DeliveryStore.insert")(function* (delivery, actor) {
-          const at = yield* now
-          yield* db.run(
-            sql`insert into deliveries ${sql.insert({
-              id: delivery.id,
-              changeset_id: delivery.changesetId,
-              session_id: delivery.sessionId,
-              transport: delivery.transport,
-              connection_id: delivery.connectionId,
-              target_ref: delivery.targetRef,
-              title: delivery.title,
-              update_strategy: delivery.updateStrategy,
-              state: "pending",
-              remote_url: delivery.remoteUrl,
-              steps: "[]",
-              version: 1,
-              created_at: at,
-              updated_at: at
-            })}`
-          )
+          yield* db.run(sql`insert into deliveries ${sql.insert(newRow(delivery, yield* now))}`)
           const inserted = yield* locked(delivery.id)
           yield* tell(inserted, "delivery.requested", actor)
           return inserted
@@ -154,40 +143,71 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
         addStep: fn("DeliveryStore.addStep")(function* (id, step, actor) {
           const delivery = yield* locked(id)
           const recorded = { ...step, recorded_at: yield* now }
-          yield* db.run(
-            sql`update deliveries set steps = ${JSON.stringify([...delivery.steps, recorded])} where id = ${id}`
-          )
+          const steps = JSON.stringify([...delivery.steps, recorded])
+          yield* db.run(sql`update deliveries set steps = ${steps} where id = ${id}`)
           yield* tell(delivery, "delivery.progressed", actor, recorded)
         }),
         move: fn("DeliveryStore.move")(function* (id, change, actor) {
           const delivery = yield* locked(id)
           yield* Effect.orDie(deliveryStates.check(delivery.state, change.state))
-          yield* db.run(
-            sql`update deliveries set ${sql.update({
-              state: change.state,
-              reason: change.reason ?? null,
-              reason_message: change.reasonMessage ?? null,
-              commit_sha: change.commit ?? delivery.commit,
-              patch: change.patch ?? delivery.patch,
-              observed_head: change.observedHead === undefined ? delivery.observed_head : change.observedHead,
-              updated_at: yield* now
-            })}, version = version + 1 where id = ${id}`
-          )
-          yield* tell(yield* locked(id), eventOf[change.state], actor)
+          const columns = { ...changedColumns(delivery, change), updated_at: yield* now }
+          yield* db.run(sql`update deliveries set ${sql.update(columns)}, version = version + 1 where id = ${id}`)
+          yield* tell(yield* locked(id), eventTypes[change.state], actor)
         })
       })
     })
   )
 }
 
-const eventOf = {
+const newRow = (delivery: NewDelivery, at: string) => ({
+  id: delivery.id,
+  changeset_id: delivery.changesetId,
+  session_id: delivery.sessionId,
+  transport: delivery.transport,
+  connection_id: delivery.connectionId,
+  target_ref: delivery.targetRef,
+  title: delivery.title,
+  update_strategy: delivery.updateStrategy,
+  state: "pending",
+  remote_url: delivery.remoteUrl,
+  steps: "[]",
+  version: 1,
+  created_at: at,
+  updated_at: at
+})
+
+const changedColumns = (delivery: Delivery, change: DeliveryChange) => ({
+  state: change.state,
+  reason: change.reason ?? null,
+  reason_message: change.reasonMessage ?? null,
+  commit_sha: change.commit ?? delivery.commit,
+  patch: change.patch ?? delivery.patch,
+  observed_head: change.observedHead === undefined ? delivery.observed_head : change.observedHead
+})
+
+type DeliveryEventType = EventType & `delivery.${string}`
+
+const eventTypes = {
   pending: "delivery.requested",
   executing: "delivery.progressed",
   succeeded: "delivery.succeeded",
   failed: "delivery.failed",
   blocked: "delivery.blocked",
   cancelled: "delivery.cancelled"
-} as const satisfies Record<DeliveryState, EventType>
+} as const satisfies Record<DeliveryState, DeliveryEventType>
+
+const eventOf = (delivery: Delivery, type: DeliveryEventType, step: DeliveryStep | null): NewEvent => ({
+  type,
+  payload: {
+    state: delivery.state,
+    reason: delivery.reason,
+    reason_message: delivery.reason_message,
+    target_ref: delivery.target_ref,
+    commit: delivery.commit,
+    step
+  },
+  subjects: { delivery_id: delivery.id, changeset_id: delivery.changeset_id }
+})
 
 interface DeliveryRow extends Omit<Delivery, "steps" | "commit"> {
   readonly commit_sha: string | null
@@ -199,3 +219,6 @@ const toDelivery = ({ commit_sha, ...row }: DeliveryRow): Delivery => ({
   commit: commit_sha,
   steps: JSON.parse(row.steps)
 })
+
+const toDeliveryOrNone = (row: DeliveryRow | undefined): Delivery | undefined =>
+  row === undefined ? undefined : toDelivery(row)

@@ -1,20 +1,24 @@
-import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import type { Actor, EventType } from "../domain/Event.js"
-import type { MergeRequestId } from "../domain/Ids.js"
+import type { Actor, EventType, NewEvent } from "../domain/Event.js"
+import type { DeliveryId, MergeRequestId } from "../domain/Ids.js"
 import {
   type MergeRequest,
   type MergeRequestReason,
   type MergeRequestState,
   mergeRequestStates
 } from "../domain/MergeRequest.js"
-import { now } from "../domain/Timestamp.js"
+import type { Page, PageRequest } from "../domain/Page.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { RemoteMergeRequest } from "../forge/Forge.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import * as Keyset from "../store/Keyset.js"
+import { stateList } from "../store/StateList.js"
 
+/** The columns that a new merge request starts with. */
 export type NewMergeRequest = Pick<
   MergeRequest,
   | "id"
@@ -31,42 +35,53 @@ export type NewMergeRequest = Pick<
   | "draft"
 >
 
-/** Why something did not happen, in a closed code where there is one and in words. */
+/** Why a merge request was not opened or merged. */
 export interface Declined {
+  /** Null when none of the reasons fits. */
   readonly reason: MergeRequestReason | null
+  /** A sentence for people. */
   readonly message: string
 }
 
-/** The rows of merge requests and the events that tell of them. */
+/** The rows of merge requests, their states, and the events that tell of them. Its moves die unless `mergeRequestStates` draws them. */
 export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeRequestStore")<
   MergeRequestStore,
   {
+    /** Reads a merge request without a check of access. */
     readonly find: (mergeRequestId: string) => Effect.Effect<MergeRequest | undefined>
-    readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<MergeRequest>>
-
+    /** The merge requests of a delivery, newest first. */
+    readonly list: (
+      deliveryId: DeliveryId,
+      page: PageRequest
+    ) => Effect.Effect<Page<MergeRequest>, ReinsError<"invalid_cursor">>
+    /** The merge request of a delivery for a base branch that is pending or open. */
+    readonly findOngoing: (deliveryId: DeliveryId, baseBranch: string) => Effect.Effect<MergeRequest | undefined>
+    /** The open merge requests of a delivery, oldest first. */
+    readonly openOf: (deliveryId: DeliveryId) => Effect.Effect<ReadonlyArray<MergeRequest>>
+    /** Adds a pending merge request and gives it back. */
     readonly insert: (mergeRequest: NewMergeRequest, actor: Actor) => Effect.Effect<MergeRequest, never, Commit>
-    /** Opens a pending one as the forge has it. */
+    /** Opens a pending merge request as the forge has it. `adopted` says that somebody else had opened it there. */
     readonly opened: (
       mergeRequestId: MergeRequestId,
       remote: RemoteMergeRequest,
       adopted: boolean,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /** Ends a pending one that could not be opened. */
+    /** Ends a pending merge request that could not be opened. */
     readonly failed: (
       mergeRequestId: MergeRequestId,
       declined: Declined,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /** Writes down how the forge has an open one, and tells when it is merged or closed. */
+    /** Writes down how the forge has an open merge request, and tells when it is merged or closed there. */
     readonly observed: (
       mergeRequestId: MergeRequestId,
       remote: RemoteMergeRequest,
       actor: Actor
     ) => Effect.Effect<void, never, Commit>
-    /** Tells that somebody asked for the merge. */
+    /** Tells that the merge of an open merge request was asked for. */
     readonly mergeRequested: (mergeRequestId: MergeRequestId, actor: Actor) => Effect.Effect<void, never, Commit>
-    /** An open one stays open and says why it was not merged. */
+    /** Leaves a merge request open and tells why it was not merged. */
     readonly mergeDeclined: (
       mergeRequestId: MergeRequestId,
       declined: Declined,
@@ -78,119 +93,151 @@ export class MergeRequestStore extends Context.Tag("@reins/core/changes/MergeReq
     MergeRequestStore,
     Effect.gen(function* () {
       const db = yield* Database
-      const journal = yield* Journal
       const sql = db.sql
-
-      const locked = Effect.fnUntraced(function* (id: string) {
-        const row = yield* db.first(sql<MergeRequestRow>`select * from merge_requests where id = ${id}${db.forUpdate}`)
-        return row === undefined ? yield* Effect.dieMessage(`no merge request ${id}`) : toMergeRequest(row)
-      })
-      const tell = (request: MergeRequest, type: EventType & `merge_request.${string}`, actor: Actor) =>
-        journal.append(request.session_id, actor, [
-          {
-            type,
-            payload: {
-              merge_request_id: request.id,
-              state: request.state,
-              reason: request.reason,
-              reason_message: request.reason_message,
-              base_branch: request.base_branch,
-              number: request.number,
-              web_url: request.web_url,
-              head_sha: request.head_sha,
-              adopted: request.adopted
-            },
-            subjects: { delivery_id: request.delivery_id, changeset_id: request.changeset_id }
-          }
-        ])
-      const change = Effect.fnUntraced(function* (id: MergeRequestId, columns: Partial<MergeRequestRow>) {
-        yield* db.run(
-          sql`update merge_requests set ${sql.update({ ...columns, updated_at: yield* now })}, version = version + 1
-          where id = ${id}`
-        )
-        return yield* locked(id)
-      })
-      const move = Effect.fnUntraced(function* (
-        id: MergeRequestId,
-        state: MergeRequestState,
-        columns: Partial<MergeRequestRow>,
-        actor: Actor
-      ) {
-        yield* Effect.orDie(mergeRequestStates.check((yield* locked(id)).state, state))
-        yield* tell(yield* change(id, { ...columns, state }), eventOf[state], actor)
-      })
-      /** Changes an open one that stays open. */
-      const stay = Effect.fnUntraced(function* (id: MergeRequestId, columns: Partial<MergeRequestRow>) {
-        const { state } = yield* locked(id)
-        return state === "open" ? yield* change(id, columns) : yield* Effect.dieMessage(`${id} is ${state}, not open`)
-      })
-      const seen = Effect.fnUntraced(function* (remote: RemoteMergeRequest) {
-        return {
-          draft: remote.draft ? 1 : 0,
-          number: remote.number,
-          web_url: remote.webUrl,
-          head_sha: remote.headSha === "" ? null : remote.headSha,
-          observed_at: yield* now
-        }
-      })
+      const { insert, move, stay, tell } = yield* writes
+      const ongoing = sql.literal(stateList(mergeRequestStates.ongoing))
 
       return MergeRequestStore.of({
         find: (id) =>
-          Effect.map(db.first(sql<MergeRequestRow>`select * from merge_requests where id = ${id}`), (row) =>
-            row === undefined ? undefined : toMergeRequest(row)
+          Effect.map(
+            db.first(sql<MergeRequestRow>`select * from merge_requests where id = ${id}`),
+            toMergeRequestOrNone
           ),
-        select: (where) =>
-          Effect.map(db.all(sql<MergeRequestRow>`select * from merge_requests where ${where}`), (rows) =>
-            rows.map(toMergeRequest)
-          ),
-        insert: fn("MergeRequestStore.insert")(function* ({ draft, ...request }, actor) {
-          const at = yield* now
-          yield* db.run(
-            sql`insert into merge_requests ${sql.insert({
-              ...request,
-              draft: draft ? 1 : 0,
-              state: "pending",
-              adopted: 0,
-              version: 1,
-              created_at: at,
-              updated_at: at
-            })}`
-          )
-          const inserted = yield* locked(request.id)
-          yield* tell(inserted, "merge_request.requested", actor)
-          return inserted
+        list: fn("MergeRequestStore.list")(function* (deliveryId, page) {
+          const { before, limit } = yield* Keyset.descending(page)
+          const rows = yield* db.all(sql<MergeRequestRow>`select * from merge_requests
+            where delivery_id = ${deliveryId} and id < ${before} order by id desc limit ${limit + 1}`)
+          return Keyset.page(rows.map(toMergeRequest), limit, (request) => request.id)
         }),
+        findOngoing: (deliveryId, baseBranch) =>
+          Effect.map(
+            db.first(sql<MergeRequestRow>`select * from merge_requests
+              where delivery_id = ${deliveryId} and base_branch = ${baseBranch} and state in (${ongoing})`),
+            toMergeRequestOrNone
+          ),
+        openOf: (deliveryId) =>
+          Effect.map(
+            db.all(sql<MergeRequestRow>`select * from merge_requests
+              where delivery_id = ${deliveryId} and state = 'open' order by id`),
+            (rows) => rows.map(toMergeRequest)
+          ),
+        insert,
         opened: fn("MergeRequestStore.opened")(function* (id, remote, adopted, actor) {
-          yield* move(id, "open", { ...(yield* seen(remote)), adopted: adopted ? 1 : 0 }, actor)
+          yield* move(id, "open", { ...seenColumns(remote, yield* now), adopted: adopted ? 1 : 0 }, actor)
         }),
-        failed: fn("MergeRequestStore.failed")(function* (id, { message, reason }, actor) {
-          yield* move(id, "failed", { reason, reason_message: message }, actor)
-        }),
+        failed: (id, declined, actor) => move(id, "failed", declinedColumns(declined), actor),
         observed: fn("MergeRequestStore.observed")(function* (id, remote, actor) {
-          const columns = yield* seen(remote)
+          const columns = seenColumns(remote, yield* now)
           if (remote.state === "open") yield* stay(id, columns)
-          else yield* move(id, remote.state, { ...columns, reason: null, reason_message: null }, actor)
+          else yield* move(id, remote.state, { ...columns, ...noReason }, actor)
         }),
-        mergeRequested: fn("MergeRequestStore.mergeRequested")(function* (id, actor) {
-          const request = yield* stay(id, { reason: null, reason_message: null })
-          yield* tell(request, "merge_request.merge_requested", actor)
-        }),
-        mergeDeclined: fn("MergeRequestStore.mergeDeclined")(function* (id, { message, reason }, actor) {
-          const request = yield* stay(id, { reason, reason_message: message })
-          yield* tell(request, "merge_request.merge_failed", actor)
-        })
+        mergeRequested: (id, actor) =>
+          Effect.flatMap(stay(id, noReason), (request) => tell(request, "merge_request.merge_requested", actor)),
+        mergeDeclined: (id, declined, actor) =>
+          Effect.flatMap(stay(id, declinedColumns(declined)), (request) =>
+            tell(request, "merge_request.merge_failed", actor)
+          )
       })
     })
   )
 }
 
-const eventOf = {
+/** The ways in which rows of merge requests change. */
+const writes = Effect.gen(function* () {
+  const db = yield* Database
+  const journal = yield* Journal
+  const sql = db.sql
+
+  const locked = Effect.fnUntraced(function* (id: string) {
+    const row = yield* db.first(sql<MergeRequestRow>`select * from merge_requests where id = ${id}${db.forUpdate}`)
+    return row === undefined ? yield* Effect.dieMessage(`no merge request ${id}`) : toMergeRequest(row)
+  })
+
+  const tell = (request: MergeRequest, type: MergeRequestEventType, actor: Actor) =>
+    Effect.asVoid(journal.append(request.session_id, actor, [eventOf(request, type)]))
+
+  const change = Effect.fnUntraced(function* (id: MergeRequestId, columns: Partial<MergeRequestRow>) {
+    yield* db.run(
+      sql`update merge_requests set ${sql.update({ ...columns, updated_at: yield* now })}, version = version + 1
+      where id = ${id}`
+    )
+    return yield* locked(id)
+  })
+
+  return {
+    tell,
+    insert: fn("MergeRequestStore.insert")(function* ({ draft, ...request }: NewMergeRequest, actor: Actor) {
+      const at = yield* now
+      yield* db.run(
+        sql`insert into merge_requests ${sql.insert({
+          ...request,
+          draft: draft ? 1 : 0,
+          state: "pending",
+          adopted: 0,
+          version: 1,
+          created_at: at,
+          updated_at: at
+        })}`
+      )
+      const inserted = yield* locked(request.id)
+      yield* tell(inserted, "merge_request.requested", actor)
+      return inserted
+    }),
+    /** Moves a merge request to another state, and tells it. */
+    move: Effect.fnUntraced(function* (
+      id: MergeRequestId,
+      state: MergeRequestState,
+      columns: Partial<MergeRequestRow>,
+      actor: Actor
+    ) {
+      yield* Effect.orDie(mergeRequestStates.check((yield* locked(id)).state, state))
+      yield* tell(yield* change(id, { ...columns, state }), eventTypes[state], actor)
+    }),
+    /** Changes an open merge request that stays open. */
+    stay: Effect.fnUntraced(function* (id: MergeRequestId, columns: Partial<MergeRequestRow>) {
+      const { state } = yield* locked(id)
+      return state === "open" ? yield* change(id, columns) : yield* Effect.dieMessage(`${id} is ${state}, not open`)
+    })
+  }
+})
+
+const noReason = { reason: null, reason_message: null }
+
+const declinedColumns = ({ message, reason }: Declined) => ({ reason, reason_message: message })
+
+const seenColumns = (remote: RemoteMergeRequest, at: Timestamp) => ({
+  draft: remote.draft ? 1 : 0,
+  number: remote.number,
+  web_url: remote.webUrl,
+  head_sha: remote.headSha === "" ? null : remote.headSha,
+  observed_at: at
+})
+
+type MergeRequestEventType = EventType & `merge_request.${string}`
+
+const eventTypes = {
   pending: "merge_request.requested",
   open: "merge_request.opened",
   merged: "merge_request.merged",
   closed: "merge_request.closed",
   failed: "merge_request.failed"
-} as const satisfies Record<MergeRequestState, EventType>
+} as const satisfies Record<MergeRequestState, MergeRequestEventType>
+
+const eventOf = (request: MergeRequest, type: MergeRequestEventType): NewEvent => ({
+  type,
+  payload: {
+    merge_request_id: request.id,
+    state: request.state,
+    reason: request.reason,
+    reason_message: request.reason_message,
+    base_branch: request.base_branch,
+    number: request.number,
+    web_url: request.web_url,
+    head_sha: request.head_sha,
+    adopted: request.adopted
+  },
+  subjects: { delivery_id: request.delivery_id, changeset_id: request.changeset_id }
+})
 
 interface MergeRequestRow extends Omit<MergeRequest, "draft" | "adopted"> {
   readonly draft: number
@@ -202,3 +249,6 @@ const toMergeRequest = (row: MergeRequestRow): MergeRequest => ({
   draft: row.draft === 1,
   adopted: row.adopted === 1
 })
+
+const toMergeRequestOrNone = (row: MergeRequestRow | undefined): MergeRequest | undefined =>
+  row === undefined ? undefined : toMergeRequest(row)

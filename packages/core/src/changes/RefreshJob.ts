@@ -1,28 +1,23 @@
 import { Effect } from "effect"
-import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import type { Delivery } from "../domain/Delivery.js"
 import { Git } from "../git/Git.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Database } from "../store/Database.js"
-import { refreshJobKind } from "./Deliveries.js"
+import { refreshJobKind } from "./DeliveryAnswers.js"
 import { deliveryError, deliveryRemote } from "./DeliveryRemote.js"
+import { deliveryActor as actor } from "./DeliverySteps.js"
 import { DeliveryStore } from "./DeliveryStore.js"
-import { forgeAccess } from "./MergeRequestJob.js"
+import { forgeAccess, isPassing } from "./ForgeAccess.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-
-const actor = systemActor("delivery")
 
 /** Looks at the remote branch of a delivery and at its open merge requests. It changes nothing there. */
 export const refreshJob = Effect.gen(function* () {
-  const sql = (yield* Database).sql
   const deliveries = yield* DeliveryStore
-  const mergeRequests = yield* MergeRequestStore
   const sessions = yield* SessionStore
   const git = yield* Git
   const remoteOf = yield* deliveryRemote
-  const access = yield* forgeAccess
+  const refreshMergeRequests = yield* refreshingMergeRequests
 
   const step = (
     attempt: RunningAttempt,
@@ -35,26 +30,6 @@ export const refreshJob = Effect.gen(function* () {
       { kind: "observe", outcome, attempt: attempt.claim.attempt, detail: { branch: delivery.target_ref, ...detail } },
       actor
     )
-
-  const refreshMergeRequests = Effect.fnUntraced(function* (attempt: RunningAttempt, delivery: Delivery) {
-    const open = yield* mergeRequests.select(sql`delivery_id = ${delivery.id} and state = 'open' order by id`)
-    for (const request of open) {
-      const { number } = request
-      if (number === null) continue
-      const remote = yield* access(attempt, request, (forge) => forge.get(number)).pipe(
-        Effect.catchTag("ForgeError", ({ kind, message }) =>
-          Effect.fail(
-            new JobError({ code: kind, message, retryable: kind === "rate_limited" || kind === "unavailable" })
-          )
-        )
-      )
-      yield* attempt.commit(
-        Effect.flatMap(mergeRequests.find(request.id), (current) =>
-          current?.state === "open" ? mergeRequests.observed(request.id, remote, actor) : Effect.void
-        )
-      )
-    }
-  })
 
   return {
     kind: refreshJobKind,
@@ -84,4 +59,26 @@ export const refreshJob = Effect.gen(function* () {
     failed: () => Effect.void,
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
+})
+
+/** Gives the function that writes down how the forge has the open merge requests of a delivery. */
+const refreshingMergeRequests = Effect.gen(function* () {
+  const store = yield* MergeRequestStore
+  const access = yield* forgeAccess
+  return Effect.fnUntraced(function* (attempt: RunningAttempt, delivery: Delivery) {
+    for (const request of yield* store.openOf(delivery.id)) {
+      const { number } = request
+      if (number === null) continue
+      const remote = yield* access(attempt, request, (forge) => forge.get(number)).pipe(
+        Effect.catchTag("ForgeError", (error) =>
+          Effect.fail(new JobError({ code: error.kind, message: error.message, retryable: isPassing(error) }))
+        )
+      )
+      yield* attempt.commit(
+        Effect.flatMap(store.find(request.id), (current) =>
+          current?.state === "open" ? store.observed(request.id, remote, actor) : Effect.void
+        )
+      )
+    }
+  })
 })

@@ -35,7 +35,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       input: ConnectionInput
     ) => Command<Connection, ReinsError | RequestInvalid>
     /** Fails with `not_found` for a connection that the principal may not see. */
-    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError>
+    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError<"not_found">>
     /** Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
     readonly update: (
       principal: Principal,

@@ -1,101 +1,98 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { Access, actorOf } from "../access/Access.js"
+import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ResultInput } from "../api/DelegationsApi.js"
 import { fn } from "../base/Traced.js"
 import { Changesets } from "../changes/Changesets.js"
 import { type Delegation, delegationStates, judgingKinds, type Result } from "../domain/Delegation.js"
-import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { canonicalJson } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
-import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
-import { DelegationStore, type ResultContent } from "./DelegationStore.js"
+import { delegationAccess } from "./DelegationAccess.js"
 import { ResultSchemas } from "./ResultSchemas.js"
+import { type ResultContent, ResultStore } from "./ResultStore.js"
 
-/** What delegations came to. A result is written once, and its delegation succeeds with it. */
+/** The results of delegations. A result is written once, and its delegation succeeds with it. */
 export class DelegationResults extends Context.Tag("@reins/core/delegations/DelegationResults")<
   DelegationResults,
   {
     /** Fails with `result_not_ready` before there is one. */
-    readonly get: (principal: Principal, delegationId: string) => Effect.Effect<Result, ReinsError>
+    readonly get: (
+      principal: Principal,
+      delegationId: string
+    ) => Effect.Effect<Result, Unseen | ReinsError<"result_not_ready">>
     /**
-     * The same result again is answered as the first time. Fails with `result_already_set` for another one, and with
-     * `invalid_transition` while the child has not begun and once the delegation failed or was cancelled.
+     * Submits the result of a delegation, which succeeds with it. The same result again is answered as the first time. Fails with
+     * `result_already_set` for another one, and with `invalid_transition` while the child has not begun and once the delegation failed or was
+     * cancelled.
      */
     readonly submit: (
       principal: Principal,
       delegationId: string,
       input: ResultInput
-    ) => Command<Result, ReinsError | RequestInvalid>
-    /** Writes the result of a delegation that has begun. The commit holds its child. */
-    readonly publish: (
-      delegation: Delegation,
-      content: ResultContent,
-      actor: Actor
-    ) => Effect.Effect<Result, never, Commit>
+    ) => Command<Result, Denied | ReinsError<"invalid_transition" | "result_already_set"> | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
     DelegationResults,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const access = yield* Access
-      const sessions = yield* SessionStore
-      const changesets = yield* Changesets
-      const store = yield* DelegationStore
-      const schemas = yield* ResultSchemas
-
-      const publish = Effect.fnUntraced(function* (delegation: Delegation, content: ResultContent, actor: Actor) {
-        const result = yield* store.insertResult(delegation, content, actor)
-        // A result may come while the turn that it is the result of still runs.
-        if (delegation.state === "active") yield* store.move(delegation.id, "waiting_result", actor)
-        yield* store.move(delegation.id, "succeeded", actor)
-        return result
-      })
-
-      /** A changeset that the principal may see, of the workspace of the delegation. */
-      const requireChangeset = Effect.fnUntraced(function* (principal: Principal, delegation: Delegation, id: string) {
-        const changeset = yield* changesets.get(principal, id)
-        const session = yield* sessions.readable(principal, changeset.session_id)
-        if (session.workspace_id !== delegation.workspace_id) return yield* notFound()
-      })
+      const { readable } = yield* delegationAccess
+      const store = yield* ResultStore
+      const submit = yield* submitPreparation
 
       return DelegationResults.of({
         get: fn("DelegationResults.get")(function* (principal, delegationId) {
-          const delegation = yield* store.readable(principal, delegationId)
-          return (yield* store.findResult(delegation.id)) ?? (yield* notReady(delegation))
+          const delegation = yield* readable(principal, delegationId)
+          return (yield* store.find(delegation.id)) ?? (yield* notReady(delegation))
         }),
         submit: (principal, delegationId, input) =>
-          journal.prepared(
-            "DelegationResults.submit",
-            Effect.gen(function* () {
-              const seen = yield* store.readable(principal, delegationId)
-              yield* access.write(principal, seen.workspace_id)
-              yield* checkVerdict(input)
-              if (seen.result_schema !== null) yield* schemas.checkResult(seen.result_schema, input)
-              return Effect.gen(function* () {
-                const { delegation } = yield* store.writable(principal, delegationId)
-                const content = contentOf(input)
-                const known = yield* store.findResult(delegation.id)
-                if (known !== undefined) {
-                  if (canonicalJson(contentOf(known)) !== canonicalJson(content)) return yield* alreadySet(known)
-                  return known
-                }
-                if (delegation.state !== "active") yield* delegationStates.check(delegation.state, "succeeded")
-                if (content.changeset_id !== null) yield* requireChangeset(principal, delegation, content.changeset_id)
-                return yield* publish(delegation, content, actorOf(principal))
-              })
-            })
-          ),
-        publish
+          journal.prepared("DelegationResults.submit", submit(principal, delegationId, input))
       })
     })
   )
 }
+
+/** Checks a result against the schema of the delegation, which may take a while, before the commit that publishes it. */
+const submitPreparation = Effect.gen(function* () {
+  const access = yield* Access
+  const { readable, writable } = yield* delegationAccess
+  const sessions = yield* SessionStore
+  const changesets = yield* Changesets
+  const schemas = yield* ResultSchemas
+  const store = yield* ResultStore
+
+  /** Fails with `not_found` unless the principal may see the changeset, and it is of the workspace of the delegation. */
+  const requireChangeset = Effect.fnUntraced(function* (principal: Principal, delegation: Delegation, id: string) {
+    const changeset = yield* changesets.get(principal, id)
+    const session = yield* sessions.readable(principal, changeset.session_id)
+    if (session.workspace_id !== delegation.workspace_id) return yield* notFound()
+  })
+
+  const inside = Effect.fnUntraced(function* (principal: Principal, delegationId: string, content: ResultContent) {
+    const { delegation } = yield* writable(principal, delegationId)
+    const known = yield* store.find(delegation.id)
+    if (known !== undefined) {
+      const isSame = canonicalJson(contentOf(known)) === canonicalJson(content)
+      return isSame ? known : yield* alreadySet(known)
+    }
+    // The agent may submit while its turn runs, so the delegation need not wait for a result yet.
+    if (delegation.state !== "active") yield* delegationStates.check(delegation.state, "succeeded")
+    if (content.changeset_id !== null) yield* requireChangeset(principal, delegation, content.changeset_id)
+    return yield* store.publish(delegation, content, actorOf(principal))
+  })
+
+  return Effect.fnUntraced(function* (principal: Principal, delegationId: string, input: ResultInput) {
+    const seen = yield* readable(principal, delegationId)
+    yield* access.write(principal, seen.workspace_id)
+    yield* checkVerdict(input)
+    if (seen.result_schema !== null) yield* schemas.checkResult(seen.result_schema, input)
+    return inside(principal, delegationId, contentOf(input))
+  })
+})
 
 const contentOf = (input: ResultInput | Result): ResultContent => ({
   kind: input.kind,
@@ -120,7 +117,7 @@ const checkVerdict = ({ kind, verdict }: ResultInput): Effect.Effect<void, Reque
         })
       )
 
-const notReady = (delegation: Delegation): ReinsError =>
+const notReady = (delegation: Delegation): ReinsError<"result_not_ready"> =>
   new ReinsError({
     code: "result_not_ready",
     message: delegationStates.isTerminal(delegation.state)
@@ -129,7 +126,7 @@ const notReady = (delegation: Delegation): ReinsError =>
     details: { state: delegation.state }
   })
 
-const alreadySet = (result: Result): ReinsError =>
+const alreadySet = (result: Result): ReinsError<"result_already_set"> =>
   new ReinsError({
     code: "result_already_set",
     message: "The delegation has another result already. A result is written once; delegate again for a new one.",

@@ -1,22 +1,22 @@
 import { Effect, Layer } from "effect"
-import { Changesets } from "../changes/Changesets.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { type Delegation, type DelegationReason, delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
 import { type Turn, turnStates } from "../domain/Turn.js"
 import { Messages } from "../sessions/Messages.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { DelegationResults } from "./DelegationResults.js"
+import { delegationEndings } from "./DelegationEndings.js"
 import { DelegationStore } from "./DelegationStore.js"
-import { Delegations } from "./Delegations.js"
+import { ResultStore } from "./ResultStore.js"
 
 /**
  * Lets delegations follow the turns of their children, in the commit that moves a turn:
  *
  * - A delegation is active once a turn of its child runs.
- * - The turn after which none waits decides. If it succeeded, its last text becomes the result, unless the delegation asks for a
- *   result of a shape or nothing was said: then the delegation waits for a result that somebody submits.
- * - If it failed or was cancelled, so has the delegation. An interrupted turn fails it at once, since it holds the queue.
+ * - A turn with no turn waiting behind it decides. When it succeeds, its last text becomes the result. When the delegation asks for a result
+ *   of a shape, or the agent said nothing, the delegation waits for somebody to submit a result.
+ * - When that turn fails or is cancelled, the delegation is too. An interrupted turn fails the delegation at once, because it holds the queue.
  * - A delegation that waits for its result does not fail with a later turn.
  */
 export const layer = Layer.effectDiscard(
@@ -24,10 +24,10 @@ export const layer = Layer.effectDiscard(
     const listeners = yield* SessionListeners
     const sessions = yield* SessionStore
     const messages = yield* Messages
-    const changesets = yield* Changesets
+    const changesets = yield* ChangesetStore
     const store = yield* DelegationStore
-    const results = yield* DelegationResults
-    const delegations = yield* Delegations
+    const results = yield* ResultStore
+    const endings = yield* delegationEndings
 
     const lastText = Effect.fnUntraced(function* (turn: Turn) {
       const messageId = turn.outcome?.message_id ?? null
@@ -65,7 +65,7 @@ export const layer = Layer.effectDiscard(
       yield* store.move(delegation.id, to, actor, { reason, message: messageOf(turn) })
     })
 
-    yield* listeners.register({ turnMoved, closing: delegations.cancelOf })
+    yield* listeners.register({ turnMoved, closing: endings.cancelOf })
   })
 )
 

@@ -5,26 +5,26 @@ import { fn } from "../base/Traced.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 
-/** A schema is compiled to code, so its size is bounded: in characters of its JSON. */
+/** In characters of its JSON. A schema is compiled to code, so its size has to be bounded. */
 const maxSchemaLength = 64 * 1024
 
 const draft = "https://json-schema.org/draft/2020-12/schema"
 
-/** Checks the results of delegations against the schemas that those ask for. `format` only describes, as the draft has it. */
+/** Checks the results of delegations against their schemas. `format` only describes and refuses nothing, as the draft has it. */
 export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSchemas")<
   ResultSchemas,
   {
-    /** Fails unless it is a JSON Schema of the draft 2020-12 that refers to nothing outside of itself. */
+    /** Fails unless the schema is a JSON Schema of the draft 2020-12 that refers to nothing outside of itself. */
     readonly checkSchema: (schema: ResultSchema) => Effect.Effect<void, RequestInvalid>
-    /** Fails with everything in which the `value` of a result does not satisfy the schema; an absent one satisfies none. */
+    /** Fails with each place at which the `value` of a result does not satisfy the schema. An absent value satisfies none. */
     readonly checkResult: (schema: ResultSchema, result: ResultInput) => Effect.Effect<void, RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
     ResultSchemas,
     Effect.gen(function* () {
-      // Few programs ask for results of a shape, and loading the validator takes a while.
-      // The default is the one export that a CommonJS module has in a bundle too.
+      // Loaded at the first use: few programs ask for results of a shape, and loading the validator takes a while.
+      // The default export is used because a CommonJS module has no other one in a bundle.
       const library = yield* Effect.cached(Effect.promise(async () => (await import("ajv/dist/2020.js")).default))
       const metaValidator = yield* Effect.cached(
         Effect.map(library, ({ Ajv2020 }) => new Ajv2020({ strict: false, validateFormats: false, logger: false }))
@@ -34,7 +34,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
         const { Ajv2020 } = yield* library
         return yield* Effect.try({
           try: () => {
-            // One of its own: a shared one would keep the ids that a schema defines, and resolve them for the next.
+            // Each schema has a compiler of its own. A shared one would keep the ids that a schema defines, and resolve them for the next.
             const ajv = new Ajv2020({
               allErrors: true,
               strict: false,
@@ -56,7 +56,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
             return yield* invalidSchema(schema, `it is longer than ${maxSchemaLength} characters`)
           if (![undefined, draft, `${draft}#`].some((known) => known === schema["$schema"]))
             return yield* invalidSchema(schema, `its $schema is not ${draft}`)
-          // Not of the draft: the library would answer with a promise.
+          // `$async` is not part of the draft, and makes the library answer with a promise.
           if ("$async" in schema) return yield* invalidSchema(schema, "it holds $async")
           const ajv = yield* metaValidator
           if (ajv.validate(draft, schema) !== true)
@@ -86,10 +86,10 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
   )
 }
 
-/** How long a schema may be worked on: one pattern in it can take for ever, and nothing else runs meanwhile. */
+/** The longest time for one schema, because a pattern in it can take for ever and nothing else runs meanwhile. */
 const maxMillis = 250
 
-/** Throws what the function throws, and when its time is over. */
+/** Runs a function and throws when its time is over. */
 const inTime = <A>(run: () => A): A => {
   const outcome: { value?: A } = {}
   runInNewContext(
@@ -105,10 +105,10 @@ const inTime = <A>(run: () => A): A => {
   return outcome.value
 }
 
-/** A value can be wrong in as many places as it has. */
+/** A value can be wrong in each of its places, so the answer names the first ones only. */
 const maxErrors = 100
 
-/** What the validator says of one place of a value. */
+/** The complaint of the validator about one place of a value. */
 interface SchemaError {
   /** A JSON pointer. */
   readonly instancePath: string

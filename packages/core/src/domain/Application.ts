@@ -3,9 +3,11 @@ import { ApplicationId, ChangesetId, SessionId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** `conflicted`: paths of the target stand in the way. */
 export const ApplicationState = Schema.Literal("pending", "executing", "applied", "conflicted", "failed")
 export type ApplicationState = typeof ApplicationState.Type
 
+/** The moves of an application. */
 export const applicationStates = StateMachine.make<ApplicationState>("application", {
   pending: ["executing"],
   executing: ["applied", "conflicted", "failed"],
@@ -14,10 +16,11 @@ export const applicationStates = StateMachine.make<ApplicationState>("applicatio
   failed: []
 })
 
-/** `three_way` merges into what the target holds; `exact` wants every touched path as the base of the changeset has it. */
+/** `three_way` merges into the files of the target. `exact` wants every touched path as the base of the changeset has it. */
 export const ApplicationStrategy = Schema.Literal("three_way", "exact")
 export type ApplicationStrategy = typeof ApplicationStrategy.Type
 
+/** The reasons for which an application fails. */
 export const ApplicationReason = Schema.Literal("turn_active", "executor_unavailable", "timeout", "internal_error")
 export type ApplicationReason = typeof ApplicationReason.Type
 
@@ -29,12 +32,12 @@ export const Application = Schema.Struct({
   session_id: SessionId,
   target_session_id: SessionId,
   strategy: ApplicationStrategy,
-  /** True reports what would happen and writes nothing. */
+  /** A dry run only reports and writes nothing. */
   dry_run: Schema.Boolean,
   state: ApplicationState,
-  /** The paths that conflict, sorted. When there are any, only the paths of `changed` were written. */
+  /** The paths that stand in the way, sorted. When there are any, only the paths of `changed` may have been written. */
   conflicts: Schema.Array(Schema.String),
-  /** The paths that were written, sorted. A dry run names those that it would write, a failure those that it may have written. */
+  /** The paths that were written, or would be without the dry run, sorted. Unless the state is `applied`, they may have been written. */
   changed: Schema.Array(Schema.String),
   reason: Schema.NullOr(ApplicationReason),
   reason_message: Schema.NullOr(Schema.String),

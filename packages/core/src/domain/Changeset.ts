@@ -3,16 +3,18 @@ import { ChangesetId, SessionId, TurnId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** `capturing`: the workspace is being read. `ready`: sealed. `failed`: the capture failed, and `diagnostics` gives the reason. */
 export const ChangesetState = Schema.Literal("capturing", "ready", "failed")
 export type ChangesetState = typeof ChangesetState.Type
 
+/** The moves of a changeset. */
 export const changesetStates = StateMachine.make<ChangesetState>("changeset", {
   capturing: ["ready", "failed"],
   ready: [],
   failed: []
 })
 
-/** One file that differs from the base. */
+/** One file that differs from the base commit. Additions and deletions are lines. */
 export const ChangedFile = Schema.Struct({
   path: Schema.String,
   old_path: Schema.optionalWith(Schema.String, { exact: true }),
@@ -24,9 +26,11 @@ export const ChangedFile = Schema.Struct({
 }).annotations({ identifier: "ChangedFile" })
 export type ChangedFile = typeof ChangedFile.Type
 
+/** `automatic`: captured at the end of a turn. `explicit`: asked for. `salvage`: captured before the executor was released. */
 export const ChangesetOrigin = Schema.Literal("automatic", "explicit", "salvage")
 export type ChangesetOrigin = typeof ChangesetOrigin.Type
 
+/** The work of a session at one moment: a git tree on the base commit. */
 export const Changeset = Schema.Struct({
   id: ChangesetId,
   session_id: SessionId,
@@ -36,7 +40,7 @@ export const Changeset = Schema.Struct({
   state: ChangesetState,
   base_commit: Schema.NullOr(Schema.String),
   tree: Schema.NullOr(Schema.String),
-  /** SHA-256 of the canonical manifest of what changed: base commit, paths, modes, content digests. Set once ready. */
+  /** SHA-256 of the canonical manifest of the change: base commit, paths, modes, content digests. Null until `ready`. */
   subject_digest: Schema.NullOr(Schema.String),
   empty: Schema.Boolean,
   file_count: Schema.Int,

@@ -4,9 +4,11 @@ import { DeliveryTransport } from "./Project.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** `blocked`: a person has to decide or mend something before another try. */
 export const DeliveryState = Schema.Literal("pending", "executing", "succeeded", "failed", "blocked", "cancelled")
 export type DeliveryState = typeof DeliveryState.Type
 
+/** The moves of a delivery. */
 export const deliveryStates = StateMachine.make<DeliveryState>("delivery", {
   pending: ["executing"],
   executing: ["succeeded", "failed", "blocked", "cancelled"],
@@ -16,6 +18,7 @@ export const deliveryStates = StateMachine.make<DeliveryState>("delivery", {
   cancelled: []
 })
 
+/** The reasons for which a delivery is blocked or fails. */
 export const DeliveryReason = Schema.Literal(
   "remote_head_changed",
   "auth_required",
@@ -25,7 +28,7 @@ export const DeliveryReason = Schema.Literal(
 )
 export type DeliveryReason = typeof DeliveryReason.Type
 
-/** One step of a delivery. Steps are kept in the order in which they happened, and only ever added. */
+/** One step of a delivery. Steps are kept in the order in which they happened, and are only ever added. */
 export const DeliveryStep = Schema.Struct({
   kind: Schema.Literal("materialize", "push", "observe"),
   outcome: Schema.Literal("succeeded", "failed"),
@@ -35,9 +38,11 @@ export const DeliveryStep = Schema.Struct({
 }).annotations({ identifier: "DeliveryStep" })
 export type DeliveryStep = typeof DeliveryStep.Type
 
+/** `fast_forward` only moves a branch forward. `force_with_lease` replaces exactly the head that was last seen. */
 export const UpdateStrategy = Schema.Literal("fast_forward", "force_with_lease")
 export type UpdateStrategy = typeof UpdateStrategy.Type
 
+/** A sealed changeset on its way out: as a patch, or as a branch of the repository. */
 export const Delivery = Schema.Struct({
   id: DeliveryId,
   changeset_id: ChangesetId,
@@ -53,7 +58,7 @@ export const Delivery = Schema.Struct({
   remote_url: Schema.NullOr(Schema.String),
   commit: Schema.NullOr(Schema.String),
   observed_head: Schema.NullOr(Schema.String),
-  /** The patch itself, for the transport `patch`. */
+  /** The text of the patch, with the transport `patch`. */
   patch: Schema.NullOr(Schema.String),
   steps: Schema.Array(DeliveryStep),
   version: Schema.Int,

@@ -4,9 +4,11 @@ import { installed } from "./Installed.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** `pending`: not on the forge yet. `failed`: it could not be opened there. */
 export const MergeRequestState = Schema.Literal("pending", "open", "merged", "closed", "failed")
 export type MergeRequestState = typeof MergeRequestState.Type
 
+/** The moves of a merge request. */
 export const mergeRequestStates = StateMachine.make<MergeRequestState>("merge request", {
   pending: ["open", "failed"],
   open: ["merged", "closed"],
@@ -15,7 +17,7 @@ export const mergeRequestStates = StateMachine.make<MergeRequestState>("merge re
   failed: []
 })
 
-/** `rejected`: the forge declines the request as it is. `not_mergeable`: it declines the merge, and says why in words. */
+/** `rejected`: the forge declines the request as it is. `not_mergeable`: it declines the merge, and `reason_message` gives its words. */
 export const MergeRequestReason = Schema.Literal(
   "auth_required",
   "remote_head_changed",
@@ -26,6 +28,7 @@ export const MergeRequestReason = Schema.Literal(
 )
 export type MergeRequestReason = typeof MergeRequestReason.Type
 
+/** The ways to merge. A forge may lack some. */
 export const MergeMethod = Schema.Literal("merge", "squash", "rebase")
 export type MergeMethod = typeof MergeMethod.Type
 
@@ -45,14 +48,14 @@ export const MergeRequest = Schema.Struct({
   description: Schema.String,
   draft: Schema.Boolean,
   state: MergeRequestState,
-  /** The reason why the last request was not carried out. A merge request stays open when its merge is declined. */
+  /** The reason for which the last command did not take effect. A merge request stays open when its merge is declined. */
   reason: Schema.NullOr(MergeRequestReason),
   reason_message: Schema.NullOr(Schema.String),
   /** The number that the forge shows: of a pull request, or the `iid` of a GitLab merge request. */
   number: Schema.NullOr(Schema.Int),
   web_url: Schema.NullOr(Schema.String),
   head_sha: Schema.NullOr(Schema.String),
-  /** True when it was open before, so that no second one was made. */
+  /** Somebody else had opened it on the forge, so none was opened beside it. */
   adopted: Schema.Boolean,
   observed_at: Schema.NullOr(Timestamp),
   version: Schema.Int,

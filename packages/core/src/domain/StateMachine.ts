@@ -10,6 +10,8 @@ export interface StateMachine<State extends string> {
   readonly resource: string
   readonly states: ReadonlyArray<State>
   readonly transitions: Transitions<State>
+  /** The states that are not terminal, in the order of the drawing. */
+  readonly ongoing: ReadonlyArray<State>
   readonly allows: (from: State, to: State) => boolean
   /** The states that may become this one, for the condition of an update that makes the move. */
   readonly sourcesOf: (to: State) => ReadonlyArray<State>
@@ -22,14 +24,16 @@ export interface StateMachine<State extends string> {
 /** A state machine of the given moves. `resource` is its name in messages. */
 export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {
   const allows = (from: State, to: State): boolean => transitions[from].includes(to)
+  const isTerminal = (state: State): boolean => transitions[state].length === 0
   const states = Object.keys(transitions).filter((state): state is State => state in transitions)
   return {
     resource,
     states,
     transitions,
+    ongoing: states.filter((state) => !isTerminal(state)),
     allows,
     sourcesOf: (to) => states.filter((from) => allows(from, to)),
-    isTerminal: (state) => transitions[state].length === 0,
+    isTerminal,
     check: (from, to) =>
       allows(from, to)
         ? Effect.void

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf } from "../access/Access.js"
 import type { HarnessSwitchInput } from "../api/SessionsApi.js"
-import { Changesets } from "../changes/Changesets.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
@@ -36,7 +36,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       const store = yield* SessionStore
       const sessions = yield* Sessions
       const messages = yield* Messages
-      const changesets = yield* Changesets
+      const changesets = yield* ChangesetStore
 
       const seedOf = Effect.fnUntraced(function* (session: SessionRow, changesetId: string) {
         const changeset = yield* changesets.find(changesetId)

@@ -2,7 +2,8 @@ import { Effect, Schema } from "effect"
 import { systemActor } from "../access/Access.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { Changesets } from "../changes/Changesets.js"
+import { workspaceCapture } from "../changes/Capture.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
@@ -26,14 +27,15 @@ const decodePayload = (claim: Claim) => Effect.orDie(Schema.decodeUnknown(Payloa
 export const releaseJob = Effect.gen(function* () {
   const journal = yield* Journal
   const store = yield* SessionStore
-  const changesets = yield* Changesets
+  const changesets = yield* ChangesetStore
+  const capture = yield* workspaceCapture
   const trees = yield* WorkingTrees
   const leases = yield* Leases
 
   /** A salvage changeset when the workspace differs from what was captured last. */
   const salvage = Effect.fnUntraced(function* (session: SessionRow) {
     const id = yield* newId(ChangesetId)
-    const captured = yield* changesets.take(session, id)
+    const captured = yield* capture(session, id)
     const last = yield* changesets.newestSealed(session.id)
     if (captured.tree === last?.tree || (last === undefined && captured.files.length === 0)) return
     yield* journal.commit(

@@ -3,7 +3,8 @@ import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { type Captured, Changesets } from "../changes/Changesets.js"
+import { type Captured, workspaceCapture } from "../changes/Capture.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { CredentialProxy } from "../connections/CredentialProxy.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
@@ -63,7 +64,8 @@ export const turnJob = Effect.gen(function* () {
   const store = yield* SessionStore
   const turns = yield* Turns
   const messages = yield* Messages
-  const changesets = yield* Changesets
+  const changesets = yield* ChangesetStore
+  const takeCapture = yield* workspaceCapture
   const trees = yield* WorkingTrees
   const setup = yield* TurnSetup
   const promptOf = yield* TurnPrompt.make
@@ -167,7 +169,7 @@ export const turnJob = Effect.gen(function* () {
     const current = yield* store.find(session.id)
     if (current === undefined || current.auto_capture === 0) return undefined
     const id = yield* newId(ChangesetId)
-    return { id, taken: yield* Effect.either(changesets.take(current, id)) }
+    return { id, taken: yield* Effect.either(takeCapture(current, id)) }
   })
 
   const sealCapture = Effect.fnUntraced(function* (

@@ -6,7 +6,10 @@ import { Data, Effect } from "effect"
 // Opens files below a root that somebody hostile may rearrange at the same time. Each component is opened relative to the
 // directory opened before it and never through a symbolic link, so that no rearrangement leads out of the root.
 
-/** A component of the path is absent (`missing`), a link or a special file (`refused`), or not a directory. */
+/**
+ * A file operation that failed at the name `at`. `link`, `hard_link`, `not_a_file` and `not_a_directory` say that the name is something that
+ * is refused there; the other reasons are those of the file system.
+ */
 export class BeneathError extends Data.TaggedError("BeneathError")<{
   readonly reason:
     | "missing"
@@ -22,15 +25,15 @@ export class BeneathError extends Data.TaggedError("BeneathError")<{
   readonly at: string
 }> {}
 
-/** An open directory below the root; valid inside the scope of `inDirectory` alone. */
+/** An open directory below the root. It is valid only until `inDirectory` or `inRoot` closes it. */
 export interface OpenDirectory {
   readonly handle: fs.FileHandle
-  /** The path of an entry, resolved by the kernel from the open directory rather than from its name. */
+  /** The path of an entry. The kernel resolves it from the open directory, not from the name of the directory. */
   readonly entry: (name: string | Buffer) => string | Buffer
 }
 
-// Linux resolves `/proc/self/fd/N/name` from the open directory. Elsewhere the walk still refuses links, but between two
-// steps a hostile process could exchange a directory: such systems offer no isolation for agents either.
+// Linux resolves `/proc/self/fd/N/name` from the open directory. On other systems the walk still refuses links, but a hostile process could
+// exchange a directory between two steps. Such systems offer no isolation for agents either.
 const hasProcFd = existsSync("/proc/self/fd")
 
 const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -69,8 +72,8 @@ export const beneathError = (cause: unknown, at: string | Buffer): BeneathError 
     : new BeneathError({ reason: reasons[codeOf(cause)] ?? "failed", at: shown(at) })
 
 /**
- * One operation on the entry `at` of an open directory, with its failure as `BeneathError`. Not interruptible: one still
- * under way when its directory is closed could meet another directory under the same descriptor number.
+ * One operation on the entry `at` of an open directory, with its failure as `BeneathError`. It cannot be interrupted, because an operation
+ * that goes on after its directory is closed could meet another directory under the same descriptor number.
  */
 export const attempt = <A>(at: string | Buffer, run: () => Promise<A>): Effect.Effect<A, BeneathError> =>
   Effect.uninterruptible(Effect.tryPromise({ try: run, catch: (cause) => beneathError(cause, at) }))
@@ -78,7 +81,7 @@ export const attempt = <A>(at: string | Buffer, run: () => Promise<A>): Effect.E
 const plainJoin = (base: Buffer, name: string | Buffer): Buffer =>
   Buffer.concat([base, Buffer.from("/"), Buffer.from(name)])
 
-// O_DIRECTORY with O_NOFOLLOW reports a link as ENOTDIR; callers want to know which it was.
+// O_DIRECTORY with O_NOFOLLOW reports a link as ENOTDIR. Callers want to tell a link from a file.
 const explainNotDirectory = async (parent: OpenDirectory, name: string | Buffer, cause: unknown): Promise<never> => {
   if (codeOf(cause) === "ENOTDIR") {
     const found = await fs.lstat(parent.entry(name)).catch(() => null)
@@ -113,7 +116,7 @@ const walk = async (root: string, names: ReadonlyArray<string | Buffer>, create:
   return current
 }
 
-/** The directory `name`, never through a symbolic link. The caller closes it. */
+/** Opens the directory `name`, never through a symbolic link. The caller closes it. */
 export const openIn = async (parent: OpenDirectory, name: Buffer): Promise<OpenDirectory> =>
   openDirectory(await descend(parent, name, false), Buffer.from(parent.entry(name)))
 
@@ -141,20 +144,21 @@ export const inDirectory = <A, E, R>(
 
 /** Knows which files have all of their names below a root. */
 export interface HardLinks {
-  /** Whether every name of this open file is below the root. False as well when that cannot be said. */
+  /** True when every name of this open file is below the root. False also when that cannot be found out. */
   readonly areWithin: (file: BigIntStats) => Promise<boolean>
 }
 
-/** What an open regular file is, and whether its reader has been interrupted meanwhile. */
+/** An open regular file. `size` is in bytes, `mode` the mode of the file with its permission bits. */
 export interface OpenFile {
-  /** Whether the file has more than this name. */
+  /** The file has more names than this one. */
   readonly isLinked: boolean
   readonly size: number
   readonly mode: number
+  /** True once the reader has been interrupted. A long read asks now and then, and stops. */
   readonly interrupted: () => boolean
 }
 
-/** The content of a file that had `size` bytes when it was opened, cut at `maxBytes`; one byte more if it has grown. */
+/** The content of a file that had `size` bytes when it was opened, cut at `maxBytes`. A file that has grown gives one byte more than `size`. */
 export const readUpTo = async (handle: fs.FileHandle, size: number, maxBytes: number): Promise<Buffer> => {
   // One byte more than the size tells a file that grew from one that did not.
   const bytes = Buffer.allocUnsafe(Math.min(size + 1, maxBytes))
@@ -168,8 +172,8 @@ export const readUpTo = async (handle: fs.FileHandle, size: number, maxBytes: nu
 }
 
 /**
- * Opens the regular file `name` and runs `use`; a link, directory, FIFO, socket or device is `not_a_file` or `link`. With `links` a
- * file that has a name which they do not know is `hard_link`.
+ * Opens the regular file `name` and runs `use`. A symbolic link is `link`; a directory, FIFO, socket or device is `not_a_file`. With `links` a
+ * file is `hard_link` unless all of its names are known to be below the root.
  */
 export const withFile = <A>(
   directory: OpenDirectory,
@@ -180,10 +184,10 @@ export const withFile = <A>(
   Effect.acquireUseRelease(
     attempt(name, async () => {
       const path = directory.entry(name)
-      // To open a device is to use it: what is known to be one is left alone. A link is refused by the open.
+      // To open a device is to use it, so only a regular file is opened. The open itself refuses a link.
       const found = await fs.lstat(path)
       if (!found.isFile() && !found.isSymbolicLink()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
-      // O_NONBLOCK: opening a FIFO without a writer, one put there since, would hold a thread for ever.
+      // O_NONBLOCK, because opening a FIFO that was put there since, and has no writer, would hold a thread for ever.
       return fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
     }),
     (handle) =>
@@ -205,14 +209,14 @@ export const withFile = <A>(
     (handle) => Effect.promise(() => handle.close())
   )
 
-/** The target of the symbolic link `name`, as bytes; never followed. */
+/** The target of the symbolic link `name`, as bytes. The link is not followed. */
 export const readLink = (directory: OpenDirectory, name: string | Buffer): Effect.Effect<Buffer, BeneathError> =>
   attempt(name, () => fs.readlink(directory.entry(name), { encoding: "buffer" }))
 
 const temporaryName = (): string => `.reins-${randomBytes(9).toString("hex")}.tmp`
 
 /**
- * Puts a regular file at `name` in one step: readers see the old content or the new, also after a power cut.
+ * Puts a regular file at `name` in one step. Readers see the old content or the new, also after a power cut.
  * With `exclusive` it fails with `exists` when anything is there.
  */
 export const replaceFile = (
@@ -262,7 +266,7 @@ export const replaceLink = (
     await directory.handle.sync()
   })
 
-/** Removes the file or link `name`; an absent one is fine. */
+/** Removes the file or link `name`. A name that is absent is no failure. */
 export const removeFile = (directory: OpenDirectory, name: string | Buffer): Effect.Effect<void, BeneathError> =>
   attempt(name, () =>
     fs.unlink(directory.entry(name)).catch((cause: unknown) => {

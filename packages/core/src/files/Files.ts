@@ -36,9 +36,10 @@ export class FileAccessFailed extends Schema.TaggedError<FileAccessFailed>()("Fi
   reason: Schema.Literal("denied", "disk_full", "read_only", "failed")
 }) {}
 
+/** The failures of every operation on files. */
 export type FileError = PathRefused | FileNotFound | NotAFile | NotADirectory | FileAccessFailed
 
-/** `size` in bytes; `mode` is the permission bits in octal, as in `0644`; `other` is a FIFO, socket or device. */
+/** An entry of a directory. `size` is in bytes, `mode` the permission bits in octal, as in `0644`. `other` is a FIFO, socket or device. */
 export interface FileItem {
   readonly name: string
   readonly path: string
@@ -48,7 +49,7 @@ export interface FileItem {
   readonly modified_at: DateTime.Utc
 }
 
-/** `digest` is of the whole file, also when `content` is cut; null above 1 GiB. Text that is valid UTF-8 stays text. */
+/** The content of a file: as text when it is valid UTF-8, else in base 64. `digest` is of the whole file, also when `content` is cut; null above 1 GiB. */
 export interface FileRead {
   readonly path: string
   readonly encoding: "utf-8" | "base64"
@@ -58,20 +59,22 @@ export interface FileRead {
   readonly truncated: boolean
 }
 
+/** A file as it was written. `size` is in bytes, `digest` is `sha256:<hex>`. */
 export interface FileWritten {
   readonly path: string
   readonly size: number
   readonly digest: string
 }
 
+/** The condition and the mode of a write. */
 export interface WriteOptions {
-  /** Write only if the file has this digest, or with `absent`, only if nothing is there. */
+  /** The write takes place only if the file has this digest, or with `absent`, only if nothing is there. */
   readonly expectedDigest?: string
   /** Permission bits. Default: those of the file that is replaced, else 0644. */
   readonly mode?: number
 }
 
-/** How much of a file `read` gives at most unless it is told otherwise. */
+/** The most that `read` gives of a file unless the caller says otherwise, in bytes. */
 export const maxFileReadBytes = 10 * 1024 * 1024
 
 const maxItems = 10_000
@@ -93,13 +96,13 @@ export class Files extends Context.Tag("@reins/core/files/Files")<
       path?: string
     ) => Effect.Effect<{ readonly items: ReadonlyArray<FileItem>; readonly truncated: boolean }, FileError>
     /**
-     * A regular file's content, cut at `maxBytes` (default 10 MiB). One that has a second name outside the root (a hard link) is refused;
-     * a write puts a new file in its place.
+     * The content of a regular file, cut at `maxBytes` (default 10 MiB). A file with a second name outside the root (a hard link) is refused.
+     * A write puts a new file in its place.
      */
     readonly read: (root: string, path: string, maxBytes?: number) => Effect.Effect<FileRead, FileError>
     /**
-     * Puts a regular file at the path in one step, with the directories that it needs. Durable when it succeeds.
-     * Conditional writes through this service exclude each other; against other processes `absent` alone is exact.
+     * Puts a regular file at the path in one step, with the directories that it needs. It is on disk for certain when it succeeds.
+     * Conditional writes through this service exclude each other. Against other processes only the condition `absent` is exact.
      */
     readonly write: (
       root: string,
@@ -153,7 +156,7 @@ const typeOf = (stat: Awaited<ReturnType<typeof fs.lstat>>): FileItem["type"] =>
   stat.isFile() ? "file" : stat.isDirectory() ? "directory" : stat.isSymbolicLink() ? "symlink" : "other"
 
 const itemOf = async (directory: OpenDirectory, path: string, raw: Buffer): Promise<FileItem | null> => {
-  // An entry may go between the listing and the look at it.
+  // An entry may vanish between the listing and the look at it.
   const stat = await fs.lstat(directory.entry(raw)).catch(() => null)
   if (stat === null) return null
   const name = raw.toString("utf8")
@@ -194,7 +197,7 @@ const list = Effect.fnUntraced(function* (root: string, path: string) {
   ).pipe(Effect.catchTag("BeneathError", (error) => Effect.fail(fileError(path)(error))))
 })
 
-// What an open that failed met: a directory opens for reading on some systems and not on others.
+// Tells a directory from a special file after an open that failed, because some systems open directories for reading and some do not.
 const refineNotAFile = (directory: OpenDirectory, name: string, path: string, error: BeneathError) =>
   error.reason !== "not_a_file"
     ? Effect.fail(fileError(path)(error))
@@ -220,7 +223,7 @@ const hashRest = async (
   return position
 }
 
-// A cut through a character leaves up to three bytes of it; they are dropped from text, never from binary content.
+// A cut through a character leaves up to three bytes of it. They are dropped from text, never from binary content.
 const decodeText = (bytes: Buffer, truncated: boolean): string | null => {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
   try {

@@ -3,20 +3,20 @@ import * as fs from "node:fs/promises"
 import { setTimeout } from "node:timers/promises"
 import { type HardLinks, inRoot, type OpenDirectory, openIn } from "./Beneath.js"
 
-// A hostile process may give a file of somebody else a name in its workspace (a hard link), and a build gives its own files a second
-// one. Both look the same at the file; what tells them apart is whether all of its names are in the workspace.
+// A hostile process may give somebody else's file a name in its workspace (a hard link), and a build may give its own file a second name. The
+// files look the same. A file is the workspace's own when all of its names are in the workspace.
 
 const maxEntries = 1_000_000
 const maxDepth = 200
 const lookedAtOnce = 32
 
-/** File systems take the time of a change from a clock that ticks every 1 to 10 ms: later changes in one tick look the same. */
+/** File systems take the time of a change from a clock that ticks every 1 to 10 ms. Two changes within one tick look like one. */
 const tickMs = 20
 const maxSurveys = 3
 
 /**
- * The root is looked through at the first question, and once for all of them. Nothing can be said of a file that changes meanwhile,
- * nor of any in a folder with more than a million entries.
+ * Answers for the files below a root. The root is looked through once, at the first question. The answer is false for a file that changes
+ * meanwhile, and for a file with a name beyond the first million entries.
  */
 export const hardLinksOf = (root: string): HardLinks => {
   let survey: Promise<ReadonlyMap<string, Linked>> | undefined
@@ -30,8 +30,8 @@ export const hardLinksOf = (root: string): HardLinks => {
 }
 
 /**
- * A file with more than one name. Giving it a name or taking one sets its time of change, so as long as that stays the same, its names
- * do too. A name is that of the folder's inode: moving a folder does not make the names in it other ones.
+ * A file with more than one name. Each new or removed name sets its time of change, so its names are the same as long as that time is. A
+ * name counts by the inode of its folder, so moving a folder does not change the names in it.
  */
 interface Linked {
   readonly names: Set<string>

@@ -4,8 +4,8 @@ import { join } from "node:path"
 const options = { recursive: true, force: true }
 
 /**
- * Removes a tree that nobody works in any more, also where it has directories that its owner may not write: tools leave such, as Go does
- * for its module cache. A path where nothing is is left as it is.
+ * Removes a tree that nobody works in any more. It may have directories that their owner may not write, as Go makes them for its module
+ * cache. An absent path is no failure.
  */
 export const removeTree = async (path: string): Promise<void> => {
   try {

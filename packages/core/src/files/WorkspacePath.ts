@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 
-/** Why a path may not be used. The path itself is what the caller sent. */
+/** The refusal of a path, which is given back as the caller sent it. */
 export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
   path: Schema.String,
   reason: Schema.Literal(
@@ -21,11 +21,11 @@ export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused"
 
 type Reason = PathRefused["reason"]
 
-// Code points that HFS+ leaves out when it compares names, so that `.g<U+200C>it` opens `.git` there.
+// Code points that HFS+ leaves out when it compares names. There `.g<U+200C>it` opens `.git`.
 const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 /**
- * Whether a file system somewhere takes this name for `.git`: in any letter case, with the code points that HFS+ ignores,
+ * True for a name that some file system takes for `.git`: in any letter case, with the code points that HFS+ ignores,
  * as the NTFS short name, or with the dots, spaces and streams that NTFS drops.
  */
 export const isGitName = (segment: string): boolean => {
@@ -50,8 +50,8 @@ const wholeReason = (path: string): Reason | null => {
 }
 
 /**
- * The components of a workspace path: relative, `/` between components, no component that could lead elsewhere or into a
- * repository's own directory. Nothing is normalised: a path that is not already plain is refused.
+ * The components of a workspace path. The path is relative with `/` between components, and no component could lead elsewhere or into a
+ * repository's own directory. Nothing is normalised: a path that is not plain already is refused.
  */
 export const parseWorkspacePath = (path: string): Either.Either<readonly [string, ...Array<string>], PathRefused> => {
   const segments = path.split("/")

@@ -13,6 +13,7 @@ import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 import { snapshot } from "./Snapshot.js"
 
+/** One change, and the workspace that it is brought into. */
 export interface ApplyRequest<E = never> {
   /** The change, in the trusted directory of the session that made it. */
   readonly source: { readonly gitDir: string; readonly base: string | null; readonly tree: string }
@@ -20,7 +21,7 @@ export interface ApplyRequest<E = never> {
   readonly target: { readonly gitDir: string; readonly workTree: string; readonly base: string | null }
   readonly strategy: "three_way" | "exact"
   readonly dryRun: boolean
-  /** Told which paths are about to be written, before the first of them is. */
+  /** Runs with the paths that are about to be written, before the first of them is. */
   readonly planned?: (paths: ReadonlyArray<string>) => Effect.Effect<void, E>
 }
 
@@ -46,7 +47,7 @@ const conflicted = (paths: ReadonlyArray<string>): ApplyResult => ({
   changed: []
 })
 
-// The source's objects are read where they are; what the merge writes goes to the target.
+// The objects of the source are read in place, and the merge writes its own into the target.
 const alternates = (request: ApplyRequest<unknown>): Record<string, string> => ({
   GIT_ALTERNATE_OBJECT_DIRECTORIES: JSON.stringify(join(request.source.gitDir, "objects"))
 })
@@ -91,7 +92,8 @@ const treeOf = (options: GitOptionsShape, request: ApplyRequest<unknown>): Effec
         timeoutMs: options.localTimeoutMs
       }).pipe(Effect.map((output) => output.stdout.toString("utf8").trim()))
 
-// The paths of the change that the target holds neither as the base does nor, after an earlier application, as the change does.
+// The paths of the change at which the target differs both from the base and from the change. An earlier application of the same change may
+// have written some paths already, and these are no conflict.
 const inexact = (options: GitOptionsShape, request: ApplyRequest<unknown>, ours: string, base: string) =>
   Effect.gen(function* () {
     const env = alternates(request)
@@ -108,7 +110,7 @@ const inexact = (options: GitOptionsShape, request: ApplyRequest<unknown>, ours:
 
 const comparing: BlobWriter = { put: (bytes) => Effect.succeed(blobId(bytes)) }
 
-// What is on disk must still be what was merged: an ignored file in the way, or a process that writes meanwhile, is a conflict.
+// A path whose file is not the one that was merged is a conflict: an ignored file is in the way, or a process has written meanwhile.
 const inTheWay = (options: GitOptionsShape, request: ApplyRequest<unknown>, changes: ReadonlyArray<RawChange>) =>
   Effect.map(
     capture(

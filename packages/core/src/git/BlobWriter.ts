@@ -6,14 +6,15 @@ import { git, noObject } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
-/** Stores contents as git blobs, many at a time. Nothing is stored for certain before `commit`. */
+/** Stores contents as git blobs. A blob may stay in memory until `TreeWriter.commit`. */
 export interface BlobWriter {
   /** The id of the blob with this content. */
   readonly put: (bytes: Buffer) => Effect.Effect<string, GitError>
 }
 
+/** Stores blobs many at a time, and the commit that holds them. Nothing is stored for certain before `commit`. */
 export interface TreeWriter extends BlobWriter {
-  /** Stores what was put and the commit that the changes make on top of another one (null: as the first). */
+  /** Stores every blob that was put, and the commit of the changes on top of `base` (null: as the first commit). */
   readonly commit: (request: {
     readonly base: string | null
     readonly message: string
@@ -33,7 +34,7 @@ const quoted = (latin1: string): string =>
 const changeLine = ({ newId, newMode, path }: RawChange): string =>
   newId === noObject ? `D ${quoted(path)}\n` : `M ${newMode} ${newId} ${quoted(path)}\n`
 
-// Nothing points at the commit in the end. Removals first: a file may take the place of a folder.
+// The last command removes the ref again, so nothing points at the commit. Removals come first, so that a file may take the place of a folder.
 const commitCommands = ({ base, changes, message }: Parameters<TreeWriter["commit"]>[0]): string => {
   const removed = changes.filter(({ newId }) => newId === noObject)
   const written = changes.filter(({ newId }) => newId !== noObject)
@@ -58,8 +59,8 @@ async function* importStream(blobs: ReadonlyArray<Buffer>, commands: string) {
 }
 
 /**
- * A writer into `gitDir`; contents whose id is `known` are there already and are not stored again. What is durable is on disk for
- * certain after `commit`, in one pack with one flush rather than one for each object.
+ * A writer into `gitDir`. A content whose id is `known` is there already and is not stored again. With `isDurable` all of it is on disk for
+ * certain after `commit`, in one pack, which takes one flush rather than one for each object.
  */
 export const makeBlobWriter = (
   options: GitOptionsShape,
@@ -101,7 +102,12 @@ export const makeBlobWriter = (
       Effect.flatMap(store(commitCommands(request)), ({ stdout }) => {
         const [, tree, id] = told.exec(stdout.toString("latin1")) ?? []
         return tree === undefined || id === undefined
-          ? Effect.fail(new GitError({ kind: "internal", message: "git did not say which tree it wrote." }))
+          ? Effect.fail(
+              new GitError({
+                kind: "internal",
+                message: "git did not say which tree it wrote: try again, and report it if it fails the same way."
+              })
+            )
           : Effect.succeed({ commit: id, tree })
       })
 

@@ -20,20 +20,21 @@ import type { GitOptionsShape } from "./GitOptions.js"
 
 // Reads single files of a hostile workspace into blobs. Does not decide which files belong to a snapshot.
 
+/** A file of a git tree: its mode as git writes it, and the id of its blob. */
 export interface TreeFile {
   readonly mode: string
   readonly id: string
 }
 
 /**
- * What is at a path now: a captured file, nothing (`absent`), or something that cannot be captured (`kept`: what the base
- * holds there stays). `note` goes to the diagnostics; `vanished` says that the path was a directory or link on the way.
+ * The finding at a path: a captured file, nothing (`absent`), or something that cannot be captured (`kept`, because the entry of the base
+ * stays in the tree). `note` is a sentence for the diagnostics.
  */
 export type Captured =
   | {
       readonly state: "file"
       readonly file: TreeFile
-      /** Whether the file has more names, one of which may leave the workspace without a trace in this one. */
+      /** The file has more names. One of them may leave the workspace without a trace in this one. */
       readonly isLinked: boolean
     }
   | { readonly state: "absent"; readonly note?: string }
@@ -63,7 +64,7 @@ const noteOf = (path: string, error: BeneathError): Captured => {
   }
 }
 
-/** Why no snapshot can hold this name, or null. */
+/** The reason why no snapshot can hold this name, or null. */
 export const refusedName = (latin1: string): string | null => {
   const name = utf8Name(latin1)
   if (name === null) return `${quoted(latin1)} has a name that is not UTF-8`
@@ -75,7 +76,7 @@ const tooLarge = (options: GitOptionsShape, path: string): Captured => ({
   note: `${quoted(path)} is larger than ${options.maxFileBytes} bytes`
 })
 
-// Small files are read many at once, large ones one after the other in the whole process: that bounds the memory.
+// Small files are read many at once. Large files are read one after the other in the whole process, which bounds the memory.
 const largeBytes = 1024 * 1024
 const large = Effect.unsafeMakeSemaphore(1)
 

@@ -3,7 +3,7 @@ import { emptyTree, git, records, utf8Name } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 
-/** One changed file. `mode` is git's (`100644`, `100755`, `120000`), the old one for a deleted file; counts are of lines. */
+/** One changed file. `mode` is git's (`100644`, `100755`, `120000`); a deleted file has its old mode. Counts are of lines. */
 export interface FileChange {
   readonly path: string
   readonly old_path?: string
@@ -14,7 +14,7 @@ export interface FileChange {
   readonly binary: boolean
 }
 
-/** A change as git's plumbing tells it; modes and ids are all zeros where a side has no file. Names are latin1. */
+/** A change as git's plumbing writes it. Modes and ids are all zeros on a side without the file. Names are latin1. */
 export interface RawChange {
   readonly oldMode: string
   readonly newMode: string
@@ -32,7 +32,7 @@ const statuses: Readonly<Record<string, FileChange["status"]>> = {
   T: "type_changed"
 }
 
-/** A latin1 name as text for people; what is not UTF-8 in it shows as U+FFFD. */
+/** A latin1 name as text for people. Bytes that are not UTF-8 show as U+FFFD. */
 export const shownName = (latin1: string): string => utf8Name(latin1) ?? Buffer.from(latin1, "latin1").toString("utf8")
 
 interface Cursor {
@@ -72,7 +72,7 @@ const countOf = (added: string, deleted: string): Count => ({
   binary: added === "-"
 })
 
-/** Reads the `-z --raw` output of a diff, with `--numstat` after it or without. */
+/** Reads the `-z --raw` output of a diff, with or without `--numstat` after it. */
 export const parseChanges = (
   output: Buffer
 ): { readonly raw: ReadonlyArray<RawChange>; readonly counts: ReadonlyMap<string, Count> } => {
@@ -96,7 +96,7 @@ export const parseChanges = (
 const byPath = (left: { readonly path: string }, right: { readonly path: string }): number =>
   left.path < right.path ? -1 : left.path > right.path ? 1 : 0
 
-/** What differs from `base` (null: from nothing) to `tree`, each path by itself: no renames, in byte order of the path. */
+/** The differences from `base` (null: from nothing) to `tree`, each path by itself without renames, in byte order of the path. */
 export const rawChanges = (
   options: GitOptionsShape,
   gitDir: string,
@@ -121,7 +121,7 @@ const fileChange = (change: RawChange, count: Count | undefined): FileChange => 
   binary: count?.binary ?? false
 })
 
-/** What differs from `base` to `tree` for people: with renames and line counts, in byte order of the path. */
+/** The differences from `base` to `tree` for people, with renames and line counts, in byte order of the path. */
 export const fileChanges = (
   options: GitOptionsShape,
   gitDir: string,

@@ -7,12 +7,13 @@ import type { GitOptionsShape } from "./GitOptions.js"
 import { isRefName } from "./RefName.js"
 import { requireTrusted } from "./Repository.js"
 
+/** A tree to commit in a trusted git directory. */
 export interface CommitRequest {
   readonly gitDir: string
   readonly tree: string
   readonly parents: ReadonlyArray<string>
   readonly message: string
-  /** Author and committer time, in whole seconds: part of the commit's identity. */
+  /** The time of author and committer, in whole seconds. It is part of the commit's identity. */
   readonly date: DateTime.Utc
   /** Default: Reins <reins@localhost>. The committer is always Reins. */
   readonly author?: { readonly name: string; readonly email: string }
@@ -23,9 +24,10 @@ interface InternalCommitRequest extends CommitRequest {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** The author of what the service itself writes. */
+/** The author of the commits that the service itself makes. */
 export const service = { name: "Reins", email: "reins@localhost" }
 
+/** A name and an address as git writes them in a commit. */
 export const signatureOf = ({ email, name }: typeof service): string => `${name} <${email}>`
 
 /** A message as it stands in a commit. */
@@ -76,12 +78,12 @@ export const keep = Effect.fnUntraced(function* (
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
   })
-  // What a passing snapshot left as single files, and is in a pack by now.
+  // A passing snapshot leaves objects as single files. Those that are in a pack by now are removed.
   if ((yield* looseObjects(request.gitDir)).size > 0)
     yield* git({ args: ["prune-packed", "-q"], gitDir: request.gitDir, timeoutMs: options.localTimeoutMs })
 })
 
-/** The ids of the objects that are files of their own, which are not flushed to disk. */
+/** The ids of the objects that are files of their own. These are not flushed to disk. */
 export const looseObjects = (gitDir: string): Effect.Effect<ReadonlySet<string>, GitError> =>
   Effect.tryPromise({
     try: async () => {
@@ -97,7 +99,7 @@ export const looseObjects = (gitDir: string): Effect.Effect<ReadonlySet<string>,
       new GitError({ kind: "internal", message: "The git directory cannot be read: check the data directory." })
   })
 
-/** A folder whose last object has just been moved into a pack is removed. */
+/** git removes a folder whose last object it has just moved into a pack. */
 const orPruned = (cause: unknown): ReadonlyArray<string> => {
   if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return []
   throw cause

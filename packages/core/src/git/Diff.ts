@@ -9,6 +9,7 @@ import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
+/** A tree, and the commit that it is shown against (null: nothing). */
 export interface DiffRequest {
   readonly gitDir: string
   readonly base: string | null
@@ -19,11 +20,13 @@ export interface DiffRequest {
   readonly context?: number
 }
 
+/** A unified diff for people; `truncated` says that files or hunks were left out. */
 export interface Diff {
   readonly diff: string
   readonly truncated: boolean
 }
 
+/** A tree, and the commit that the patch applies to (null: an empty tree). */
 export interface PatchRequest {
   readonly gitDir: string
   readonly base: string | null
@@ -32,7 +35,7 @@ export interface PatchRequest {
   readonly maxBytes?: number
 }
 
-// Read from git before it is cut; a few files far above their limit must not hide the small ones behind them.
+// The most that is read from git before the limits cut it. It is above them, so that a few large files do not hide small ones behind them.
 const maxReadBytes = 16 * 1024 * 1024
 
 const diffArgs = (request: { readonly base: string | null; readonly tree: string }, flags: ReadonlyArray<string>) => [
@@ -47,7 +50,7 @@ const diffArgs = (request: { readonly base: string | null; readonly tree: string
   request.tree
 ]
 
-// Content lines start with a space, `+`, `-` or a backslash, so these starts are unambiguous.
+// Lines of content start with a space, `+`, `-` or a backslash, so no line of content is taken for a marker.
 const startsOf = (patch: Buffer, marker: string): ReadonlyArray<number> => {
   const starts: Array<number> = patch.subarray(0, marker.length).toString("latin1") === marker ? [0] : []
   for (let at = patch.indexOf(`\n${marker}`); at >= 0; at = patch.indexOf(`\n${marker}`, at + 1)) starts.push(at + 1)
@@ -61,7 +64,7 @@ const cutFile = (file: Buffer, maxFileBytes: number): { readonly text: Buffer; r
   return { text: file.subarray(0, fitting.at(-1) ?? 0), cut: true }
 }
 
-/** Cuts a patch to its limits at the edges of files and hunks, so that what is left still reads as a patch. */
+/** Cuts a patch to its limits at the edges of files and hunks, so that the rest still reads as a patch. */
 export const limitDiff = (
   patch: Buffer,
   complete: boolean,
@@ -111,7 +114,7 @@ export const patch = Effect.fnUntraced(function* (options: GitOptionsShape, requ
   const readable = yield* patchOf(options, request, { gitDir: request.gitDir }, [])
   if (isText(readable)) return readable.toString("utf8")
   const starts = startsOf(readable, "diff --git ")
-  // A file that becomes a link, or the other way round, is removed and made.
+  // A file that becomes a link, or a link that becomes a file, has two parts in a patch: one removes it, one makes it.
   const paths = changes.flatMap(({ letter, path }) => (letter === "T" ? [path, path] : [path]))
   const unreadable = new Set(paths.filter((_, at) => !isText(readable.subarray(starts[at], starts[at + 1]))))
   const isKnown = paths.length === starts.length
@@ -122,14 +125,14 @@ export const patch = Effect.fnUntraced(function* (options: GitOptionsShape, requ
   return Buffer.concat([...kept, encoded]).toString("utf8")
 })
 
-/** A second view of the objects, where a patch holds every file in the letters of base 85. */
+/** A second git directory over the same objects, in which a patch holds every file in base 85. */
 const allBinary = (gitDir: string) =>
   Effect.tryPromise({
     try: async () => {
       const view = join(gitDir, "reins-binary")
       await mkdir(join(view, "info"), { recursive: true })
       await mkdir(join(view, "refs"), { recursive: true })
-      // Another delivery of the session may be reading them: they are there whole, or not yet.
+      // Another delivery of the session may be reading the files, so each is moved into place when it is whole.
       const put = async (name: string, text: string) => {
         const aside = join(view, randomUUID())
         await writeFile(aside, text)
@@ -143,7 +146,7 @@ const allBinary = (gitDir: string) =>
       new GitError({ kind: "internal", message: "The git directory could not be written: check the data directory." })
   })
 
-/** What a text of the API and of a database can hold. */
+/** True for bytes that a text of the API and of a database can hold. */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0)
 
 const patchOf = (

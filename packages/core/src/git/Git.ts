@@ -33,11 +33,11 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     /** Makes `gitDir`, and `workTree` (absent or empty before) as an ordinary repository without a commit. */
     readonly init: (request: InitRequest) => Effect.Effect<void, GitError>
     /**
-     * The workspace's present content as a tree in `gitDir`, and how it differs from `base` (null: from nothing).
+     * The present content of the workspace as a tree in `gitDir`, with its differences from `base` (null: from nothing).
      * The tree is a function of base and content alone: ignored files that base does not hold stay out, content is
-     * taken byte for byte, and what the agent did with its own `.git` has no influence. What could not be captured
-     * (nested repositories, special or oversized files, names that are not UTF-8) is said in `diagnostics`.
-     * `files` is sorted by path. The tree is on disk for certain, unless it was `passing`; nothing pins it: see `keep`.
+     * taken byte for byte, and the agent's own `.git` has no influence. `diagnostics` names what could not be captured:
+     * nested repositories, special or oversized files, names that are not UTF-8. `files` is sorted by path. The tree
+     * is on disk for certain, unless it was `passing`. Nothing pins it: see `keep`.
      */
     readonly snapshot: (request: SnapshotRequest) => Effect.Effect<Snapshot, GitError>
     /** The sealed description of `tree` against `base`, and its digest `sha256:<hex>`. Equal if and only if the content is. */
@@ -71,19 +71,19 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * the whole content also when `bytes` is cut at `maxBytes`. Fails with `not_found` for an absent path or a folder.
      */
     readonly readBlob: (request: BlobRequest) => Effect.Effect<Blob, GitError>
-    /** Where the remote's branch is now; null when it does not exist. */
+    /** The head of the remote's branch now; null when the branch does not exist. */
     readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
     /**
-     * Moves the remote's branch to `commit`. It looks first: a branch that is already there is success without a push
-     * (`pushed: false`), one that is not at `expectedHead` (null: absent) is `remote_head_changed`. `fast_forward` refuses
+     * Moves the remote's branch to `commit`. It looks first: a branch that is at `commit` already is success without a
+     * push (`pushed: false`), and a branch that is not at `expectedHead` (null: absent) is `remote_head_changed`. `fast_forward` refuses
      * a commit that does not contain the head with `rejected_non_fast_forward`; `force_with_lease` replaces exactly the
      * expected head. Also fails with `branch_protected`, `auth_required`, `remote_unavailable`, `timeout`.
      */
     readonly push: (request: PushRequest) => Effect.Effect<PushResult, GitError>
     /**
      * Brings the change from `base` to `tree` onto the target workspace's present content. `three_way` merges, `exact`
-     * wants every touched path as `base` has it. Conflicts list their paths and leave the target untouched, as does
-     * `dryRun`. `changed` lists the paths that were, or would be, written.
+     * wants every touched path as `base` has it. With a conflict or with `dryRun` the target stays untouched. `conflicts`
+     * lists the paths in conflict, `changed` the paths that were written, or would be.
      */
     readonly applyTree: <E = never>(request: ApplyRequest<E>) => Effect.Effect<ApplyResult, GitError | E>
   }
@@ -92,7 +92,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     Git,
     Effect.gen(function* () {
       const options = yield* GitOptions
-      /** A method whose processes bear the marks. */
+      /** A method whose processes carry the marks of the service, so that a later start finds those that were left behind. */
       const method = <Request, A>(
         name: string,
         run: (options: GitOptionsShape, request: Request) => Effect.Effect<A, GitError>
@@ -119,7 +119,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     })
   )
 
-  /** The same service with other options; what is not named keeps its default. */
+  /** The same service with other options. An option that is not named keeps its default. */
   static readonly layerWith = (options: Partial<GitOptionsShape>): Layer.Layer<Git> =>
     Git.layer.pipe(Layer.provide(GitOptions.layer(options)))
 }

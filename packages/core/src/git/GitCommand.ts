@@ -4,34 +4,34 @@ import { pipeline } from "node:stream/promises"
 import { Data, Effect, FiberRef, GlobalValue } from "effect"
 import { classify, GitError, scrub } from "./GitError.js"
 
-// Owns how git is started: its environment, settings, process group and limits. Knows no operation.
+// Starts git: its environment, settings, process group and limits. Knows no operation.
 
-/** The empty tree, which git knows without storing it. */
+/** The id of the empty tree, which git knows without storing it. */
 export const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-/** In the place of an object where there is none. */
+/** The id that git writes where there is no object. */
 export const noObject = "0".repeat(40)
 
 /** One git process. Its arguments hold no secret; credentials go in `env` and are named in `secrets` for scrubbing. */
 export interface GitInvocation {
   readonly args: ReadonlyArray<string>
   readonly gitDir: string
-  /** Only for the few commands that look at files; the others run without one, so that no attribute is read from it. */
+  /** Only the few commands that look at files have one. The others run without it, so that no attribute is read from it. */
   readonly workTree?: string
   readonly indexFile?: string
   readonly env?: Readonly<Record<string, string>>
-  /** Settings besides those that hold for all, as `name=value`. */
+  /** Settings of this invocation, besides those of every invocation, as `name=value`. */
   readonly settings?: ReadonlyArray<string>
   readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>
   readonly timeoutMs: number
   readonly secrets?: ReadonlyArray<string>
   /** Above it the process is ended and the output is `truncated`. Default 256 MiB. */
   readonly maxStdoutBytes?: number
-  /** Takes each piece of stdout in place of collecting it. */
+  /** Takes each piece of stdout, which is then not collected. */
   readonly onStdout?: (chunk: Buffer) => void
 }
 
-/** What a git process left, whatever its exit code. `stderr` is scrubbed and at most 64 KiB. */
+/** The output of a git process that has ended, with any exit code. `stderr` is scrubbed and at most 64 KiB. */
 export interface GitOutput {
   readonly exitCode: number
   readonly stdout: Buffer
@@ -39,7 +39,7 @@ export interface GitOutput {
   readonly truncated: boolean
 }
 
-// Values that a content-controlled setting could otherwise turn into a process, a prompt or a second repository.
+// Fixed, because the content of a repository could set these otherwise and so start a process, a prompt or a second repository.
 const settings = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
@@ -55,7 +55,7 @@ const settings = [
   "core.quotePath=false",
   "core.bigFileThreshold=8m",
   "core.splitIndex=false",
-  // What must not be lost with the power is stored as packs, each of which is flushed once.
+  // Durable objects are stored as packs, and each pack is flushed once. Single objects may be lost with the power.
   "core.fsync=committed,-loose-object",
   "fetch.unpackLimit=1",
   "safe.bareRepository=explicit",
@@ -110,7 +110,7 @@ const maxStderrBytes = 64 * 1024
 
 const killGraceMs = 2_000
 
-// The whole group: git's transport helpers are its children and would outlive it. SIGTERM first, so that git removes its locks.
+// Ends the whole group, because git's transport helpers are its children and would outlive it. SIGTERM comes first, so that git removes its locks.
 const endGroup = (child: ChildProcess): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
     const group = child.pid
@@ -134,7 +134,7 @@ const endGroup = (child: ChildProcess): Effect.Effect<void> =>
     signal("SIGTERM")
   })
 
-/** Variables that every git process of the running method bears, so that it is found again when the service ends before it. */
+/** Variables that every git process of the running method carries. By them the next start of the service finds a process that was left behind. */
 export const processMarks = GlobalValue.globalValue("@reins/core/workspace/processMarks", () =>
   FiberRef.unsafeMake<Readonly<Record<string, string>>>({})
 )
@@ -173,7 +173,7 @@ const collect = (child: ChildProcess, invocation: GitInvocation): Effect.Effect<
       if (stderrSize < maxStderrBytes) stderr.push(chunk.subarray(0, maxStderrBytes - stderrSize))
       stderrSize += chunk.length
     })
-    // Without a PATH entry for git, or without the work tree as a directory.
+    // git is not on the PATH, or the work tree is no directory.
     child.once("error", () =>
       resume(
         new GitError({
@@ -196,7 +196,7 @@ const collect = (child: ChildProcess, invocation: GitInvocation): Effect.Effect<
 
 class InputFailed extends Data.TaggedError("InputFailed")<{ readonly cause: unknown }> {}
 
-// A process that ends before it has read its input breaks the pipe; its exit code tells why, so that is not an error here.
+// A process that ends before it has read its input breaks the pipe. That is no error here, because its exit code gives the reason.
 const feed = (child: ChildProcess, stdin: GitInvocation["stdin"]): Effect.Effect<void, InputFailed> => {
   const sink = child.stdin
   if (sink === null) return Effect.void
@@ -217,7 +217,7 @@ const isBrokenPipe = (cause: unknown): boolean =>
   "code" in cause &&
   (cause.code === "EPIPE" || cause.code === "ERR_STREAM_PREMATURE_CLOSE" || cause.code === "ECONNRESET")
 
-/** Runs git and gives what it left, also when it fails. Fails itself only with `timeout`, or when git cannot be started. */
+/** Runs git and gives its output for any exit code. Fails with `timeout`, or with `internal` when git cannot be started or fed. */
 export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitError> =>
   Effect.acquireUseRelease(
     Effect.map(FiberRef.get(processMarks), (marks) => start(invocation, marks)),
@@ -250,7 +250,7 @@ export const runGit = (invocation: GitInvocation): Effect.Effect<GitOutput, GitE
     })
   )
 
-// Output cut at a limit that the caller named is what it asked for; cut at the general one, it would pass for complete.
+// A caller that names a limit expects cut output. Output that is cut at the general limit would pass for complete.
 const isUsable = (invocation: GitInvocation, output: GitOutput): boolean =>
   output.truncated ? invocation.maxStdoutBytes !== undefined : output.exitCode === 0
 
@@ -262,7 +262,7 @@ export const git = (invocation: GitInvocation): Effect.Effect<GitOutput, GitErro
       : Effect.fail(classify(invocation.args[0] ?? "", output.stderr, invocation.secrets))
   )
 
-/** The records of a `-z` output as latin1 text, so that every byte of a name survives. */
+/** The records of a `-z` output as latin1 text, which keeps every byte of a name. */
 export const records = (output: Buffer): ReadonlyArray<string> => {
   const text = output.toString("latin1")
   const parts = text.split("\0")
@@ -272,7 +272,7 @@ export const records = (output: Buffer): ReadonlyArray<string> => {
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** A name read as latin1 as the UTF-8 that it was; null when it was not. */
+/** The UTF-8 text of a name that was read as latin1; null when its bytes are not UTF-8. */
 export const utf8Name = (latin1: string): string | null => {
   try {
     return strictUtf8.decode(Buffer.from(latin1, "latin1"))
@@ -283,10 +283,11 @@ export const utf8Name = (latin1: string): string | null => {
 
 const objectIdPattern = /^[0-9a-f]{40}$/
 
-/** Fails unless every value is a full object id: nothing else may reach git where it expects one. */
+/** Fails with `not_found` unless every value is a full object id. Nothing else may reach git where it expects one. */
 export const requireObjectIds = (...ids: ReadonlyArray<string>): Effect.Effect<void, GitError> =>
   ids.every((id) => objectIdPattern.test(id))
     ? Effect.void
     : Effect.fail(new GitError({ kind: "not_found", message: "An object id must be 40 lowercase hexadecimal digits." }))
 
+/** True for 40 lowercase hexadecimal digits. */
 export const isObjectId = (text: string): boolean => objectIdPattern.test(text)

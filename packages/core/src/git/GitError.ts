@@ -27,8 +27,8 @@ export type GitErrorKind =
   | "internal"
 
 /**
- * The one error of `Git`. `message` is safe to show: it holds no credential and ends with what to do next. With `mayHaveHappened` a
- * push was begun, and the remote did not live to say what became of it.
+ * The one error of `Git`. `message` is safe to show: it holds no credential and ends with what to do next. `mayHaveHappened` says that a
+ * push was begun and its result is not known.
  */
 export class GitError extends Data.TaggedError("GitError")<{
   readonly kind: GitErrorKind
@@ -52,7 +52,7 @@ export const scrub = (text: string, secrets: ReadonlyArray<string> = []): string
     .replace(/\b(authorization:)[^\n]*/gi, "$1 ***")
 }
 
-/** The lines of git's stderr that say why, without progress and hints; at most 400 characters. */
+/** The lines of git's stderr that give the reason, without progress and hints; at most 400 characters. */
 export const reasonLine = (stderr: string): string => {
   const lines = stderr
     .split(/[\r\n]+/)

@@ -1,6 +1,6 @@
 import { Context, Layer } from "effect"
 
-/** What the operator allows and limits. */
+/** The permissions and limits that the operator sets. */
 export interface GitOptionsShape {
   /** Remotes by plain `http:`. Default true. */
   readonly allowHttp: boolean
@@ -14,14 +14,17 @@ export interface GitOptionsShape {
   readonly maxFileBytes: number
   /** The most files that one snapshot reads anew. Default 100,000. */
   readonly maxChangedFiles: number
-  /** Variables that every git process bears, by which it is found when the service has ended before it. Default none. */
+  /** Variables that every git process carries. By them the next start of the service finds a process that was left behind. Default none. */
   readonly marks: Readonly<Record<string, string>>
-  /** What a diff for people shows: in all, of one file, and of how many. Defaults 1 MiB, 512 KiB and 1,000. */
+  /** The size of a diff for people, in bytes. Default 1 MiB. */
   readonly maxDiffBytes: number
+  /** The part of one file in such a diff, in bytes. Default 512 KiB. */
   readonly maxDiffFileBytes: number
+  /** The number of files in such a diff. Default 1,000. */
   readonly maxDiffFiles: number
 }
 
+/** The options that hold unless others are provided. */
 export const defaultGitOptions: GitOptionsShape = {
   allowHttp: true,
   allowFile: false,
@@ -35,7 +38,7 @@ export const defaultGitOptions: GitOptionsShape = {
   maxDiffFiles: 1_000
 }
 
-/** The options of `Git`; the defaults hold where nobody provides others. */
+/** The options of `Git`. Without a layer the defaults hold. */
 export class GitOptions extends Context.Reference<GitOptions>()("@reins/core/git/GitOptions", {
   defaultValue: () => defaultGitOptions
 }) {

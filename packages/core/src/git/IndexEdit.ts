@@ -42,7 +42,7 @@ const apply = (
         (output) => (output.stderr.includes("Ignoring path ") ? Effect.fail(refusal) : Effect.void)
       )
 
-// git does not say reliably which names it refuses: halving finds the few.
+// git does not say reliably which names it refuses, so the edits are halved until the few are found.
 const applyOrFind = (
   options: GitOptionsShape,
   gitDir: string,
@@ -65,7 +65,7 @@ const applyOrFind = (
     )
   )
 
-/** Turns an index that holds `from` into one that holds `to` (latin1 paths). Gives the paths that git refuses to hold. */
+/** Changes an index that holds `from` to hold `to` (latin1 paths). `refused` names the paths that git does not take, which are left out. */
 export const editIndex = (
   options: GitOptionsShape,
   gitDir: string,
@@ -76,7 +76,7 @@ export const editIndex = (
   const [gone, added] = [removals(from, to), additions(from, to)]
   return Effect.map(
     Effect.zipRight(
-      // First, so that a file may take the place of a directory and the other way round.
+      // Removals come first, so that a file may take the place of a directory, or a directory that of a file.
       apply(options, gitDir, index, gone),
       applyOrFind(options, gitDir, index, added)
     ),

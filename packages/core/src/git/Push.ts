@@ -6,6 +6,7 @@ import { requireRefName } from "./RefName.js"
 import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
 import { requireTrusted } from "./Repository.js"
 
+/** A branch of a remote, and the trusted git directory that git runs in. */
 export interface RemoteHeadRequest {
   readonly gitDir: string
   readonly url: string
@@ -13,6 +14,7 @@ export interface RemoteHeadRequest {
   readonly credential?: GitCredential
 }
 
+/** A commit for a branch of a remote. */
 export interface PushRequest extends RemoteHeadRequest {
   readonly commit: string
   /** Where the branch was last seen; null expects that it does not exist. */
@@ -68,7 +70,7 @@ const rejections: ReadonlyArray<readonly [RegExp, GitError["kind"], string]> = [
   ]
 ]
 
-/** How a push ended without an answer: it may still take effect, also after the branch was looked at again. */
+/** The error of a push that got no answer. It may still take effect, even after the branch was looked at again. */
 const unproven = ({ kind, message }: GitError): GitError =>
   new GitError({
     kind,
@@ -82,7 +84,7 @@ const unanswered: ReadonlySet<GitError["kind"]> = new Set<GitError["kind"]>([
   "internal"
 ])
 
-// `! <from>:<to> TAB [rejected] (reason)` in the porcelain output; what the remote's rule said is on stderr.
+// The porcelain output has the line `! <from>:<to> TAB [rejected] (reason)`. The words of the remote's rule are on stderr.
 const rejection = (stdout: string, stderr: string, secrets: ReadonlyArray<string>): GitError => {
   const line = stdout.split("\n").find((text) => text.startsWith("!\t")) ?? ""
   const said = reasonLine(
@@ -95,7 +97,7 @@ const rejection = (stdout: string, stderr: string, secrets: ReadonlyArray<string
     if (pattern.test(line)) return new GitError({ kind, message: said === "" ? message : `${message} (${said})` })
   }
   const failure = classify("push", stderr, secrets)
-  // `[remote failure]` says that the remote reported nothing.
+  // A line with `[remote failure]` means that the remote reported nothing.
   return !line.includes("rejected]") && unanswered.has(failure.kind) ? unproven(failure) : failure
 }
 
@@ -131,7 +133,7 @@ export const push = Effect.fnUntraced(function* (options: GitOptionsShape, reque
     timeoutMs: options.networkTimeoutMs
   }).pipe(Effect.mapError((error) => (error.kind === "timeout" ? unproven(error) : error)))
   if (output.exitCode !== 0) {
-    // The git of an attempt whose service was killed may live on, and come first with the same commit.
+    // The git process of an earlier attempt may outlive its killed service, and push the same commit first.
     const found = yield* Effect.orElseSucceed(lookUp(options, request, remote), () => null)
     if (found === request.commit) return { head: found, pushed: false }
     return yield* rejection(output.stdout.toString("utf8"), output.stderr, remote.secrets)

@@ -13,7 +13,7 @@ const hasControl = (name: string): boolean =>
 const isComponent = (part: string): boolean =>
   part !== "" && !part.startsWith(".") && !part.endsWith(".lock") && !part.startsWith("-")
 
-/** Whether a branch, tag or `refs/...` name is one that git accepts and that no command could take for an option. */
+/** True for a branch, tag or `refs/...` name that git accepts and that no command takes for an option. */
 export const isRefName = (name: string): boolean =>
   name.length > 0 &&
   Buffer.byteLength(name) <= 200 &&

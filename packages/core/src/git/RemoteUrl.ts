@@ -8,7 +8,7 @@ export type GitCredential =
   | { readonly username: string; readonly password: Redacted.Redacted }
   | { readonly token: Redacted.Redacted }
 
-/** A remote that may be contacted: its address without credential, and how the credential reaches git. */
+/** A remote that may be contacted: its address without the credential, and the variables by which the credential reaches git. */
 export interface Remote {
   readonly url: string
   readonly env: Readonly<Record<string, string>>
@@ -22,8 +22,8 @@ const scpLike = /^(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9][\w.-]*:(?![/\\]{2}|:)[^\s
 
 const protocolsOf = (scheme: string): string => (scheme === "http" ? "http:https" : scheme)
 
-// The helper is asked only for this origin: after a redirect to another host git finds no credential to send there. The
-// values come from the environment of the one git process, and `printf` is the shell's own, so that no argv ever holds them.
+// git asks the helper for this origin only, so after a redirect to another host it has no credential to send. The values come from the
+// environment of the one git process, and `printf` is built into the shell, so no command line ever holds them.
 const credentialHelper = `!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' "$REINS_GIT_USERNAME" "$REINS_GIT_PASSWORD"; }; f`
 
 const credentialEnv = (origin: string, username: string, password: string): Record<string, string> => ({
@@ -34,7 +34,7 @@ const credentialEnv = (origin: string, username: string, password: string): Reco
   REINS_GIT_PASSWORD: password
 })
 
-// What a self-hoster's network needs: proxies and private certificate authorities.
+// The network of an operator may need proxies and private certificate authorities.
 const networkNames = [
   "http_proxy",
   "https_proxy",

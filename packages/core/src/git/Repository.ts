@@ -7,8 +7,9 @@ import type { GitOptionsShape } from "./GitOptions.js"
 import { requireRefName } from "./RefName.js"
 import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
 
-// Owns the making of a trusted git directory and of the agent's clone. After that, the agent's `.git` is never used again.
+// Makes a trusted git directory and the clone of the agent. The agent's `.git` is never used after that.
 
+/** A remote to clone, and the two folders that the clone fills. */
 export interface CloneRequest {
   readonly url: string
   /** A branch, a tag or a full commit id; null is the default branch. */
@@ -18,21 +19,22 @@ export interface CloneRequest {
   readonly workTree: string
 }
 
-/** `ref` is the branch or tag that was taken, or the commit id; from an empty remote `commit` is null. */
+/** `ref` is the branch or tag that was checked out, or the commit id. From an empty remote `commit` is null. */
 export interface CloneResult {
   readonly commit: string | null
   readonly ref: string
 }
 
+/** The trusted git directory, and the folder where the agent works. */
 export interface InitRequest {
   readonly gitDir: string
   readonly workTree: string
 }
 
-/** The index that the last snapshot left, with the file times that let the next one skip unchanged files. */
+/** The index that the last snapshot left. Its file times let the next snapshot skip unchanged files. */
 export const cachedIndex = (gitDir: string): string => join(gitDir, "reins-index")
 
-// `info/attributes` overrides every `.gitattributes`: content goes in and out byte for byte, and no driver is ever chosen.
+// `info/attributes` overrides every `.gitattributes`, so content goes in and out byte for byte and no driver is ever chosen.
 const attributes = "* -text !eol -ident !filter !working-tree-encoding !merge !diff !export-subst\n"
 
 const defaultBranch = "main"
@@ -58,7 +60,7 @@ const initTrusted = (options: GitOptionsShape, gitDir: string) =>
     })
   })
 
-// Present while the work tree is being filled: what it holds then is ours, so a repetition may clear it.
+// This file exists while the work tree is being filled. Its content is the service's own then, so a repetition may clear it.
 const makingMarker = (gitDir: string): string => join(gitDir, "reins-making")
 
 const exists = (path: string): Promise<boolean> =>
@@ -134,14 +136,14 @@ const choose = (refs: RemoteRefs, ref: string | null): Choice | null => {
   const tag = wanted.replace(/^refs\/tags\//, "")
   if (refs.names.has(`refs/tags/${tag}`)) return { ref: tag, branch: null, local: `refs/tags/${tag}` }
   if (isObjectId(wanted)) return { ref: wanted, branch: null, local: wanted }
-  // The remote's HEAD is detached.
+  // A remote without a default branch has a detached HEAD.
   const head = ref === null ? refs.names.get("HEAD") : undefined
   return head === undefined ? null : { ref: head, branch: null, local: head }
 }
 
 const fetchAll = (options: GitOptionsShape, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
   const known = new Set(refs.names.values())
-  // A commit that no ref points at is asked for by its id; hosts that refuse that may still have it below a branch.
+  // A commit that no ref points at is asked for by its id, unless it came with a branch. Some hosts refuse to give commits by their ids.
   const extra = isObjectId(choice.local) && !known.has(choice.local) ? [choice.local] : []
   const fetch = (specs: ReadonlyArray<string>) =>
     git({
@@ -189,7 +191,7 @@ const agentConfig = (url: string | null, branch: string | null): string =>
       : [`[branch ${escapeConfig(branch)}]\n\tremote = origin\n\tmerge = refs/heads/${branch}`])
   ].join("\n")}\n`
 
-// An ordinary repository, made while nobody else can write there. Objects are copied, not linked: the agent may change its own.
+// Makes an ordinary repository while nobody else can write there. Its objects are copied, not linked, because the agent may change them.
 const makeAgentRepository = (
   options: GitOptionsShape,
   request: { readonly gitDir: string; readonly workTree: string },
@@ -238,7 +240,7 @@ const copyRefs = (options: GitOptionsShape, gitDir: string, agentDir: string, co
     })
   })
 
-// Written by the trusted directory, so that the content lands byte for byte; both sides start with the same index.
+// The trusted directory writes the files, so that the content lands byte for byte. Both repositories start with the same index.
 const checkout = (
   options: GitOptionsShape,
   request: { readonly gitDir: string; readonly workTree: string },
@@ -257,7 +259,7 @@ const checkout = (
       try: async () => {
         const target = join(request.workTree, ".git", "index")
         await fs.copyFile(index, target)
-        // A copy that looks younger than the index it came from would hide changes made within the same clock tick.
+        // A copy that looks younger than its original would hide changes that are made within the same clock tick.
         const { mtimeMs } = await fs.stat(index)
         await fs.utimes(target, Math.floor(mtimeMs) / 1000, Math.floor(mtimeMs) / 1000)
       },
@@ -265,26 +267,27 @@ const checkout = (
     })
   })
 
-const materialise = (
-  options: GitOptionsShape,
-  request: CloneRequest,
-  url: string,
-  choice: Choice,
-  commit: string,
-  defaultName: string | null
-) =>
+/** The commit to check out, and the remote that it came from. */
+interface Fetched {
+  readonly url: string
+  readonly choice: Choice
+  readonly commit: string
+  readonly defaultBranch: string | null
+}
+
+const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, commit, ...remote }: Fetched) =>
   Effect.gen(function* () {
     const agentDir = yield* makeAgentRepository(options, request, {
-      url,
+      url: remote.url,
       branch: choice.branch,
       head: choice.branch ?? defaultBranch
     })
     yield* copyRefs(options, request.gitDir, agentDir, [
       choice.branch === null ? `option no-deref\nupdate HEAD ${commit}` : `create refs/heads/${choice.branch} ${commit}`
     ])
-    if (defaultName !== null) {
+    if (remote.defaultBranch !== null) {
       yield* git({
-        args: ["symbolic-ref", "refs/remotes/origin/HEAD", `refs/remotes/origin/${defaultName}`],
+        args: ["symbolic-ref", "refs/remotes/origin/HEAD", `refs/remotes/origin/${remote.defaultBranch}`],
         gitDir: agentDir,
         timeoutMs: options.localTimeoutMs
       })
@@ -315,7 +318,7 @@ export const clone = Effect.fnUntraced(function* (options: GitOptionsShape, requ
     gitDir: request.gitDir,
     timeoutMs: options.localTimeoutMs
   })
-  yield* materialise(options, request, remote.url, choice, commit, refs.defaultBranch)
+  yield* materialise(options, request, { url: remote.url, choice, commit, defaultBranch: refs.defaultBranch })
   yield* finishTarget(request)
   return { commit, ref: choice.ref }
 })
@@ -337,7 +340,7 @@ export const init = Effect.fnUntraced(function* (options: GitOptionsShape, reque
   yield* finishTarget(request)
 })
 
-/** Fails with `not_found` unless the git directory is there, and the ids are object ids. */
+/** Fails with `not_found` unless the git directory is there and every id is an object id. */
 export const requireTrusted = (gitDir: string, ...ids: ReadonlyArray<string>): Effect.Effect<void, GitError> =>
   Effect.zipRight(
     requireObjectIds(...ids),

@@ -13,23 +13,25 @@ import type { GitOptionsShape } from "./GitOptions.js"
 import { editIndex } from "./IndexEdit.js"
 import { cachedIndex, requireTrusted } from "./Repository.js"
 
-// Owns the decision which files a snapshot holds. File content is read by `Capture`, never by git: git opens files by name,
-// and a name can be led out of the workspace between two looks at it.
+// Decides which files a snapshot holds. `Capture` reads their content, never git, because git opens files by name and a hostile process can
+// lead a name out of the workspace between two looks at it.
 
+/** A workspace to capture. */
 export interface SnapshotRequest {
   readonly gitDir: string
   readonly workTree: string
   /** The commit that the workspace started from; null when it started empty. */
   readonly base: string | null
-  /** Of the commit. */
+  /** The message of the commit. */
   readonly message?: string
-  /** Only looked at, and never pinned: its objects may be lost with the power. */
+  /** The snapshot is only looked at and never pinned. Its objects may be lost with the power. */
   readonly passing?: boolean
 }
 
+/** The content of a workspace at one moment, and its differences from the base. */
 export interface Snapshot {
   readonly tree: string
-  /** The tree on top of the base, as `commitTree` makes it of the same message at the time 0. */
+  /** A commit of the tree on top of the base. It is the one that `commitTree` makes with the same message and the time 0. */
   readonly commit: string
   /** Each changed path by itself, in byte order. */
   readonly changes: ReadonlyArray<RawChange>
@@ -44,20 +46,20 @@ interface Capturing {
   readonly options: GitOptionsShape
   readonly request: SnapshotRequest
   readonly folder: string
-  /** The private copy of the cached index: the stat cache, and what the tree is written from. */
+  /** The private copy of the cached index, which becomes the cached index of the next snapshot. */
   readonly index: string
 }
 
 type Entries = ReadonlyMap<string, TreeFile>
 
-/** What is known of a path before its file is looked at. */
+/** The entries of a path in the base and in the cached index, before its file is looked at. */
 interface Known {
   readonly base: TreeFile | undefined
   readonly cached: TreeFile | undefined
 }
 
 interface Survey {
-  /** Every path that may differ from the base or from the cached index. All others are as both have them. */
+  /** Every path that may differ from the base or from the cached index. All other paths are the same in both. */
   readonly known: ReadonlyMap<string, Known>
   /** Paths of the cached index whose file may differ from it. */
   readonly dirty: ReadonlySet<string>
@@ -105,8 +107,8 @@ const moveIndex = (from: string, to: string) => inGitDir(() => fs.rename(from, t
 const gitlinkIn = (record: string): ReadonlyArray<string> =>
   record.startsWith(gitlink) ? [record.slice(record.indexOf("\t") + 1)] : []
 
-// An index of exactly the base with the names of its submodules, made once: what is untracked, and so what an ignore rule applies to,
-// depends on it alone.
+// Makes an index of exactly the base, and a list of its submodules, once for each base. Only a path that the base lacks is untracked, and only
+// untracked paths are subject to ignore rules.
 const baseIndex = (capturing: Capturing) =>
   Effect.gen(function* () {
     const { base, gitDir } = capturing.request
@@ -143,7 +145,7 @@ const rawFlags = ["-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submod
 
 const sideOf = (mode: string, id: string): TreeFile | undefined => (mode === noMode ? undefined : { mode, id })
 
-// Only what differs is listed: a workspace has many more files than changes.
+// Lists differences only, because a workspace has many more files than changes.
 const survey = (capturing: Capturing): Effect.Effect<Survey, GitError> =>
   Effect.gen(function* () {
     const [found, dirty, differing] = yield* Effect.all(
@@ -162,7 +164,7 @@ const survey = (capturing: Capturing): Effect.Effect<Survey, GitError> =>
     const dirtyFiles = parseChanges(dirty.stdout).raw
     const known = new Map<string, Known>()
     for (const path of found.untracked) known.set(path, { base: undefined, cached: undefined })
-    // Where the index is as the base, its entry is that of both.
+    // A path without a difference between index and base has the same entry in both.
     for (const { oldId, oldMode, path } of dirtyFiles) {
       const entry = sideOf(oldMode, oldId)
       known.set(path, { base: entry, cached: entry })
@@ -173,7 +175,7 @@ const survey = (capturing: Capturing): Effect.Effect<Survey, GitError> =>
   })
 
 interface Plan {
-  /** Taken over without a look at the file: the cached index vouches for them. */
+  /** The files of the tree. At first those that the cached index vouches for, and submodules, which are not read. */
   readonly wanted: Map<string, TreeFile>
   readonly toRead: ReadonlyArray<string>
   readonly diagnostics: Array<string>
@@ -192,7 +194,7 @@ const planFor = (options: GitOptionsShape, found: Survey, loose: ReadonlySet<str
     )
   ]
   for (const [path, { base, cached }] of found.known) {
-    // What only the cached index has is ignored by now, or gone.
+    // A path that only the cached index has is ignored by now, or gone.
     if (base === undefined && !found.untracked.has(path)) continue
     const isCached = cached !== undefined && cached.mode !== gitlink && !found.dirty.has(path) && !loose.has(cached.id)
     const refused = base?.mode === gitlink || isCached ? null : refusedName(path)
@@ -232,7 +234,7 @@ const settle = (plan: Plan, found: Survey, captured: ReadonlyMap<string, Capture
   }
 }
 
-// A submodule's folder is empty unless somebody put files there; those are in no snapshot, which must be said.
+// A submodule's folder is empty unless somebody put files there. No snapshot holds these, so the diagnostics say so.
 const submoduleNotes = (capturing: Capturing, found: Survey) =>
   Effect.forEach(
     found.submodules.slice(0, 1_000),
@@ -249,9 +251,9 @@ const submoduleNotes = (capturing: Capturing, found: Survey) =>
     { concurrency: 8 }
   ).pipe(Effect.map((notes) => notes.flat()))
 
-// Takes the file times of what was read into the index, so that the next snapshot need not read it again.
+// Writes the times of the files that were read into the index, so that the next snapshot need not read them again.
 const refresh = (capturing: Capturing) =>
-  // Exit code 1 only says that some file has changed since; that file is read again next time.
+  // Exit code 1 only says that some file has changed since. The next snapshot reads that file again.
   runGit({
     args: ["update-index", "-q", "--ignore-submodules", "--refresh"],
     gitDir: capturing.request.gitDir,
@@ -262,7 +264,7 @@ const refresh = (capturing: Capturing) =>
 
 const noLoose: Effect.Effect<ReadonlySet<string>> = Effect.succeed(new Set())
 
-/** How what is wanted differs from the base, in byte order of the path. */
+/** The differences between the wanted files and the base, in byte order of the path. */
 const changesOf = (found: Survey, wanted: Entries): ReadonlyArray<RawChange> =>
   [...found.known]
     .flatMap(([path, { base }]) => {
@@ -283,7 +285,7 @@ const changesOf = (found: Survey, wanted: Entries): ReadonlyArray<RawChange> =>
 /** The bits of a mode that tell a file from a link and a submodule. */
 const kindOf = (mode: string): string => mode.slice(0, 2)
 
-// For the next snapshot, beside the tree, which does not depend on it. Gives the paths that git refuses to hold.
+// Keeps the index for the next snapshot. The tree does not depend on it. Gives the paths that git refuses to hold.
 const keepIndex = (capturing: Capturing, found: Survey, plan: Plan, captured: ReadonlyMap<string, Captured>) =>
   Effect.gen(function* () {
     const { gitDir } = capturing.request
@@ -292,9 +294,9 @@ const keepIndex = (capturing: Capturing, found: Survey, plan: Plan, captured: Re
     )
     const { edited, refused } = yield* editIndex(capturing.options, gitDir, capturing.index, cached, plan.wanted)
     if (plan.toRead.length > 0) yield* refresh(capturing)
-    // git's file times are seconds, in which a name can leave the workspace unseen: these are read again each time.
+    // Linked files are read again each time: git's file times are seconds, in which a name can leave the workspace unseen.
     yield* editIndex(capturing.options, gitDir, capturing.index, linkedOf(captured), new Map())
-    // There is none yet when nothing was ever put into it.
+    // The index has no file yet when nothing was ever put into it.
     const isChanged = edited || plan.toRead.length > 0
     if (isChanged && (yield* exists(capturing.index))) yield* moveIndex(capturing.index, cachedIndex(gitDir))
     return refused
@@ -335,7 +337,7 @@ const writeTree = (capturing: Capturing) =>
     return { ...written, diagnostics: diagnostics.sort() }
   })
 
-// A hard link suffices as a copy: git replaces an index file and never writes into it. The file times stay with it.
+// A hard link suffices as a copy, because git replaces an index file and never writes into it. It also keeps the file times.
 const seed = (request: SnapshotRequest, index: string): Promise<void> =>
   fs.link(cachedIndex(request.gitDir), index).catch((cause: unknown) => {
     if (!(cause instanceof Error && "code" in cause && cause.code === "ENOENT")) throw cause
@@ -377,7 +379,7 @@ export const snapshot = Effect.fnUntraced(function* (options: GitOptionsShape, r
   yield* requireTrusted(request.gitDir, ...(request.base === null ? [] : [request.base]))
   yield* requireWorkTree(request.workTree)
   const attemptWith = (cached: boolean) => withCapturing(options, request, cached, writeTree)
-  // A cached index that is damaged, or names objects that were pruned, is no reason to fail: without it, all is read anew.
+  // A cached index that is damaged, or names pruned objects, is no reason to fail. Without it every file is read anew.
   const found = yield* attemptWith(true).pipe(
     Effect.catchIf(
       (error) => error.kind === "internal",

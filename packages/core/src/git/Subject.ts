@@ -6,28 +6,30 @@ import type { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
-/** One path of a sealed change. A deleted path has mode `000000` and no digest; a submodule's is its commit id. */
+/** One path of a sealed change. A deleted path has mode `000000` and no digest. The digest of a submodule is `commit:<id>`. */
 export interface SubjectEntry {
   readonly path: string
   readonly mode: string
   readonly digest: string | null
 }
 
-/** What a changeset seals: the base commit, and every changed path with the SHA-256 of its new content. */
+/** The content of a seal: the base commit, and every changed path with the SHA-256 of its new content. */
 export interface SubjectManifest {
   readonly base: string | null
   readonly entries: ReadonlyArray<SubjectEntry>
 }
 
+/** A manifest with its digest, `sha256:<hex>`. */
 export interface Subject extends SubjectManifest {
   readonly digest: string
 }
 
+/** A tree to describe against its base (null: against nothing). */
 export interface SubjectRequest {
   readonly gitDir: string
   readonly base: string | null
   readonly tree: string
-  /** The changes between them, where a snapshot has found them already. */
+  /** The changes between the two, when a snapshot has found them already. */
   readonly changes?: ReadonlyArray<RawChange>
 }
 
@@ -44,7 +46,7 @@ export const subjectDigest = (manifest: SubjectManifest): string => {
   return `sha256:${createHash("sha256").update(text).digest("hex")}`
 }
 
-/** Takes the output of `cat-file --batch` piece by piece and hashes each object's content, whatever its size. */
+/** Takes the output of `cat-file --batch` piece by piece and hashes the content of each object, so that no content has to fit into memory. */
 const batchHasher = () => {
   const digests = new Map<string, string>()
   let header = ""

@@ -6,6 +6,7 @@ import { GitError } from "./GitError.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireTrusted } from "./Repository.js"
 
+/** A tree of a trusted git directory. */
 export interface TreeRequest {
   readonly gitDir: string
   readonly tree: string
@@ -18,11 +19,13 @@ export interface TreeEntry {
   readonly size: number
 }
 
+/** One file of a tree. */
 export interface BlobRequest extends TreeRequest {
   readonly path: string
   readonly maxBytes: number
 }
 
+/** The content of a file, cut at `maxBytes`. `size` and `digest` are of the whole content. */
 export interface Blob {
   readonly bytes: Uint8Array
   readonly size: number

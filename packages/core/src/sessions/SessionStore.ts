@@ -113,11 +113,14 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
   {
     readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
     /** Fails with `not_found` for a session that the principal may not see. */
-    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError>
+    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError<"not_found">>
     /** The row, held against other writers until the commit is through. */
     readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
     /** `lock` for a principal that may change the session. */
-    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError, Commit>
+    readonly writable: (
+      principal: Principal,
+      sessionId: string
+    ) => Effect.Effect<SessionRow, ReinsError<"not_found" | "forbidden">, Commit>
     /** Adds a session, which has no turns yet, and gives back its row. */
     readonly insert: (columns: Omit<SessionRow, keyof typeof noTurns>) => Effect.Effect<SessionRow, never, Commit>
     readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>

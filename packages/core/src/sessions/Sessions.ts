@@ -385,7 +385,7 @@ type Lineage = Partial<
 >
 
 /** The refusal of what may only happen while no turn waits or runs. */
-export const turnActive = (row: SessionRow): ReinsError =>
+export const turnActive = (row: SessionRow): ReinsError<"turn_active"> =>
   new ReinsError({
     code: "turn_active",
     message: "A turn waits or runs in this session. Wait until it has ended, or cancel it.",

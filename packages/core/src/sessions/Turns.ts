@@ -304,7 +304,7 @@ const notEnded = (row: TurnRow): ReinsError =>
   })
 
 /** A session that is archived or closed takes no work. */
-export const notOpen = (session: SessionRow): ReinsError =>
+export const notOpen = (session: SessionRow): ReinsError<"invalid_transition"> =>
   new ReinsError({
     code: "invalid_transition",
     message:

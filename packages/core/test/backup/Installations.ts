@@ -6,7 +6,8 @@ import { backup } from "@reins/core/backup/Backup"
 import { restore } from "@reins/core/backup/Restore"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { Changesets } from "@reins/core/changes/Changesets"
+import { workspaceCapture } from "@reins/core/changes/Capture"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Placement } from "@reins/core/placement/Placement"
@@ -100,14 +101,14 @@ export const restoreTo = (
 /** A changeset of what the workspace holds now, as a capture makes it. */
 export const capture = (sessionId: SessionId) =>
   Effect.gen(function* () {
-    const changesets = yield* Changesets
+    const changesets = yield* ChangesetStore
     const journal = yield* Journal
     const id = yield* newId(ChangesetId)
     const row = yield* (yield* SessionStore).find(sessionId)
     if (row === undefined) return yield* Effect.dieMessage(`no session ${sessionId}`)
     const from = { origin: "explicit" as const, label: null, turnId: null }
     yield* journal.commit(changesets.open(id, sessionId, systemActor("test"), from))
-    const captured = yield* Effect.orDie(changesets.take(row, id))
+    const captured = yield* Effect.orDie((yield* workspaceCapture)(row, id))
     yield* journal.commit(changesets.seal(id, captured, systemActor("test")))
     return id
   })

@@ -30,7 +30,7 @@ import { principalOf } from "../identity/Principals.js"
 
 const read = (root: string, path: string) => readFileSync(join(root, path), "utf8")
 
-/** Applies, waits for the end, and gives the application with the event that told it. */
+/** Applies a changeset and waits for the end. Gives the application and the event that tells the end. */
 const applied = (changeset: Changeset, input: ApplicationInput) =>
   Effect.gen(function* () {
     const { principal } = yield* Embedded.owner
@@ -123,7 +123,7 @@ for (const { layer, name } of databases) {
         const applications = yield* Applications
         for (const strategy of ["three_way", "exact"] as const) {
           const target = yield* workspace()
-          // What the lost attempt wrote before it died.
+          // The lost attempt has written this file before it died.
           put(target.workTree, "a.txt", "ONE\n")
           const { application } = yield* applied(changeset, { target_session_id: target.session.id, strategy })
           assert.deepInclude(application, { state: "applied", changed: ["b.txt"] })

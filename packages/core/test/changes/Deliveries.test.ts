@@ -24,7 +24,7 @@ import { Effect } from "effect"
 
 const ends = ["delivery.succeeded", "delivery.failed", "delivery.blocked", "delivery.cancelled"]
 
-/** Waits for the end of what an answer began, and reads the delivery again. */
+/** Waits for the end of the operation of an answer, and reads the delivery again. */
 const ended = (answer: { readonly delivery: Delivery; readonly event_watermark: number }) =>
   Effect.gen(function* () {
     const { principal } = yield* Embedded.owner
@@ -80,7 +80,7 @@ for (const { layer, name } of databases) {
           assert.deepInclude(blocked, { state: "blocked", reason: "remote_head_changed", observed_head: theirs })
           const again = yield* Effect.flatMap(deliveries.refresh(principal, blocked.id), ended)
           assert.deepInclude(again, { state: "blocked", reason: "remote_head_changed" })
-          // Nobody has looked at this one yet.
+          // Nobody has looked at this commit yet.
           const newer = origin.commitOn("feature", "d.txt", "newer\n")
           const forced = { target_ref: "refs/heads/feature", update_strategy: "force_with_lease" as const }
           const refused = yield* deliver(changeset, forced)
@@ -89,7 +89,7 @@ for (const { layer, name } of databases) {
           const done = yield* Effect.flatMap(deliveries.retry(principal, blocked.id), ended)
           assert.deepInclude(done, { state: "succeeded", reason: null })
           assert.strictEqual(origin.headOf("feature"), done.commit)
-          // The next changeset of the session replaces what the session itself has put there.
+          // The next changeset of the session replaces the commit that the session itself has put there.
           const next = yield* deliver(yield* change({ "a.txt": "UNO\n" }), forced)
           assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
           assert.strictEqual(origin.headOf("feature"), next.commit)

@@ -12,7 +12,7 @@ import { eventOf, installation, operationEnd, remote, system, workspace } from "
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Exit } from "effect"
 
-/** A delivery that no worker knows of. */
+/** A delivery without a job, so that no worker takes it. */
 const unworked = (changeset: Changeset, url: string, target: string) =>
   Effect.gen(function* () {
     const store = yield* DeliveryStore
@@ -98,7 +98,7 @@ for (const { layer, name } of databases) {
           const given = yield* unworked(changeset, origin.url, branch)
           let isPushed = false
           origin.gate.asked = (_method, url) => {
-            // The look at the branch that follows the push.
+            // This is the look at the branch after the push.
             if (origin.headOf(branch) !== undefined && url.includes("git-upload-pack")) isPushed = true
           }
           const first = yield* attempt(given, 1, () => isPushed)

@@ -151,7 +151,7 @@ for (const { layer, name } of databases) {
       Effect.gen(function* () {
         const { delivery, origin } = yield* delivered("gitea")
         origin.forge.add({ head: delivery.target_ref, base: "main" })
-        // The first look does not see it yet.
+        // The first look finds nothing, as if somebody opened the merge request right after it.
         origin.forge.canned.push({ status: 200, body: "[]" })
         assert.deepInclude(yield* opened(delivery), { state: "open", number: 1, adopted: true })
         assert.strictEqual(origin.forge.pulls.length, 1)

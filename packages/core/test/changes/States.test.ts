@@ -1,17 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
+import { ApplicationStore } from "@reins/core/changes/ApplicationStore"
 import { Applications } from "@reins/core/changes/Applications"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
+import { Changesets } from "@reins/core/changes/Changesets"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { DeliveryStore } from "@reins/core/changes/DeliveryStore"
 import { MergeRequestStore } from "@reins/core/changes/MergeRequestStore"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { type ApplicationState, applicationStates } from "@reins/core/domain/Application"
+import { type ChangesetState, changesetStates } from "@reins/core/domain/Changeset"
 import { type DeliveryState, deliveryStates } from "@reins/core/domain/Delivery"
-import type { SessionId } from "@reins/core/domain/Ids"
+import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { type MergeRequestState, mergeRequestStates } from "@reins/core/domain/MergeRequest"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { EventLog } from "@reins/core/events/EventLog"
 import { Journal } from "@reins/core/store/Journal"
-import { forgeConnection, sealed, system } from "@reins/testing/changes/Fixture"
+import { captured, forgeConnection, sealed, system } from "@reins/testing/changes/Fixture"
 import { services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { walks } from "@reins/testing/Volume"
@@ -29,7 +33,7 @@ const property = <A, R>(arbitrary: fc.Arbitrary<A>, body: (value: A) => Effect.E
     )
   )
 
-/** What a command did: `done`, `refused` with 409 invalid_transition, or `died` as a worker's forbidden move does. */
+/** The outcome of a command: `done`, `refused` with 409 invalid_transition, or `died`, as a forbidden move of a worker does. */
 const outcomeOf = <A, E, R>(command: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.exit(command), (exit) => {
     if (Exit.isSuccess(exit)) return "done" as const
@@ -57,7 +61,7 @@ const deliveryCommand = fc.oneof(
   fc.constantFrom(...deliveryStates.states).map((to) => ({ to }))
 )
 
-/** Where a command leads from a state; undefined when it is refused. */
+/** The state after a command; undefined when the command is refused. */
 const afterCommand = (state: DeliveryState, command: "retry" | "refresh" | "cancel"): DeliveryState | undefined => {
   if (command === "refresh") return state === "blocked" ? "executing" : state
   if (command === "cancel") return state === "pending" || state === "executing" ? "cancelled" : undefined
@@ -102,11 +106,37 @@ for (const { layer, name } of databases) {
       ).pipe(Effect.provide(services(layer)))
     )
 
+    it.scopedLive("a changeset moves as drawn and tells its end once", () =>
+      property(fc.array(fc.constantFrom("ready" as const, "failed" as const), { maxLength: 3 }), (moves) =>
+        Effect.gen(function* () {
+          const { principal, session } = yield* sealed
+          const changesets = yield* Changesets
+          const store = yield* ChangesetStore
+          const journal = yield* Journal
+          const id = yield* newId(ChangesetId)
+          const before = (yield* toldStates(session.id, "changeset.")).length
+          yield* journal.commit(store.open(id, session.id, system, { origin: "explicit", label: null, turnId: null }))
+          let state: ChangesetState = "capturing"
+          for (const to of moves) {
+            const legal = changesetStates.allows(state, to)
+            const move = to === "ready" ? store.seal(id, captured, system) : store.fail(id, "No space.", system)
+            assert.strictEqual(yield* outcomeOf(journal.commit(move)), legal ? "done" : "died", `${state} to ${to}`)
+            if (legal) state = to
+            const now = yield* changesets.get(principal, id)
+            assert.deepStrictEqual([now.state, now.tree !== null], [state, state === "ready"])
+          }
+          const told = (yield* toldStates(session.id, "changeset.")).slice(before)
+          assert.deepStrictEqual(told, state === "capturing" ? [state] : ["capturing", state])
+        })
+      ).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("an application moves as drawn and tells its end once", () =>
       property(fc.array(fc.constantFrom(...applicationStates.states), { maxLength: 8 }), (moves) =>
         Effect.gen(function* () {
           const { changeset, principal, session } = yield* sealed
           const applications = yield* Applications
+          const store = yield* ApplicationStore
           const journal = yield* Journal
           const { application } = yield* applications.request(principal, changeset.id, {
             target_session_id: session.id
@@ -114,7 +144,7 @@ for (const { layer, name } of databases) {
           let state: ApplicationState = "pending"
           for (const to of moves) {
             const legal = applicationStates.allows(state, to)
-            const outcome = yield* outcomeOf(journal.commit(applications.move(application.id, { state: to }, system)))
+            const outcome = yield* outcomeOf(journal.commit(store.move(application.id, { state: to }, system)))
             assert.strictEqual(outcome, legal ? "done" : "died", `${state} to ${to}`)
             if (legal) state = to
             const now = yield* applications.get(principal, application.id)

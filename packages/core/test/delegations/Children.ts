@@ -18,7 +18,7 @@ export const codeOf = <A, E, R>(effect: Effect.Effect<A, E | ReinsError, R>) =>
     typeof error === "object" && error !== null && "code" in error ? error.code : error
   )
 
-/** The first turn of a session that waits, or the one that runs. */
+/** The running turn of a session, or else its first waiting turn. */
 const currentTurn = (principal: Principal, sessionId: SessionId, states: ReadonlyArray<TurnState>) =>
   Effect.gen(function* () {
     const { items } = yield* (yield* Turns).list(principal, sessionId, { limit: 200 })
@@ -69,7 +69,7 @@ export const end = (
     )
   })
 
-/** The types of the events that a session has of its delegations, in order. */
+/** The types of the events by which a session is told of its delegations, in order. */
 export const delegationEvents = (principal: Principal, sessionId: string) =>
   Effect.gen(function* () {
     const { items } = yield* (yield* EventLog).page(principal, sessionId, { after: 0, limit: 1000 })

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import type { DelegationState } from "@reins/core/domain/Delegation"
@@ -11,7 +12,7 @@ import { Effect, Runtime } from "effect"
 import * as fc from "fast-check"
 import { begin, codeOf, delegationEvents, end } from "./Children.js"
 
-/** What a delegation must be, from what has happened to its child. */
+/** The state that a delegation must have after the moves of its child. */
 interface Model {
   state: DelegationState
   queued: number
@@ -40,7 +41,7 @@ const moveNames = [
 ] as const
 type Move = (typeof moveNames)[number]
 
-/** What a turn's end does to the delegation. Nothing before the turn after which none waits. */
+/** The end of a turn as the model makes it. It moves the delegation only when no other turn waits. */
 const endTurn = (model: Model, to: "say" | "succeed silently" | "fail" | "interrupt" | "cancel turn") => {
   if (to === "interrupt") model.held = true
   model.turn = "none"
@@ -52,7 +53,7 @@ const endTurn = (model: Model, to: "say" | "succeed silently" | "fail" | "interr
   else if (model.state !== "waiting_result") model.state = to === "cancel turn" ? "cancelled" : "failed"
 }
 
-/** The move as the model makes it; the code of its refusal when it must be refused, and `skip` when it cannot be tried. */
+/** A move as the model makes it. Gives `ok`, the code with which the move must be refused, or `skip` when it cannot be tried. */
 const expect = (model: Model, move: Move): string | "ok" | "skip" => {
   switch (move) {
     case "begin":
@@ -109,6 +110,7 @@ for (const { layer, name } of databases) {
         const runtime = yield* Effect.runtime<Delegations | DelegationResults | Sessions | Journal | Needed>()
         const { principal, workspaceId } = yield* ownerWithConnection
         const delegations = yield* Delegations
+        const endings = yield* delegationEndings
         const results = yield* DelegationResults
         const sessions = yield* Sessions
         const journal = yield* Journal
@@ -137,7 +139,7 @@ for (const { layer, name } of databases) {
               "submit one": results.submit(principal, id, { kind: "generic", summary: "submit one" }),
               "submit two": results.submit(principal, id, { kind: "generic", summary: "submit two" }),
               cancel: delegations.cancel(principal, id),
-              expire: journal.commit(delegations.expire(id)),
+              expire: journal.commit(endings.expire(id)),
               "close child": sessions.close(principal, child)
             }
             for (const move of moves) {

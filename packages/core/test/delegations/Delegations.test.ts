@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { defaultLimits } from "@reins/core/base/CoreLimits"
-import { Changesets } from "@reins/core/changes/Changesets"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Connections } from "@reins/core/connections/Connections"
+import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
@@ -150,7 +151,7 @@ for (const { layer, name } of databases) {
             value: { a: 2, b: 1 }
           })
           assert.deepStrictEqual(again, won)
-          // The turn that the result came from still runs, and its end changes nothing.
+          // The turn that submitted the result still runs. Its end changes nothing.
           yield* end(principal, child, "failed")
           assert.deepStrictEqual(yield* results.get(principal, id), won)
         }).pipe(Effect.provide(services(layer)))
@@ -224,7 +225,7 @@ for (const { layer, name } of databases) {
           [
             (yield* Sessions).close(principal, parent.id),
             ...children.map(({ child_session_id }) =>
-              // One that was asked to stop before it could succeed ends cancelled.
+              // A turn that was asked to stop before it could succeed ends cancelled.
               end(principal, child_session_id, "succeeded", "Done.").pipe(
                 Effect.catchAllDefect(() => end(principal, child_session_id, "cancelled"))
               )
@@ -280,13 +281,14 @@ for (const { layer, name } of databases) {
     it.scopedLive("the deadline is a job that fails what has not ended, and is taken back by an end", () =>
       Effect.gen(function* () {
         const { delegations, principal, spawn } = yield* given
+        const endings = yield* delegationEndings
         const journal = yield* Journal
         const jobs = yield* Jobs
         const late = yield* spawn({ deadline_seconds: 60 })
         const deadline = yield* jobs.newestOf(late.id)
         assert.strictEqual((yield* jobs.get(principal, deadline.job_id)).run_at, late.deadline_at)
         yield* begin(principal, late.child_session_id)
-        yield* journal.commit(delegations.expire(late.id))
+        yield* journal.commit(endings.expire(late.id))
         assert.deepInclude(yield* delegations.get(principal, late.id), {
           state: "failed",
           reason: "deadline_exceeded"
@@ -296,7 +298,7 @@ for (const { layer, name } of databases) {
         const early = yield* spawn({ deadline_seconds: 60 })
         yield* delegations.cancel(principal, early.id)
         assert.strictEqual((yield* jobs.newestOf(early.id)).state, "cancelled")
-        yield* journal.commit(delegations.expire(early.id))
+        yield* journal.commit(endings.expire(early.id))
         assert.strictEqual((yield* delegations.get(principal, early.id)).state, "cancelled")
       }).pipe(Effect.provide(services(layer)))
     )
@@ -304,7 +306,7 @@ for (const { layer, name } of databases) {
     it.scopedLive("a child starts with a sealed changeset of the workspace, and with nothing else", () =>
       Effect.gen(function* () {
         const { delegations, parent, principal, spawn } = yield* given
-        const changesets = yield* Changesets
+        const changesets = yield* ChangesetStore
         const journal = yield* Journal
         const changeset_id = yield* newId(ChangesetId)
         assert.strictEqual(yield* codeOf(spawn({ changeset_id })), "not_found")

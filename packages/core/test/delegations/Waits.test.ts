@@ -6,9 +6,11 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { defaultLimits } from "@reins/core/base/CoreLimits"
 import * as Core from "@reins/core/Core"
 import { deadlineJob } from "@reins/core/delegations/DeadlineJob"
+import { delegationEndings } from "@reins/core/delegations/DelegationEndings"
 import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { delegationTopic, wakeJobKind } from "@reins/core/delegations/DelegationStore"
 import { Delegations } from "@reins/core/delegations/Delegations"
+import { waitMessages } from "@reins/core/delegations/WaitMessages"
 import { Waits } from "@reins/core/delegations/Waits"
 import { wakeJob } from "@reins/core/delegations/WakeJob"
 import { textOf } from "@reins/core/domain/Message"
@@ -59,7 +61,7 @@ for (const { layer, name } of databases) {
         yield* begin(principal, delegation.child_session_id)
         yield* letRingsThrough(delegationTopic(delegation.id))
         const held = 30
-        // Their time does not pass: neither the end of their patience nor the next look at the database can answer them.
+        // The clock stands still, so neither a timeout nor the next look at the database can answer the waits.
         const waiting = yield* Effect.gen(function* () {
           const waiting = yield* Effect.forEach(Array.from({ length: held }), () =>
             Effect.fork(waits.wait(principal, delegation.id, { timeout_seconds: 20 }))
@@ -70,7 +72,7 @@ for (const { layer, name } of databases) {
           })
           return waiting
         }).pipe(Effect.provide(TestContext.TestContext))
-        // More of them than the database has connections, and everything else goes on.
+        // There are more waits than the database has connections, and everything else goes on.
         yield* waits.wait(principal, delegation.id, { timeout_seconds: 0 })
         const submitted = yield* (yield* DelegationResults).submit(principal, delegation.id, {
           kind: "test",
@@ -111,7 +113,7 @@ for (const { layer, name } of databases) {
           instructions: "i",
           deadline_seconds: 1
         })
-        yield* (yield* Journal).commit(delegations.expire(other.delegation.id))
+        yield* (yield* Journal).commit((yield* delegationEndings).expire(other.delegation.id))
         const expired = yield* waits.wait(principal, other.delegation.id, {})
         assert.deepStrictEqual([expired.wait.state, expired.delegation.state], ["expired", "failed"])
         assert.notInclude(
@@ -233,7 +235,8 @@ for (const { database, name } of restartable) {
           yield* begin(principal, delegation.child_session_id)
           yield* end(principal, delegation.child_session_id, "succeeded", "Tested.")
           yield* (yield* Jobs).claim(wakeJobKind, 1, { workerId: "dead", bootId: "dead" })
-          if (died === "after it posted the message") yield* (yield* Journal).commit(waits.deliver(wait.id, "queue"))
+          if (died === "after it posted the message")
+            yield* (yield* Journal).commit((yield* waitMessages).deliver(wait.id, "queue"))
           return { delegation, parent, waitId: wait.id }
         }).pipe(Effect.provide(boot(dataDir, opened)))
 

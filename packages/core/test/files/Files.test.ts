@@ -23,7 +23,7 @@ const workspace = Effect.gen(function* () {
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** Paths that could lead out of the root, into a repository's own directory, or nowhere sensible. */
+/** Paths that could lead out of the root or into a repository's own directory, or that make no sense. */
 const hostilePaths: ReadonlyArray<string> = [
   "",
   ".",

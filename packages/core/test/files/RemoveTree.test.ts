@@ -7,7 +7,7 @@ import { assert, it } from "vitest"
 
 const nobody = 65_534
 
-/** Runs as a user whom permissions bind. */
+/** Runs as a user who is not root, because permissions do not bind root. */
 const asNobody = async (run: () => Promise<void>): Promise<void> => {
   const isRoot = process.geteuid?.() === 0
   if (isRoot) process.seteuid?.(nobody)

@@ -9,7 +9,7 @@ import { DateTime, Effect } from "effect"
 
 const files = { "a.txt": "one\n", "b.bin": "b\n", "dir/c.txt": "c\n" }
 
-/** Every way that a workspace has to make git run a command, each leaving a marker file of its own name. */
+/** Every way in which a workspace can make git run a command. Each leaves a marker file of its own name. */
 const plantTraps = (workTree: string, markers: string): void => {
   const trap = (name: string) => {
     const script = join(markers, "..", `trap-${name}`)
@@ -53,7 +53,7 @@ const plantTraps = (workTree: string, markers: string): void => {
   configure(workTree, "")
 }
 
-// The traps answer nonsense, so the commands fail; that they ran is what counts.
+// The traps answer nonsense, so the commands fail. It only counts that they ran.
 const fallFor = (workTree: string): void => {
   for (const args of [["status"], ["diff"], ["-c", "core.fsmonitor=false", "add", "--all"]]) {
     spawnSync("git", args, { cwd: workTree, env: { PATH: process.env.PATH ?? "", HOME: "/nonexistent" } })

@@ -5,7 +5,7 @@ import { assert, it } from "@effect/vitest"
 import { cloned, gitLayer, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 
-/** Has every git that is started from here on write down its command, and gives what takes the commands so far. */
+/** Makes every git process from now on write down its command. Gives the function that takes the commands so far. */
 const commandsOfGit = Effect.gen(function* () {
   const folder = yield* temporary
   const log = join(folder, "log")
@@ -42,7 +42,7 @@ const commandsOfGit = Effect.gen(function* () {
 const project = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`d${index % 7}/f${index}.txt`, `file ${index}\n`]))
 
-/** The git commands of a snapshot of a project with so many files, after so many of them were changed. */
+/** The git commands of a snapshot of a project with this number of files, after this number of them were changed. */
 const commandsOf = (files: number, changed: number) =>
   Effect.gen(function* () {
     const { base, git, gitDir, workTree } = yield* cloned(project(files))

@@ -78,7 +78,7 @@ const clear = (root: string, path: string): void => fs.rmSync(join(root, path), 
 
 const isFile = (path: string): boolean => fs.existsSync(path) && fs.lstatSync(path).isFile()
 
-// A file or link where a folder is needed gives way.
+// A file or link gives way to a folder that is needed in its place.
 const makeWay = (root: string, path: string): void => {
   const folders = path.split("/").slice(0, -1)
   folders.forEach((_, depth) => {
@@ -99,7 +99,7 @@ const perform = (root: string, step: Operation): void => {
   if (step.kind === "link") fs.symlinkSync("target", target)
 }
 
-/** What is in the work tree, by looking at it rather than by asking git. */
+/** The content of the work tree, read from the disk and not from git. */
 const look = (root: string): string => {
   const found = fs.readdirSync(root, { recursive: true, encoding: "utf8" }).filter((path) => !/^\.git(\/|$)/.test(path))
   return JSON.stringify(

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
-import { Changesets } from "@reins/core/changes/Changesets"
+import { workspaceCapture } from "@reins/core/changes/Capture"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import {
   ApplicationId,
   ChangesetId,
@@ -101,13 +102,13 @@ export const furnish = (sessionId: SessionId) =>
 
 const sealedChangeset = (sessionId: SessionId) =>
   Effect.gen(function* () {
-    const changesets = yield* Changesets
+    const changesets = yield* ChangesetStore
     const journal = yield* Journal
     const session = yield* (yield* SessionStore).find(sessionId)
     if (session === undefined) return yield* Effect.dieMessage("no session")
     const id = yield* newId(ChangesetId)
     yield* journal.commit(changesets.open(id, sessionId, actor, { origin: "explicit", label: "test", turnId: null }))
-    const captured = yield* changesets.take(session, id)
+    const captured = yield* (yield* workspaceCapture)(session, id)
     yield* journal.commit(changesets.seal(id, captured, actor))
     return id
   })

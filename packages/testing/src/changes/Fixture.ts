@@ -5,6 +5,7 @@ import { dirname, join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
@@ -35,7 +36,7 @@ const dataDirectory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** Every service on a database, working its jobs in this process. */
+/** Every service on a database. Its jobs are worked in this process. */
 export const installation = (database: Layer.Layer<Database | Bell>) =>
   Layer.unwrapScoped(
     Effect.map(dataDirectory, (dataDir) =>
@@ -52,7 +53,7 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
     )
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
-/** A bare repository served over http, by a forge of the kind where one is wanted. */
+/** A bare repository that is served over http, by a forge when a kind of forge is given. */
 export const remote = (kind: KnownForge = "github") =>
   Effect.gen(function* () {
     const root = yield* dataDirectory
@@ -94,7 +95,7 @@ export const remote = (kind: KnownForge = "github") =>
       if (gate.closed) response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end()
       return gate.closed
     })
-    /** A commit on a branch by somebody else; made when it is not there, from `main`. */
+    /** A commit of somebody else on a branch. An absent branch is made from `main`. */
     const commitOn = (branch: string, path: string, content: string): string => {
       const other = mkdtempSync(join(root, "other-"))
       plainGit(root, "clone", "--quiet", bare, other)
@@ -118,7 +119,7 @@ export const remote = (kind: KnownForge = "github") =>
     }
   })
 
-/** The events of a session after `after` up to the first that is wanted. */
+/** The events of a session after `after` up to the first wanted one. */
 export const eventsUntil = (sessionId: SessionId, after: number, wanted: (event: Event) => boolean) =>
   Effect.gen(function* () {
     const { principal } = yield* Embedded.owner
@@ -134,7 +135,7 @@ export const eventsUntil = (sessionId: SessionId, after: number, wanted: (event:
       )
   })
 
-/** The first event of a session after `after` whose type is one of those. */
+/** The first event of a session after `after` with one of the types. */
 export const eventOf = (sessionId: SessionId, after: number, ...types: ReadonlyArray<string>) =>
   Effect.map(
     eventsUntil(sessionId, after, (event) => types.includes(event.type)),
@@ -158,7 +159,7 @@ export const workspace = (url?: string) =>
       yield* eventOf(session.id, after, "changeset.ready", "changeset.failed")
       return yield* changesets.get(principal, changeset.id)
     })
-    /** Writes files and seals what changed. */
+    /** Writes files and captures the workspace. */
     const change = (files: Readonly<Record<string, string>>) =>
       Effect.suspend(() => {
         for (const [path, content] of Object.entries(files)) put(workTree, path, content)
@@ -167,24 +168,26 @@ export const workspace = (url?: string) =>
     return { session, principal, workspaceId, workTree, change }
   })
 
-/** A sealed changeset of a new session, whose files nobody has; for services without a worker. */
+/** A capture whose git objects nobody has. */
+export const captured = {
+  tree: "a".repeat(40),
+  subjectDigest: "sha256:0",
+  files: [],
+  additions: 0,
+  deletions: 0,
+  diagnostics: []
+}
+
+/** A sealed changeset of a new session, for services without a worker. Nobody has its git objects. */
 export const sealed = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
-  const changesets = yield* Changesets
+  const changesets = yield* ChangesetStore
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const session = yield* (yield* Sessions).create(principal, workspaceId, {
     repository: { url: "https://gitea.example.com/acme/shop.git", base_ref: "main" }
   })
   const id = yield* newId(ChangesetId)
-  const captured = {
-    tree: "a".repeat(40),
-    subjectDigest: "sha256:0",
-    files: [],
-    additions: 0,
-    deletions: 0,
-    diagnostics: []
-  }
   yield* journal.commit(
     Effect.gen(function* () {
       yield* sessions.change(session.id, { workspace_state: "ready" })
@@ -192,7 +195,7 @@ export const sealed = Effect.gen(function* () {
       yield* changesets.seal(id, captured, system)
     })
   )
-  return { principal, workspaceId, session, changeset: yield* changesets.get(principal, id) }
+  return { principal, workspaceId, session, changeset: yield* (yield* Changesets).get(principal, id) }
 })
 
 export const system = systemActor("test")
@@ -207,7 +210,7 @@ export const forgeConnection = (kind: KnownForge, baseUrl: string, secret = toke
     })
   })
 
-/** An operation once it has ended, or is otherwise as it is wanted. */
+/** An operation once it has ended, or is in another wanted state. */
 export const operationEnd = (
   operationId: string,
   isWanted: (operation: Operation) => boolean = ({ finished_at }) => finished_at !== null

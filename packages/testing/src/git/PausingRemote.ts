@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { closeSync, constants, openSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** Makes the readers of a bare repository on disk wait in the middle until they are let through: one of its files becomes a pipe. */
+/** Makes the readers of a bare repository on disk wait in the middle until they are let through. One of its files becomes a pipe for that. */
 export const pauseReaders = (repository: string) => {
   const git = (...args: ReadonlyArray<string>) => execFileSync("git", args, { cwd: repository, encoding: "utf8" })
   const file = join(repository, "packed-refs")
@@ -12,8 +12,8 @@ export const pauseReaders = (repository: string) => {
   execFileSync("mkfifo", [file])
   return {
     /**
-     * What lets them through, once one is there; undefined before. The pipe ends for a reader as an empty file would, and the next one
-     * finds such a file.
+     * Gives the function that lets the waiting reader through; undefined while no reader waits. The pipe ends for that reader as an empty
+     * file would, and the next reader finds an empty file.
      */
     reader: (): (() => void) | undefined => {
       try {

@@ -1,0 +1,153 @@
+import { DateTime, Effect } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import type { Delivery } from "../domain/Delivery.js"
+import { Git } from "../git/Git.js"
+import type { AttemptLost, Completion, JobError } from "../jobs/JobKind.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { deliveryCancelled, failedEnd, isBlocking } from "./DeliveryEnd.js"
+import { type DeliveryRemote, deliveryRemote } from "./DeliveryRemote.js"
+import { type DeliveryAttempt, deliveryActor, deliverySteps } from "./DeliverySteps.js"
+import { DeliveryStore } from "./DeliveryStore.js"
+
+/**
+ * Gives the function that delivers a changeset as a branch: it makes the commit, looks at the remote, pushes, and looks again. A cancellation
+ * is heeded until the push begins. A repetition after a push that was written down only looks, because pushing again could undo what happened
+ * to the branch since.
+ */
+export const branchDelivery = Effect.gen(function* () {
+  const git = yield* Git
+  const steps = yield* deliverySteps
+  const remoteOf = yield* deliveryRemote
+  const cancelled = yield* deliveryCancelled
+  const materialize = yield* materializing
+  const push = yield* pushing
+  const observe = yield* observing
+
+  const prepare = Effect.fnUntraced(function* (work: DeliveryAttempt) {
+    const commit = yield* materialize(work)
+    yield* failpoint("delivery.materialized")
+    const remote = yield* remoteOf(work.delivery, work.session)
+    const head = yield* git.remoteHead(remote).pipe(Effect.catchTag("GitError", steps.failWith(work, "observe")))
+    return { commit, remote, head }
+  })
+
+  return Effect.fnUntraced(function* (work: DeliveryAttempt): Effect.fn.Return<Completion, JobError | AttemptLost> {
+    const pushed = pushedCommit(work.delivery)
+    if (pushed !== undefined) return yield* observe(work, remoteOf(work.delivery, work.session), pushed)
+    const ready = yield* Effect.raceFirst(prepare(work), Effect.as(work.attempt.cancelRequested, "cancelled" as const))
+    if (ready === "cancelled") return { state: "cancelled", command: cancelled(work.delivery.id, deliveryActor) }
+    yield* failpoint("delivery.head_seen")
+    return yield* push(work, ready)
+  })
+})
+
+/** A commit in the git directory of the session, and the branch that it is for, at the head where the branch was just seen. */
+interface Prepared {
+  readonly commit: string
+  readonly remote: DeliveryRemote
+  /** Null when the branch is not there. */
+  readonly head: string | null
+}
+
+/** Makes the commit of the changeset. A repeated attempt makes the same commit, because its time is that of the capture. */
+const materializing = Effect.gen(function* () {
+  const git = yield* Git
+  const trees = yield* WorkingTrees
+  const steps = yield* deliverySteps
+  return (work: DeliveryAttempt) =>
+    git
+      .commitTree({
+        gitDir: trees.paths(work.session.id).gitDir,
+        tree: work.tree,
+        parents: work.changeset.base_commit === null ? [] : [work.changeset.base_commit],
+        message: `${work.delivery.title ?? "Changes by a coding session"}\n\nReins-Session: ${work.session.id}\nReins-Changeset: ${work.changeset.id}`,
+        date: DateTime.unsafeMake(work.changeset.sealed_at ?? work.changeset.created_at)
+      })
+      .pipe(
+        Effect.catchTag("GitError", steps.failWith(work, "materialize")),
+        Effect.tap((commit) => steps.done(work, "materialize", { commit }))
+      )
+})
+
+/** Pushes the commit, and ends the delivery by what became of the push. */
+const pushing = Effect.gen(function* () {
+  const git = yield* Git
+  const deliveries = yield* DeliveryStore
+  const steps = yield* deliverySteps
+  const observe = yield* observing
+  const expectation = yield* expecting
+
+  return Effect.fnUntraced(function* (
+    work: DeliveryAttempt,
+    { commit, head, remote }: Prepared
+  ): Effect.fn.Return<Completion, JobError | AttemptLost> {
+    const { delivery } = work
+    const expected = yield* expectation(delivery, head)
+    // A worker that was stopped for longer than its claim must not push: the delivery may have been cancelled since.
+    yield* work.attempt.commit(Effect.void)
+    const pushed = yield* git
+      .push({ ...remote, commit, ...expected })
+      .pipe(
+        Effect.catchTag("GitError", steps.failWith(work, "push", { branch: delivery.target_ref, head })),
+        Effect.either
+      )
+    if (pushed._tag === "Left") {
+      if (pushed.left._tag !== "JobError" || !isBlocking(pushed.left.code)) return yield* pushed.left
+      const { code, message } = pushed.left
+      const failure = { code, message, retryable: false }
+      const blocked = deliveries.move(delivery.id, { ...failedEnd(failure), observedHead: head }, deliveryActor)
+      return { state: "failed", failure, command: blocked }
+    }
+    yield* failpoint("delivery.pushed")
+    const detail = { branch: delivery.target_ref, ...pushed.right, previous_head: head }
+    yield* steps.done(work, "push", detail)
+    yield* failpoint("delivery.push_recorded")
+    return yield* observe(work, Effect.succeed(remote), pushed.right.head)
+  })
+})
+
+/**
+ * Gives the function that says where a push may find the branch. With `fast_forward` that is wherever the branch is. With
+ * `force_with_lease` it is where the branch was last seen, so that commits that nobody has looked at are never replaced. A branch that was
+ * never seen before is only moved forward.
+ */
+const expecting = Effect.gen(function* () {
+  const deliveries = yield* DeliveryStore
+  return Effect.fnUntraced(function* (delivery: Delivery, head: string | null) {
+    const forward = { expectedHead: head, strategy: "fast_forward" as const }
+    if (delivery.update_strategy === "fast_forward" || head === null) return forward
+    const seen = delivery.observed_head ?? (yield* deliveries.lastObserved(delivery))
+    return seen === null ? forward : { expectedHead: seen, strategy: "force_with_lease" as const }
+  })
+})
+
+/**
+ * Ends a delivery whose push is proven, with a last look at the branch. When the remote cannot be looked at any more, the branch counts as
+ * seen at the commit that was pushed.
+ */
+const observing = Effect.gen(function* () {
+  const git = yield* Git
+  const deliveries = yield* DeliveryStore
+  const steps = yield* deliverySteps
+  return Effect.fnUntraced(function* (
+    work: DeliveryAttempt,
+    remote: Effect.Effect<DeliveryRemote, JobError>,
+    commit: string
+  ): Effect.fn.Return<Completion, AttemptLost> {
+    const seen = yield* Effect.flatMap(remote, git.remoteHead).pipe(
+      Effect.tap((head) => steps.done(work, "observe", { branch: work.delivery.target_ref, head })),
+      Effect.catchTags({
+        GitError: ({ kind, message }) => Effect.as(steps.failed(work, "observe", { kind, message }), commit),
+        JobError: ({ code, message }) => Effect.as(steps.failed(work, "observe", { kind: code, message }), commit)
+      })
+    )
+    const end = { state: "succeeded" as const, commit, observedHead: seen }
+    return { state: "succeeded", command: deliveries.move(work.delivery.id, end, deliveryActor) }
+  })
+})
+
+/** The commit that an earlier attempt has written down as pushed. */
+const pushedCommit = ({ steps }: Delivery): string | undefined => {
+  const head = steps.find(({ kind, outcome }) => kind === "push" && outcome === "succeeded")?.detail["head"]
+  return typeof head === "string" ? head : undefined
+}

@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import { fn } from "../base/Traced.js"
+import type { ChangedFile } from "../domain/Changeset.js"
+import type { ChangesetId } from "../domain/Ids.js"
+import { Git } from "../git/Git.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+
+/** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */
+export interface Captured {
+  /** The id of the git tree. */
+  readonly tree: string
+  /** `sha256:<hex>` of the canonical manifest of the changed files. */
+  readonly subjectDigest: string
+  /** The files that differ from the base commit of the session, sorted by path. */
+  readonly files: ReadonlyArray<ChangedFile>
+  /** The number of lines that were added, and that were removed. */
+  readonly additions: number
+  readonly deletions: number
+  /** Sentences for people about files that could not be captured. */
+  readonly diagnostics: ReadonlyArray<string>
+}
+
+/**
+ * Gives the function that reads the workspace of a session and pins what it holds for a changeset. The caller keeps the workspace still
+ * meanwhile, and seals the changeset afterwards.
+ */
+export const workspaceCapture = Effect.gen(function* () {
+  const git = yield* Git
+  const trees = yield* WorkingTrees
+  return fn("workspaceCapture")(function* (session: SessionRow, changesetId: ChangesetId) {
+    const { gitDir, workTree } = trees.paths(session.id)
+    const base = session.base_commit
+    const snapshot = yield* git.snapshot({ gitDir, workTree, base, message: `Capture ${changesetId}` })
+    yield* failpoint("capture.tree_written")
+    const { changes, commit, tree } = snapshot
+    const [subject] = yield* Effect.all(
+      [git.subject({ gitDir, base, tree, changes }), git.keep({ gitDir, ref: `changesets/${changesetId}`, commit })],
+      { concurrency: 2 }
+    )
+    yield* failpoint("capture.kept")
+    const captured: Captured = { ...snapshot, subjectDigest: subject.digest }
+    return captured
+  })
+})

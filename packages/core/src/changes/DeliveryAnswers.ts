@@ -1,0 +1,71 @@
+import { Effect } from "effect"
+import { actorOf } from "../access/Access.js"
+import type { DeliveryAnswer } from "../api/ChangesApi.js"
+import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import type { OperationRef } from "../domain/Job.js"
+import type { Principal } from "../domain/Principal.js"
+import { Jobs } from "../jobs/Jobs.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+import { existingOf } from "../store/Existing.js"
+import { Journal } from "../store/Journal.js"
+import { DeliveryStore } from "./DeliveryStore.js"
+
+/** The kind of the job that carries out a delivery; its payload is `{delivery_id}`. */
+export const deliveryJobKind = "delivery.execute"
+/** The kind of the job that looks at the remote of a delivery; its payload is `{delivery_id}`. */
+export const refreshJobKind = "delivery.refresh"
+
+/** A delivery for which a principal commands something. The commit holds its session. */
+export interface CommandedDelivery {
+  readonly principal: Principal
+  readonly session: SessionRow
+  readonly delivery: Delivery
+}
+
+/** The ways to start work on a delivery, each with the answer to the request. */
+export const deliveryAnswers = Effect.gen(function* () {
+  const journal = yield* Journal
+  const jobs = yield* Jobs
+  const store = yield* DeliveryStore
+  const existing = existingOf("delivery", store.find)
+
+  const answer = Effect.fnUntraced(function* (
+    { delivery, principal, session }: CommandedDelivery,
+    operation: OperationRef
+  ) {
+    const answer: DeliveryAnswer = {
+      operation,
+      delivery: yield* existing(delivery.id),
+      event_watermark: yield* journal.append(session.id, actorOf(principal), [])
+    }
+    return answer
+  })
+
+  /** Enqueues a job of the delivery. */
+  const start = (kind: string, commanded: CommandedDelivery) =>
+    Effect.flatMap(
+      jobs.enqueue({
+        kind,
+        subject: { type: "delivery", id: commanded.delivery.id },
+        workspaceId: commanded.session.workspace_id,
+        payload: { delivery_id: commanded.delivery.id },
+        maxAttempts: 5
+      }),
+      (operation) => answer(commanded, operation)
+    )
+
+  return {
+    start,
+    /** Starts nothing, and answers with the newest job of the delivery. */
+    keep: (commanded: CommandedDelivery) =>
+      Effect.flatMap(jobs.newestOf(commanded.delivery.id), (operation) => answer(commanded, operation)),
+    /** Carries out again a delivery that failed or is blocked. Fails with `invalid_transition` for any other one. */
+    retry: Effect.fnUntraced(function* (commanded: CommandedDelivery) {
+      const { delivery, principal } = commanded
+      const state = delivery.state === "blocked" ? "executing" : "pending"
+      yield* deliveryStates.check(delivery.state, state)
+      yield* store.move(delivery.id, { state }, actorOf(principal))
+      return yield* start(deliveryJobKind, commanded)
+    })
+  }
+})

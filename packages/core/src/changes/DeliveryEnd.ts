@@ -1,0 +1,38 @@
+import { Effect } from "effect"
+import { DeliveryReason } from "../domain/Delivery.js"
+import type { Actor } from "../domain/Event.js"
+import type { DeliveryId } from "../domain/Ids.js"
+import type { JobFailure } from "../domain/Job.js"
+import { Jobs } from "../jobs/Jobs.js"
+import { type DeliveryChange, DeliveryStore } from "./DeliveryStore.js"
+
+/** Gives the function that ends an executing delivery as cancelled. It says so when an earlier attempt may have pushed. */
+export const deliveryCancelled = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const store = yield* DeliveryStore
+  return Effect.fnUntraced(function* (deliveryId: DeliveryId, actor: Actor) {
+    const reasonMessage = (yield* jobs.isUnproven(deliveryId)) ? mayBePushed : undefined
+    yield* store.move(deliveryId, { state: "cancelled", ...(reasonMessage && { reasonMessage }) }, actor)
+  })
+})
+
+const mayBePushed =
+  "An earlier attempt may have pushed the branch before it was cancelled: refresh the delivery, and look where the branch is."
+
+/** The end of a delivery whose job failed: `blocked` when a person has to decide or mend something first, else `failed`. */
+export const failedEnd = ({ code, message }: JobFailure): DeliveryChange => ({
+  state: isBlocking(code) ? "blocked" : "failed",
+  reasonMessage: message,
+  ...(isReason(code) && { reason: code })
+})
+
+/** True for a failure that no other attempt mends unless a person acts. */
+export const isBlocking = (code: string): boolean => blocking.has(code)
+
+const blocking: ReadonlySet<string> = new Set<DeliveryReason>([
+  "auth_required",
+  "branch_protected",
+  "remote_head_changed"
+])
+
+const isReason = (code: string): code is DeliveryReason => DeliveryReason.literals.some((reason) => reason === code)

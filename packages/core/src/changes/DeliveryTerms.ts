@@ -1,0 +1,74 @@
+import { Effect } from "effect"
+import type { Unseen } from "../access/Access.js"
+import type { DeliveryInput } from "../api/ChangesApi.js"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { Connections } from "../connections/Connections.js"
+import type { Changeset } from "../domain/Changeset.js"
+import type { ConnectionId } from "../domain/Ids.js"
+import { oneOf } from "../domain/Installed.js"
+import type { Principal } from "../domain/Principal.js"
+import type { ProjectSpec } from "../domain/Project.js"
+import { notFound, ReinsError } from "../domain/ReinsError.js"
+import { isRefName } from "../git/RefName.js"
+import { Projects } from "../projects/Projects.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+import { branchName, notBranch } from "./BranchName.js"
+import type { DeliveryTarget } from "./DeliveryStore.js"
+
+/**
+ * Gives the function that finds the target of a requested delivery. The project version of the session fills in the transport and the
+ * prefix of the branch where the request leaves them open. Fails with `connection_required` for a connection that git cannot use, and with
+ * `invalid_transition` for a branch of a session without a repository.
+ */
+export const deliveryTarget = Effect.gen(function* () {
+  const connections = yield* Connections
+  const { forGit } = yield* ConnectionKinds
+  const projects = yield* Projects
+
+  const specOf = (session: SessionRow): Effect.Effect<ProjectSpec, Unseen> =>
+    session.project_version_id === null
+      ? Effect.succeed({})
+      : Effect.map(
+          projects.resolve(session.workspace_id, { versionId: session.project_version_id }),
+          (version) => version.spec
+        )
+
+  const requireGit = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, id: ConnectionId) {
+    const connection = yield* connections.get(principal, id)
+    if (connection.workspace_id !== session.workspace_id) return yield* notFound()
+    if (!forGit.includes(connection.kind)) return yield* notGit(connection.kind, forGit)
+  })
+
+  return Effect.fnUntraced(function* (
+    principal: Principal,
+    session: SessionRow,
+    changeset: Changeset,
+    input: DeliveryInput
+  ) {
+    if (input.connection_id !== undefined) yield* requireGit(principal, session, input.connection_id)
+    const { delivery } = yield* specOf(session)
+    const transport = input.transport ?? delivery?.transport ?? (session.repository === null ? "patch" : "git_branch")
+    if (transport === "git_branch" && session.repository === null) return yield* noRepository
+    const targetRef =
+      input.target_ref === undefined
+        ? `${delivery?.branch_prefix ?? "reins"}/${session.id}/${changeset.id}`
+        : branchName(input.target_ref)
+    if (!isRefName(targetRef)) return yield* notBranch("target_ref", input.target_ref)
+    const target: DeliveryTarget = { changesetId: changeset.id, transport, targetRef }
+    return target
+  })
+})
+
+const notGit = (kind: string, kinds: ReadonlyArray<string>): ReinsError<"connection_required"> =>
+  new ReinsError({
+    code: "connection_required",
+    message: `A delivery needs a connection of the kind ${oneOf(kinds)}. Choose one of these, or none.`,
+    details: { kind }
+  })
+
+const noRepository = new ReinsError({
+  code: "invalid_transition",
+  message:
+    'The session did not start from a repository, so there is no branch to deliver to. Use the transport "patch".',
+  details: { resource: "delivery", transport: "git_branch" }
+})

@@ -1,0 +1,77 @@
+import { Effect } from "effect"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import type { ConnectionHealth } from "../domain/Connection.js"
+import type { JobFailure } from "../domain/Job.js"
+import { type MergeRequest, MergeRequestReason } from "../domain/MergeRequest.js"
+import { type Forge, ForgeError, type ForgeErrorKind } from "../forge/Forge.js"
+import { Forges } from "../forge/Forges.js"
+import { type AttemptLost, JobError, type RunningAttempt } from "../jobs/JobKind.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { DeliveryStore } from "./DeliveryStore.js"
+import type { Declined } from "./MergeRequestStore.js"
+
+/**
+ * Gives the function that uses the forge of a merge request. Its connection becomes `ready` when the forge answers, and `reauth_required` when
+ * the forge refuses the credential. A connection that cannot be opened is `unauthenticated`.
+ */
+export const forgeAccess = Effect.gen(function* () {
+  const forges = yield* Forges
+  const connections = yield* ConnectionStore
+  const sessions = yield* SessionStore
+  const deliveries = yield* DeliveryStore
+
+  return Effect.fnUntraced(function* <A>(
+    attempt: RunningAttempt,
+    request: MergeRequest,
+    use: (forge: Forge) => Effect.Effect<A, ForgeError | AttemptLost>
+  ): Effect.fn.Return<A, ForgeError | AttemptLost> {
+    const session = yield* sessions.find(request.session_id)
+    const delivery = yield* deliveries.find(request.delivery_id)
+    if (session === undefined || delivery === undefined) return yield* Effect.dieMessage(`no delivery of ${request.id}`)
+    const connection = yield* connections
+      .open(session.workspace_id, request.connection_id)
+      .pipe(Effect.mapError(({ message }) => new ForgeError({ kind: "unauthenticated", message })))
+    const forge = yield* forges.open(connection, delivery.remote_url ?? "")
+    const observe = (health: ConnectionHealth) =>
+      attempt.commit(connections.observe(connection.id, connection.credentialId, health))
+    return yield* use(forge).pipe(
+      Effect.tapErrorTag("ForgeError", (error) =>
+        error.kind === "unauthenticated" ? observe("reauth_required") : Effect.void
+      ),
+      Effect.tap(() => observe("ready"))
+    )
+  })
+})
+
+const reasons: Readonly<Record<ForgeErrorKind, MergeRequestReason>> = {
+  unauthenticated: "auth_required",
+  forbidden: "auth_required",
+  not_found: "rejected",
+  exists: "rejected",
+  rejected: "rejected",
+  remote_head_changed: "remote_head_changed",
+  not_mergeable: "not_mergeable",
+  rate_limited: "rate_limited",
+  unavailable: "remote_unavailable"
+}
+
+/** True for a failure of the forge that may pass without anybody's help. */
+export const isPassing = ({ kind }: ForgeError): boolean => kind === "rate_limited" || kind === "unavailable"
+
+/** A failure of the forge as that of a job, whose code is a `MergeRequestReason`. */
+export const forgeJobError = (error: ForgeError): JobError =>
+  new JobError({
+    code: reasons[error.kind],
+    message: error.message,
+    retryable: isPassing(error),
+    ...(error.mayHaveHappened && { attempt: "unknown" as const })
+  })
+
+/** The failure of a job as the reason of its merge request. */
+export const declinedBy = ({ code, message }: JobFailure): Declined => ({
+  reason: MergeRequestReason.literals.find((reason) => reason === code) ?? null,
+  message
+})
+
+/** Fails with `AttemptLost` when another worker has taken the job over, so that nothing is changed on the forge twice. */
+export const stillClaimed = (attempt: RunningAttempt): Effect.Effect<void, AttemptLost> => attempt.commit(Effect.void)

@@ -1,0 +1,101 @@
+import { Effect, ParseResult, Schema } from "effect"
+import type { MergeRequestInput } from "../api/ChangesApi.js"
+import { Connections } from "../connections/Connections.js"
+import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import { oneOf } from "../domain/Installed.js"
+import type { Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { Forges } from "../forge/Forges.js"
+import { isRefName } from "../git/RefName.js"
+import { Projects } from "../projects/Projects.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+import { branchName, notBranch } from "./BranchName.js"
+
+/**
+ * Gives the function that finds the forge for a merge request of a delivery: the connection of the delivery, or else the first connection of
+ * the project version that leads to the host of the repository. Fails with `connection_required` when none does.
+ */
+export const forgePlace = Effect.gen(function* () {
+  const connections = yield* Connections
+  const forges = yield* Forges
+  const projects = yield* Projects
+
+  const projectConnections = Effect.fnUntraced(function* (session: SessionRow) {
+    if (session.project_version_id === null) return []
+    const version = yield* projects.resolve(session.workspace_id, { versionId: session.project_version_id })
+    return version.spec.connection_ids ?? []
+  })
+
+  return Effect.fnUntraced(function* (principal: Principal, delivery: Delivery, session: SessionRow) {
+    const ids = delivery.connection_id === null ? yield* projectConnections(session) : [delivery.connection_id]
+    for (const id of ids) {
+      const connection = yield* connections.get(principal, id)
+      if (connection.state !== "active") continue
+      const repository = forges.pathOf(connection, delivery.remote_url ?? "")
+      if (repository !== undefined) return { connection, forge: connection.kind, repository }
+    }
+    return yield* forgeRequired(forges.list.map(({ kind }) => kind))
+  })
+})
+
+/** Fails unless the delivery has put a branch on the remote: with `delivery_unresolved` while it still may. */
+export const requireBranch = (
+  delivery: Delivery
+): Effect.Effect<void, ReinsError<"invalid_transition"> | ReinsError<"delivery_unresolved">> => {
+  if (delivery.state === "succeeded" && delivery.transport === "git_branch") return Effect.void
+  const isFinal = delivery.transport === "patch" || deliveryStates.isTerminal(delivery.state)
+  return Effect.fail(isFinal ? noBranch(delivery) : unresolved(delivery))
+}
+
+/** The branch to merge into: as asked for, or else the branch that the session started from. */
+export const baseBranchOf = (
+  session: SessionRow,
+  delivery: Delivery,
+  input: MergeRequestInput
+): Effect.Effect<string, RequestInvalid> => {
+  const base = input.base_branch === undefined ? session.base_ref : branchName(input.base_branch)
+  const isBranch = base !== null && isRefName(base) && base !== delivery.target_ref
+  if (input.base_branch !== undefined) {
+    return isBranch ? Effect.succeed(base) : Effect.fail(notBranch("base_branch", input.base_branch))
+  }
+  // A session can start from a commit, whose id is a valid branch name too.
+  return isBranch && !isCommitId(base) ? Effect.succeed(base) : Effect.fail(baseNeeded)
+}
+
+/** The title in one line: as asked for, or else that of the delivery. */
+export const titleOf = (input: MergeRequestInput, delivery: Delivery): string =>
+  (input.title ?? delivery.title ?? "Changes by a coding session").replace(/\s+/g, " ").trim().slice(0, 250)
+
+const isCommitId = (name: string): boolean => /^[0-9a-f]{40}$/.test(name)
+
+const baseNeeded = new RequestInvalid({
+  loc: ["body", "base_branch"],
+  issue: new ParseResult.Type(
+    Schema.String.ast,
+    undefined,
+    "The session did not start from a branch, so the branch to merge into is needed"
+  ),
+  input: null
+})
+
+const noBranch = (delivery: Delivery): ReinsError<"invalid_transition"> =>
+  new ReinsError({
+    code: "invalid_transition",
+    message: 'Only a branch that was delivered can become a merge request. Deliver with the transport "git_branch".',
+    details: { resource: "delivery", from: delivery.state, transport: delivery.transport }
+  })
+
+const unresolved = (delivery: Delivery): ReinsError<"delivery_unresolved"> =>
+  new ReinsError({
+    code: "delivery_unresolved",
+    message:
+      "The delivery has not succeeded. Wait for the event delivery.succeeded; one that failed or is blocked needs a retry.",
+    details: { state: delivery.state, reason: delivery.reason }
+  })
+
+const forgeRequired = (forges: ReadonlyArray<string>): ReinsError<"connection_required"> =>
+  new ReinsError({
+    code: "connection_required",
+    message: `A merge request needs an active connection of the kind ${oneOf(forges)} to the host of the repository. Create one, then name it in the delivery or in the project.`
+  })

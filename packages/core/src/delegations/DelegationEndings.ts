@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import { systemActor } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
+import { delegationStates } from "../domain/Delegation.js"
+import type { Actor } from "../domain/Event.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+import { Sessions } from "../sessions/Sessions.js"
+import { Turns } from "../sessions/Turns.js"
+import { DelegationStore, type EndReason, type HeldDelegation } from "./DelegationStore.js"
+
+/** The ends of delegations without a result, with what they end in their child sessions. */
+export const delegationEndings = Effect.gen(function* () {
+  const store = yield* DelegationStore
+  const sessions = yield* Sessions
+  const turns = yield* Turns
+
+  /** Cancels an ongoing delegation and closes its child. */
+  const cancel = Effect.fnUntraced(function* ({ child, delegation }: HeldDelegation, actor: Actor, why: EndReason) {
+    const cancelled = yield* store.move(delegation.id, "cancelled", actor, why)
+    // A child that is being closed already is the reason for some calls.
+    if (child.lifecycle !== "closed") yield* Effect.orDie(sessions.closeHeld(child, actor))
+    return cancelled
+  })
+
+  return {
+    cancel,
+    /** Fails a delegation whose deadline has passed and cancels the turns of its child. One that has ended stays as it is. */
+    expire: fn("delegationEndings.expire")(function* (delegationId: string) {
+      const held = yield* store.lock(delegationId)
+      if (held === undefined || delegationStates.isTerminal(held.delegation.state)) return
+      yield* store.move(held.delegation.id, "failed", clock, deadlinePassed)
+      yield* turns.cancelAll(held.child.id, clock)
+    }),
+    /** Cancels the delegations of a session that is being closed, and the delegation that the session works for. */
+    cancelOf: fn("delegationEndings.cancelOf")(function* (session: SessionRow, actor: Actor) {
+      if (session.parent_delegation_id !== null) {
+        const own = yield* store.find(session.parent_delegation_id)
+        if (own !== undefined && !delegationStates.isTerminal(own.state)) {
+          yield* store.move(own.id, "cancelled", actor, childClosed)
+        }
+      }
+      for (const { id } of yield* store.live(session.id)) {
+        const held = yield* store.lock(id)
+        if (held !== undefined && !delegationStates.isTerminal(held.delegation.state)) {
+          yield* cancel(held, actor, parentClosed)
+        }
+      }
+    })
+  }
+})
+
+const clock = systemActor("delegations")
+
+const deadlinePassed: EndReason = {
+  reason: "deadline_exceeded",
+  message: "Its deadline passed before there was a result. The child session is kept; look at what it did."
+}
+
+const childClosed: EndReason = { reason: "session_closed", message: "The child session was closed." }
+
+const parentClosed: EndReason = { reason: "session_closed", message: "The session that delegated was closed." }

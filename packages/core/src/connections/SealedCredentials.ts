@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { sealedWith, type Vault } from "../secrets/Vault.js"
 import type { Database } from "../store/Database.js"
-import { credentialContext } from "./Connections.js"
+import { credentialContext } from "./CredentialSeal.js"
 
 type Db = Database["Type"]
 

@@ -1,8 +1,10 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
 import { inItsTurn } from "@reins/core/base/EventLoop"
+import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import { withBoundedIssues } from "@reins/server/http/validation/BoundedIssues"
+import { withInstalledNames } from "@reins/server/http/validation/InstalledNames"
 import { maxErrors, missing, toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { Exchange } from "./Exchange.js"
@@ -31,12 +33,13 @@ export type DecodeParts = (
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
 /** Prepares the decoders of an endpoint once. A request fails with everything that is wrong: path, query, header, body. */
-export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts => {
+export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: InstalledNames): DecodeParts => {
+  const payloadSchema = Option.map(endpoint.payloadSchema, (schema) => withInstalledNames(schema, lists))
   const decodePath = partDecoder("path", endpoint.pathSchema)
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
-  const decodeBody = bodyDecoder(endpoint.payloadSchema, maxBodyBytes)
-  const isConditional = Option.exists(endpoint.payloadSchema, takesVersion)
+  const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes)
+  const isConditional = Option.exists(payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
     // No id holds it, and PostgreSQL's text cannot.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()

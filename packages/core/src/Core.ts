@@ -228,8 +228,8 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
   Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
-  Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
   Layer.provideMerge(ProjectStore.layer),
+  Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
   Layer.provideMerge(ValidationStore.layer)
 )
 

@@ -9,7 +9,7 @@ import { type ListenOptions, Server } from "../Server.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
-/** The HTTP service over a core that is there, as a configuration wants it. */
+/** The HTTP service over a core, with the settings of a configuration. */
 export const serverLayer = (
   config: Pick<
     Config,

@@ -36,6 +36,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly idleReleaseMs: number
     /** The lifetime of a claim on a job, in milliseconds: others take over what a worker has not renewed for so long. */
     readonly leaseMs: number
+    /** The limits in force. */
     readonly limits: CoreLimits
   }
 >() {
@@ -65,6 +66,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     ...given
   })
 
+  /** The given configuration, with defaults for what it leaves out. */
   static readonly layer = (given: Parameters<typeof CoreConfig.from>[0]) =>
     Layer.sync(CoreConfig, () => CoreConfig.from(given))
 }

@@ -9,7 +9,9 @@ import { type KeyRingUnusable, newRing, type Ring, readRing, writeRing } from ".
 export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
   KeyRing,
   {
+    /** The key that seals now, with its id. */
     readonly current: { readonly id: string; readonly key: Buffer }
+    /** A key that is still in the ring; undefined for one that is not. */
     readonly find: (id: string) => Buffer | undefined
     /** All that the ring holds now. */
     readonly ring: () => Ring
@@ -58,6 +60,7 @@ export class KeyRing extends Context.Tag("@reins/core/secrets/KeyRing")<
       )
     })
 
+  /** A ring of one new key for as long as the layer lives, for tests. */
   static readonly layerMemory = Layer.unwrapEffect(Effect.sync(() => KeyRing.layerOf(newRing())))
 }
 

@@ -32,12 +32,10 @@ const isDocumented = (node: ts.Node): boolean => ts.getJSDocCommentsAndTags(node
 const has = (node: ts.Node, ...kinds: ReadonlyArray<ts.SyntaxKind>): boolean =>
   ts.canHaveModifiers(node) && (ts.getModifiers(node) ?? []).some(({ kind }) => kinds.includes(kind))
 
-const nameOf = (node: ts.Node): string =>
-  ts.isVariableStatement(node)
-    ? nameOf(node.declarationList.declarations[0] ?? node.declarationList)
-    : "name" in node && node.name !== undefined && node.name !== null
-      ? (ts.getNameOfDeclaration(node as ts.Declaration)?.getText() ?? "")
-      : ""
+const nameOf = (node: ts.Node): string => {
+  const named = ts.isVariableStatement(node) ? node.declarationList.declarations[0] : node
+  return named !== undefined && "name" in named && named.name !== undefined ? (named.name as ts.Node).getText() : ""
+}
 
 /** The members that a declaration shows, also those of the shapes that a class is made from. */
 const membersOf = (node: ts.Node): ReadonlyArray<ts.Node> => {

@@ -6,7 +6,9 @@ import type { Route } from "./http/Route.js"
 import { Shutdown } from "./Shutdown.js"
 import { Sockets } from "./Sockets.js"
 
+/** Where and how the service listens. */
 export interface ListenOptions {
+  /** The address to listen on. */
   readonly host: string
   /** 0 for any that is free. */
   readonly port: number
@@ -26,7 +28,10 @@ export interface ListenOptions {
 }
 
 /** The service cannot have its port. */
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
+export class ListenError extends Data.TaggedError("ListenError")<{
+  /** The words of the system. */
+  readonly message: string
+}> {}
 
 /**
  * Time limits of a connection, in milliseconds. Proxies keep theirs for a minute: ours are kept longer. Late clients are looked

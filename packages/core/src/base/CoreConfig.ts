@@ -66,7 +66,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     ...given
   })
 
-  /** The layer of `from`. */
+  /** The given configuration, with defaults for what it leaves out. */
   static readonly layer = (given: Parameters<typeof CoreConfig.from>[0]) =>
     Layer.sync(CoreConfig, () => CoreConfig.from(given))
 }

@@ -27,6 +27,7 @@ export interface ConnectionKind {
 
 /** What a probe has to ask with. */
 export interface ProbeMeans {
+  /** The guarded way out of the service. */
   readonly outbound: Outbound["Type"]
   /** Where the key belongs when the connection has no `base_url`, as the manifest of its provider says. */
   readonly defaultBaseUrl: string | undefined

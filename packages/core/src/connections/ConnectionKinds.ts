@@ -14,7 +14,9 @@ export const builtInGateways: ReadonlyArray<ConnectionKind> = [alphaGateway, bet
 
 /** A manifest names a kind of connection that this installation does not have. */
 export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissing")<{
+  /** The provider of the manifest. */
   readonly providerId: string
+  /** The kind that it names. */
   readonly kind: string
 }> {
   override get message() {

@@ -150,29 +150,7 @@ const writing = (
 ): Omit<ConnectionStore["Type"], Reads> => {
   const { sql } = db
 
-  const addCredential = Effect.fnUntraced(function* (
-    connectionId: ConnectionId,
-    ordinal: number,
-    parts: CredentialParts
-  ) {
-    const id = yield* newId(CredentialId)
-    const at = yield* now
-    const sealed = yield* sealSecrets(vault, connectionId, id, parts.secrets)
-    yield* db.run(
-      sql`insert into credentials ${sql.insert({
-        id,
-        connection_id: connectionId,
-        ordinal,
-        state: "current",
-        sealed,
-        last4: parts.last4,
-        created_at: at,
-        fingerprint: fingerprintOf(vault, parts.fingerprintOf)
-      })}`
-    )
-    yield* db.run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
-      health = 'unverified', updated_at = ${at} where id = ${connectionId}`)
-  })
+  const addCredential = credentialAdder(db, vault)
 
   return {
     hold: (connectionId) =>
@@ -228,3 +206,24 @@ const writing = (
         and credential_id = ${credentialId} and state <> 'revoked'`)
   }
 }
+
+const credentialAdder = ({ run, sql }: Database["Type"], vault: Vault["Type"]) =>
+  Effect.fnUntraced(function* (connectionId: ConnectionId, ordinal: number, parts: CredentialParts) {
+    const id = yield* newId(CredentialId)
+    const at = yield* now
+    const sealed = yield* sealSecrets(vault, connectionId, id, parts.secrets)
+    yield* run(
+      sql`insert into credentials ${sql.insert({
+        id,
+        connection_id: connectionId,
+        ordinal,
+        state: "current",
+        sealed,
+        last4: parts.last4,
+        created_at: at,
+        fingerprint: fingerprintOf(vault, parts.fingerprintOf)
+      })}`
+    )
+    yield* run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
+      health = 'unverified', updated_at = ${at} where id = ${connectionId}`)
+  })

@@ -74,8 +74,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       const kinds = yield* ConnectionKinds
       const uses = yield* ConnectionUses
 
-      const row = (id: string) =>
-        Effect.flatMap(store.find(id), (found) => (found ? Effect.succeed(found) : Effect.fail(notFound())))
+      const row = existing(store)
       const answer = (id: string) => Effect.map(row(id), toConnection)
       const held = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const workspaceId = yield* store.hold(id)
@@ -150,6 +149,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
     })
   )
 }
+
+const existing = (store: ConnectionStore["Type"]) => (id: string) =>
+  Effect.flatMap(store.find(id), (found) => (found ? Effect.succeed(found) : Effect.fail(notFound())))
 
 const changeOf = (row: ConnectionRow, { label, preferred_model, state }: ConnectionPatch) => ({
   label: label ?? row.label,

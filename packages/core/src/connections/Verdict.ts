@@ -9,24 +9,31 @@ import type { Outbound, OutboundAnswer, OutboundError, OutboundRequest } from ".
 
 /** What a validation learned, and the health of the connection after it. Nothing in it quotes an answer. */
 export interface Verdict {
+  /** `inconclusive` when nothing was learned of the credential. */
   readonly state: Extract<ConnectionValidationState, "passed" | "failed" | "inconclusive">
+  /** The health of the connection from now on. */
   readonly health: ConnectionHealth
+  /** Why it did not pass. */
   readonly reason?: ConnectionValidationReason
   /** Says to a person what happened and what to do next. */
   readonly message?: string
+  /** The capabilities that were seen, with the evidence for each. */
   readonly observations: ReadonlyArray<Observation>
 }
 
 /** A request of a probe. */
 export interface ProbeRequest {
+  /** Absolute. */
   readonly url: string
   /** Method and path, as evidence names the request. */
   readonly name: string
+  /** The method, which is GET unless it says so, with headers and a body. */
   readonly request: OutboundRequest
 }
 
 /** An answer, with the evidence that it is. */
 export interface Seen {
+  /** As it came, whatever its status. */
   readonly answer: OutboundAnswer
   /** As in `GET /models answered 200`. */
   readonly evidence: string

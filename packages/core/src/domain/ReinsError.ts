@@ -81,6 +81,7 @@ export const errorKinds = {
   upstream_timeout: kind(504, "upstream", true)
 } as const satisfies Record<string, ErrorKind>
 
+/** A code that the API can answer with. */
 export type ErrorCode = keyof typeof errorKinds
 
 /** The details of an error of a code. */
@@ -91,13 +92,18 @@ export type DetailsOf<Code extends ErrorCode> = Code extends keyof ErrorDetails 
  * secret.
  */
 export class ReinsError<out Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ReinsError")<{
+  /** See the class. */
   readonly code: ErrorCode
+  /** Says to a person what happened and what to do next. */
   readonly message: string
+  /** See the class. */
   readonly details?: ErrorDetails[keyof ErrorDetails]
   /** Seconds after which a retry can succeed. */
   readonly retryAfterSeconds?: number
 }> {
+  /** What programs tell errors by. */
   declare readonly code: Code
+  /** What programs are told besides the code. */
   declare readonly details?: DetailsOf<Code>
   constructor(error: {
     readonly code: Code
@@ -107,12 +113,15 @@ export class ReinsError<out Code extends ErrorCode = ErrorCode> extends Data.Tag
   }) {
     super(error)
   }
+  /** The HTTP status. */
   get status(): number {
     return errorKinds[this.code].status
   }
+  /** The group that its code belongs to. */
   get category(): ErrorCategory {
     return errorKinds[this.code].category
   }
+  /** True when the same request may succeed later. */
   get retryable(): boolean {
     return errorKinds[this.code].retryable
   }

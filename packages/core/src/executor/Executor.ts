@@ -3,27 +3,39 @@ import type { StopPolicy } from "./StopPolicy.js"
 
 /** What a backend really keeps apart. `none` is no security boundary: the agent can do whatever the service's user can. */
 export interface Isolation {
+  /** `sandbox` is a security boundary: the agent cannot do what the service's user can. */
   readonly level: "none" | "sandbox"
+  /** True when the processes of an agent form a group of their own. */
   readonly process_group: boolean
+  /** True when HOME is the agent's alone. */
   readonly own_home: boolean
+  /** `restricted` when the agent reaches its own directories and those of its program only. */
   readonly filesystem: "shared" | "restricted"
+  /** `restricted` when the agent reaches less than the service does. */
   readonly network: "shared" | "restricted"
   /** One sentence for people. */
   readonly summary: string
 }
 
-/** `unavailable`: the backend cannot run here. `spawn_failed`: this command could not be started. `io`: its pipes broke. */
+/** An agent could not be run. */
 export class ExecutorError extends Data.TaggedError("ExecutorError")<{
+  /** `unavailable`: the backend cannot run here. `spawn_failed`: this command could not be started. `io`: its pipes broke. */
   readonly kind: "unavailable" | "spawn_failed" | "io"
+  /** Says to a person what happened and what to do next. */
   readonly message: string
 }> {}
 
+/** An agent that is to be started. */
 export interface AgentCommand {
+  /** The mark that every process of it bears; `reap` finds them by it. */
   readonly leaseId: string
+  /** An absolute path. */
   readonly executable: string
+  /** Without the executable itself. */
   readonly args: ReadonlyArray<string>
-  /** Absolute paths. The working directory and the writable home; both exist or are created. */
+  /** An absolute path: the working directory, which is made when it is not there. */
   readonly workspaceDir: string
+  /** An absolute path: the writable home, which is made when it is not there. */
   readonly homeDir: string
   /** Below `homeDir`; TMPDIR names it. */
   readonly tmpDir: string
@@ -35,18 +47,25 @@ export interface AgentCommand {
   readonly stop: StopPolicy
 }
 
+/** The end of a process: one of the two is null. */
 export interface AgentExit {
+  /** The exit code, unless a signal ended it. */
   readonly code: number | null
+  /** The name of the signal that ended it, as in `SIGKILL`. */
   readonly signal: string | null
 }
 
 /** Polite requests that precede the signals. Each is given the grace of the stop policy and may fail or hang. */
 export interface StopHooks {
+  /** Asks the agent to stop its work. */
   readonly cancel?: Effect.Effect<unknown, unknown>
+  /** Asks the agent to put away its session. */
   readonly close?: Effect.Effect<unknown, unknown>
 }
 
+/** A started agent. */
 export interface AgentProcess {
+  /** The process on this machine, or the one that stands for it here. */
   readonly pid: number
   /** Lines of stdout without their end, up to 32 MiB each; ends with the output. A longer line fails with `io`. Runs once. */
   readonly lines: Stream.Stream<string, ExecutorError>
@@ -65,14 +84,19 @@ export interface AgentProcess {
   readonly stop: (hooks?: StopHooks) => Effect.Effect<void>
 }
 
+/** A process that was found and ended. */
 export interface ReapedProcess {
+  /** The process that it was on this machine. */
   readonly pid: number
+  /** The name of its program. */
   readonly command: string
 }
 
 /** A way to run agents. A plain value; a registry holds the ones that a deployment has. */
 export interface Executor {
+  /** The name that sessions choose it by and that their rows keep. It never changes. */
   readonly backend: string
+  /** Shown to callers, so it has to be true. */
   readonly isolation: Isolation
   /** Starts a command. Closing the scope, also by interruption, leaves no process of it. */
   readonly spawn: (command: AgentCommand) => Effect.Effect<AgentProcess, ExecutorError, Scope.Scope>

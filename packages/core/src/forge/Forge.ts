@@ -4,23 +4,35 @@ import type { Ask } from "./ForgeRequest.js"
 
 /** The branch that holds the change, and the one that it goes into. Both are of the same repository. */
 export interface Branches {
+  /** The name without `refs/heads/`. */
   readonly head: string
+  /** The name without `refs/heads/`. */
   readonly base: string
 }
 
+/** A merge request that is to be opened. */
 export interface NewMergeRequest extends Branches {
+  /** One line. */
   readonly title: string
+  /** Markdown; may be empty. */
   readonly description: string
+  /** True for one that nobody may merge yet, in the way of the forge. */
   readonly draft: boolean
 }
 
 /** A merge request as the forge has it. */
 export interface RemoteMergeRequest {
+  /** The number that people see. */
   readonly number: number
+  /** Where people read it. */
   readonly webUrl: string
+  /** `closed` without having been merged. */
   readonly state: "open" | "merged" | "closed"
+  /** True while nobody may merge it. */
   readonly draft: boolean
+  /** Empty when there is none. */
   readonly description: string
+  /** The commit that its branch stands at; empty when the forge does not say. */
   readonly headSha: string
 }
 
@@ -45,13 +57,13 @@ export type ForgeErrorKind =
   | "rate_limited"
   | "unavailable"
 
-/**
- * `message` is for a person: what the forge said, shortened, without a secret, and what to do next. With `mayHaveHappened` a change
- * was asked for, and no answer tells what became of it.
- */
+/** A forge did not do what it was asked for. */
 export class ForgeError extends Data.TaggedError("ForgeError")<{
+  /** The reason. */
   readonly kind: ForgeErrorKind
+  /** Says to a person what the forge said, shortened and without a secret, and what to do next. */
   readonly message: string
+  /** Set when a change was asked for and no answer tells what became of it. */
   readonly mayHaveHappened?: true
 }> {}
 
@@ -82,7 +94,9 @@ export interface Forge {
 
 /** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
 export interface ForgeAddress {
+  /** Its path is that of the forge on its host. */
   readonly web: URL
+  /** As in `https://git.example/api/v1`. */
   readonly api: string
 }
 

@@ -2,10 +2,13 @@ import { Data, Effect, Redacted, Schema } from "effect"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
 import { ForgeError, type ForgeKind } from "./Forge.js"
 
-/** What a forge is asked: a path below the root of its API, and a body that is sent as JSON. */
+/** A request to a forge. */
 export interface ForgeCall {
+  /** The method of HTTP. */
   readonly method: "GET" | "POST" | "PUT"
+  /** Below the root of its API, with the query. */
   readonly path: string
+  /** Sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>>
 }
 
@@ -14,17 +17,21 @@ export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refus
 
 /** An answer of 400 and above that says nothing of the credential, of a limit or of the health of the forge. */
 export class Refusal extends Data.TaggedError("Refusal")<{
+  /** 400 and above. */
   readonly status: number
-  /** What the forge says, on one line of at most 400 characters, without the token. */
+  /** The words of the forge, on one line of at most 400 characters, without the token. */
   readonly said: string
 }> {}
 
 /** A way to ask one forge with one token. */
 export interface ForgeAccess {
+  /** The guarded way out of the service. */
   readonly outbound: Outbound["Type"]
   /** The root of the API, without a trailing slash. */
   readonly api: string
+  /** Sent to this forge only. */
   readonly token: Redacted.Redacted
+  /** The headers that carry the token. */
   readonly headers: ForgeKind["headers"]
 }
 

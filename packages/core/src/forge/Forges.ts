@@ -12,12 +12,15 @@ export const builtInForges: ReadonlyArray<ForgeKind> = [gitHub, gitLab, gitea]
 
 /** A connection, as far as it says where its forge is. */
 export interface ForgeConnection {
+  /** The kind of the connection, which that of its forge is. */
   readonly kind: string
+  /** `base_url` is the address of the forge, unless it is the usual one. */
   readonly settings: Readonly<Record<string, string>>
 }
 
 /** An opened connection to a forge. */
 export interface ForgeCredential extends ForgeConnection {
+  /** `token` is what the forge takes. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
 }
 

@@ -12,7 +12,9 @@ export const builtInDrivers: ReadonlyArray<HarnessDriver> = [acpDriver]
 
 /** A provider cannot be driven: its driver is not here, or does not take the settings of the manifest. */
 export class ProviderUndriven extends Data.TaggedError("ProviderUndriven")<{
+  /** The provider of the manifest. */
   readonly providerId: string
+  /** Says what is missing or wrong. */
   readonly message: string
 }> {}
 

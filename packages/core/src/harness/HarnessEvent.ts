@@ -10,6 +10,7 @@ export const HarnessDiff = Schema.Struct({
 }).annotations({ identifier: "HarnessDiff" })
 export type HarnessDiff = typeof HarnessDiff.Type
 
+/** `aborted` for a tool that was open when its turn ended. */
 export const ToolState = Schema.Literal("pending", "running", "done", "failed", "aborted")
 export type ToolState = typeof ToolState.Type
 
@@ -104,6 +105,7 @@ export const Ended = Schema.Struct({
   stop_reason: Schema.Literal("completed", "cancelled", "refused", "denied", "limit")
 }).annotations({ identifier: "HarnessEnded" })
 
+/** An event of a turn. */
 export const HarnessEvent = Schema.Union(
   Ready,
   NativeSession,

@@ -9,7 +9,10 @@ import { fn } from "../base/Traced.js"
 import { Manifest } from "./Manifest.js"
 
 /** No manifest declares this provider. */
-export class HarnessNotFound extends Data.TaggedError("HarnessNotFound")<{ readonly providerId: string }> {}
+export class HarnessNotFound extends Data.TaggedError("HarnessNotFound")<{
+  /** The id that was asked for. */
+  readonly providerId: string
+}> {}
 
 const decode = Schema.decodeUnknown(Manifest, { onExcessProperty: "error" })
 

@@ -7,6 +7,7 @@ import { Context, Effect, Layer } from "effect"
 export class Bell extends Context.Tag("@reins/core/store/Bell")<
   Bell,
   {
+    /** Calls everybody who listens to the topic, after the commit that there is something to see of. */
     readonly ring: (topic: string) => Effect.Effect<void>
     /**
      * Calls the listener at each ring of the topic until the returned function is called, and maybe once without a ring when rings of
@@ -15,6 +16,7 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<
     readonly listen: (topic: string, listener: () => void) => () => void
   }
 >() {
+  /** A bell that rings in this process only. */
   static readonly makeLocal = Effect.sync(() => {
     const topics = new Map<string, Set<() => void>>()
     return Bell.of({
@@ -37,10 +39,14 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<
   static readonly layer = Layer.effect(Bell, Bell.makeLocal)
 }
 
+/** Rings when a job may be claimed. */
 export const jobsTopic = "jobs"
 
+/** Rings when a job has moved. */
 export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 
+/** Rings when a question was answered or withdrawn. */
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 
+/** Rings when a session has more events. */
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`

@@ -2,6 +2,7 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect } from "effect"
 import { prepare, prepareRow, type Query } from "./Query.js"
 
+/** A statement as it is run: made at the call, or prepared. */
 export type { Query } from "./Query.js"
 
 /**
@@ -24,7 +25,9 @@ export interface Engine {
 export class Database extends Context.Tag("@reins/core/store/Database")<
   Database,
   {
+    /** Makes the texts of statements. Run them with the methods below, and not by itself. */
     readonly sql: SqlClient.SqlClient
+    /** The language of the statements, for the few that are not the same in both. */
     readonly dialect: "sqlite" | "pg"
     /** The rows of a query, in its order. */
     readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
@@ -32,7 +35,9 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly first: <Row extends object>(query: Query<Row>) => Effect.Effect<Row | undefined>
     /** Runs a statement whose rows nobody reads. In a transaction its failure may come with a later statement, or with the commit. */
     readonly run: (query: Query<object>) => Effect.Effect<void>
+    /** Makes a statement whose text is made once; see `prepare` of `store/Query`. */
     readonly prepare: typeof prepare
+    /** The same for a statement that takes one row, such as an insert. */
     readonly prepareRow: typeof prepareRow
     /** ` for update` where writers of other connections could slip in between; nothing on SQLite, which has one writer. */
     readonly forUpdate: Statement.Fragment

@@ -13,7 +13,9 @@ const steps = { "0001_initial": statements(initial), "0002_kept_events": stateme
 
 /** A step of the schema, as the database remembers it. */
 export interface Migration {
+  /** Counts from 1. */
   readonly id: number
+  /** Words that are joined by underscores. */
   readonly name: string
 }
 
@@ -24,7 +26,10 @@ export const known: ReadonlyArray<Migration> = Object.keys(steps).map((step) => 
 })
 
 /** The data has steps behind it that this release does not know: a newer release made it. */
-export class DatabaseNewer extends Data.TaggedError("DatabaseNewer")<{ readonly unknown: ReadonlyArray<Migration> }> {
+export class DatabaseNewer extends Data.TaggedError("DatabaseNewer")<{
+  /** The steps that this release does not know. */
+  readonly unknown: ReadonlyArray<Migration>
+}> {
   override get message() {
     return (
       `The data is of a newer release of Reins: its schema has ${this.unknown.map(({ id, name }) => `${id}_${name}`).join(", ")}, ` +

@@ -10,7 +10,10 @@ import * as SqliteEngine from "./SqliteEngine.js"
 import { describeFault, storageFaultOf } from "./StorageFault.js"
 
 /** Another server already works on the data directory. */
-export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{ readonly dataDir: string }> {
+export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{
+  /** An absolute path. */
+  readonly dataDir: string
+}> {
   override get message() {
     return `Another Reins server uses the data directory ${this.dataDir}. Stop it first, or give this one its own --data-dir.`
   }
@@ -18,7 +21,9 @@ export class DataDirectoryInUse extends Data.TaggedError("DataDirectoryInUse")<{
 
 /** The data directory cannot be written, has no room, or its file system has no locks. */
 export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusable")<{
+  /** An absolute path. */
   readonly dataDir: string
+  /** A sentence or the beginning of one, for a person. */
   readonly why: string
 }> {
   override get message() {

@@ -4,8 +4,10 @@ import { Connections } from "@reins/core/connections/Connections"
 import { Validations } from "@reins/core/connections/Validations"
 import { connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Effect, Schedule } from "effect"
-import { canary, say, withAgent } from "../execution/Agent.js"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { canary, isTurnEnd, say, withAgent } from "../execution/Agent.js"
 
 it.scopedLive(
   "a turn tells the health of the connection that it ran with, and a validation by the worker agrees",
@@ -68,4 +70,21 @@ it.scopedLive(
       { allowPrivateHosts: [] }
     ),
   120_000
+)
+
+it.scopedLive("a connection is not revoked while a turn runs with it, and says which", () =>
+  withAgent("alpha_gateway", ({ connectionId, eventsUntil, principal, workspaceId }) =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const { id, turn_id: turnId } = yield* (yield* Sessions).create(principal, workspaceId, {
+        message: script("Wait.", { say: "Waiting.", hang: true })
+      })
+      yield* eventsUntil(id, ({ type }) => type === "turn.started")
+      const error = yield* Effect.flip(connections.disconnect(principal, connectionId))
+      assert.deepInclude({ ...error }, { code: "connection_in_use", details: { turn_id: turnId ?? "" } })
+      yield* (yield* Turns).cancel(principal, turnId ?? "")
+      yield* eventsUntil(id, isTurnEnd)
+      assert.strictEqual((yield* connections.disconnect(principal, connectionId)).state, "revoked")
+    })
+  )
 )

@@ -109,57 +109,87 @@ export interface Transcript {
   readonly errorText: () => string
 }
 
-export const make = (sessionId: string, settings: AcpSettings, scrubber: Scrubber): Transcript => {
-  const tools = new Map<string, Tool>()
-  let words: Words | undefined
-  let part = 0
-  let output = false
-  let refused = false
-  let error: string | undefined
+/** The transcript of a turn in a native session. */
+export const make = (sessionId: string, settings: AcpSettings, scrubber: Scrubber): Transcript =>
+  new TurnTranscript(sessionId, settings, scrubber)
 
-  const say = (tag: Words["tag"], key: string, text: string): ReadonlyArray<HarnessEvent> =>
-    text === ""
-      ? []
-      : [tag === "text" ? { _tag: "text", message_key: key, text } : { _tag: "reasoning", message_key: key, text }]
+class TurnTranscript implements Transcript {
+  private readonly tools = new Map<string, Tool>()
+  private words: Words | undefined
+  private part = 0
+  private output = false
+  private refused = false
+  private error: string | undefined
 
-  const flush = (): ReadonlyArray<HarnessEvent> => {
-    const rest = words
-    words = undefined
-    part += 1
-    return rest === undefined ? [] : say(rest.tag, rest.key, rest.held)
+  constructor(
+    private readonly sessionId: string,
+    private readonly settings: AcpSettings,
+    private readonly scrubber: Scrubber
+  ) {}
+
+  update(params: unknown, line: string): ReadonlyArray<HarnessEvent> {
+    const decoded = Option.filter(decodeUpdate(params), (update) => update.sessionId === this.sessionId)
+    if (Option.isNone(decoded)) return [diagnostic("unknown_update", line)]
+    const { update } = decoded.value
+    const mark = this.settings.error_as_text
+    if (mark !== null && valueAt(update, mark.path) === mark.value) this.error ??= ""
+    return Option.getOrElse(this.read(update.sessionUpdate, update), () => [diagnostic("unknown_update", line)])
   }
 
-  const speak = (tag: Words["tag"], chunk: typeof MessageChunk.Type): ReadonlyArray<HarnessEvent> => {
-    if (error !== undefined) {
-      error += chunk.content.text
-      return []
-    }
-    const same = words !== undefined && words.tag === tag && (chunk.messageId ?? words.key) === words.key
-    const before = same ? [] : flush()
-    const key = chunk.messageId ?? words?.key ?? `${tag}-${part}`
-    const text = scrubber.scrub((words?.held ?? "") + chunk.content.text)
-    const held = scrubber.partialLength(text)
-    words = { tag, key, held: text.slice(text.length - held) }
-    if (tag === "text" && chunk.content.text.trim() !== "") output = true
-    return [...before, ...say(tag, key, text.slice(0, text.length - held))]
+  tool(call: unknown): ReadonlyArray<HarnessEvent> {
+    return Option.match(decodeTool(call), { onNone: () => [], onSome: (known) => this.upsert(known) })
   }
 
-  const upsert = (call: ToolCall): ReadonlyArray<HarnessEvent> => {
-    const tool = merge(tools.get(call.toolCallId), call)
-    tools.set(tool.tool_id, tool)
-    if (tool.state === "done") output = true
-    return [...flush(), tool]
+  refuse(): void {
+    this.refused = true
+    this.output = false
   }
 
-  const read = (kind: string, update: object): Option.Option<ReadonlyArray<HarnessEvent>> => {
+  usage({ usage }: PromptResult): ReadonlyArray<HarnessEvent> {
+    const { usage_scope: scope } = this.settings
+    if (usage === null || usage === undefined || scope === "none") return []
+    return [
+      {
+        _tag: "usage",
+        scope,
+        input_tokens: count(usage.inputTokens),
+        output_tokens: count(usage.outputTokens),
+        cached_tokens: count(usage.cachedReadTokens),
+        reasoning_tokens: count(usage.thoughtTokens)
+      }
+    ]
+  }
+
+  finish(): ReadonlyArray<HarnessEvent> {
+    const open = [...this.tools.values()].filter(isOpen)
+    return [...this.flush(), ...open.map((tool): HarnessEvent => ({ ...tool, state: "aborted" }))]
+  }
+
+  hasOpenTool(): boolean {
+    return [...this.tools.values()].some(isOpen)
+  }
+
+  hasOutput(): boolean {
+    return this.output
+  }
+
+  wasRefused(): boolean {
+    return this.refused && !this.output
+  }
+
+  errorText(): string {
+    return (this.error ?? "").trim()
+  }
+
+  private read(kind: string, update: object): Option.Option<ReadonlyArray<HarnessEvent>> {
     switch (kind) {
       case "agent_message_chunk":
-        return Option.map(decodeChunk(update), (chunk) => speak("text", chunk))
+        return Option.map(decodeChunk(update), (chunk) => this.speak("text", chunk))
       case "agent_thought_chunk":
-        return Option.map(decodeChunk(update), (chunk) => speak("reasoning", chunk))
+        return Option.map(decodeChunk(update), (chunk) => this.speak("reasoning", chunk))
       case "tool_call":
       case "tool_call_update":
-        return Option.map(decodeTool(update), upsert)
+        return Option.map(decodeTool(update), (call) => this.upsert(call))
       case "usage_update":
         return Option.map(decodeUsage(update), ({ cost, size, used }) => [contextUsage(used, size, cost)])
       default:
@@ -167,42 +197,41 @@ export const make = (sessionId: string, settings: AcpSettings, scrubber: Scrubbe
     }
   }
 
-  return {
-    update: (params, line) => {
-      const decoded = Option.filter(decodeUpdate(params), (update) => update.sessionId === sessionId)
-      if (Option.isNone(decoded)) return [diagnostic("unknown_update", line)]
-      const { update } = decoded.value
-      const mark = settings.error_as_text
-      if (mark !== null && valueAt(update, mark.path) === mark.value) error ??= ""
-      return Option.getOrElse(read(update.sessionUpdate, update), () => [diagnostic("unknown_update", line)])
-    },
-    refuse: () => {
-      refused = true
-      output = false
-    },
-    tool: (call) => Option.match(decodeTool(call), { onNone: () => [], onSome: upsert }),
-    usage: ({ usage }) =>
-      usage === null || usage === undefined || settings.usage_scope === "none"
-        ? []
-        : [
-            {
-              _tag: "usage",
-              scope: settings.usage_scope,
-              input_tokens: count(usage.inputTokens),
-              output_tokens: count(usage.outputTokens),
-              cached_tokens: count(usage.cachedReadTokens),
-              reasoning_tokens: count(usage.thoughtTokens)
-            }
-          ],
-    finish: () => [
-      ...flush(),
-      ...[...tools.values()].filter(isOpen).map((tool): HarnessEvent => ({ ...tool, state: "aborted" }))
-    ],
-    hasOpenTool: () => [...tools.values()].some(isOpen),
-    hasOutput: () => output,
-    wasRefused: () => refused && !output,
-    errorText: () => (error ?? "").trim()
+  private speak(tag: Words["tag"], chunk: typeof MessageChunk.Type): ReadonlyArray<HarnessEvent> {
+    if (this.error !== undefined) {
+      this.error += chunk.content.text
+      return []
+    }
+    const { words } = this
+    const goesOn = words !== undefined && words.tag === tag && (chunk.messageId ?? words.key) === words.key
+    const before = goesOn ? [] : this.flush()
+    const key = chunk.messageId ?? this.words?.key ?? `${tag}-${this.part}`
+    const text = this.scrubber.scrub((this.words?.held ?? "") + chunk.content.text)
+    const held = this.scrubber.partialLength(text)
+    this.words = { tag, key, held: text.slice(text.length - held) }
+    if (tag === "text" && chunk.content.text.trim() !== "") this.output = true
+    return [...before, ...say(tag, key, text.slice(0, text.length - held))]
   }
+
+  private upsert(call: ToolCall): ReadonlyArray<HarnessEvent> {
+    const tool = merge(this.tools.get(call.toolCallId), call)
+    this.tools.set(tool.tool_id, tool)
+    if (tool.state === "done") this.output = true
+    return [...this.flush(), tool]
+  }
+
+  /** The words that were held back. What is said next is another part. */
+  private flush(): ReadonlyArray<HarnessEvent> {
+    const rest = this.words
+    this.words = undefined
+    this.part += 1
+    return rest === undefined ? [] : say(rest.tag, rest.key, rest.held)
+  }
+}
+
+const say = (tag: Words["tag"], key: string, text: string): ReadonlyArray<HarnessEvent> => {
+  if (text === "") return []
+  return [tag === "text" ? { _tag: "text", message_key: key, text } : { _tag: "reasoning", message_key: key, text }]
 }
 
 const count = (tokens: number | null | undefined): number | null =>

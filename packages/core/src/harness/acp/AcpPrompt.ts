@@ -1,0 +1,88 @@
+import { pathToFileURL } from "node:url"
+import { Deferred, Effect, Fiber, Option, Ref } from "effect"
+import type { HarnessEvent } from "../HarnessEvent.js"
+import type { PromptBlock } from "../TurnInput.js"
+import { PromptResult } from "./AcpSchema.js"
+import { ask, failed, type Turn } from "./AcpTurn.js"
+import * as Failures from "./Failures.js"
+import type * as JsonRpc from "./JsonRpc.js"
+import * as Transcript from "./Transcript.js"
+
+type StopReason = Extract<HarnessEvent, { _tag: "ended" }>["stop_reason"]
+
+const stopReasons: Readonly<Record<string, StopReason>> = {
+  end_turn: "completed",
+  cancelled: "cancelled",
+  refusal: "refused",
+  max_tokens: "limit",
+  max_turn_requests: "limit"
+}
+
+const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript.Transcript, result: PromptResult) {
+  yield* turn.emit(transcript.usage(result))
+  const reason = stopReasons[result.stopReason]
+  if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
+  const isOver = reason === "completed" || reason === "cancelled"
+  if (isOver && transcript.wasRefused() && transcript.errorText() === "" && !(yield* Ref.get(turn.cancelled)))
+    return "denied"
+  if (reason !== "completed") return reason
+  const error = transcript.errorText()
+  if (error !== "") return yield* Failures.reported(error, turn)
+  return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
+})
+
+/** Every agent takes text and links to resources; that it takes more would have to be asked. */
+const promptBlock = (block: PromptBlock): object =>
+  block.type === "text"
+    ? block
+    : {
+        type: "resource_link",
+        uri: pathToFileURL(block.path).href,
+        name: block.name,
+        size: block.size,
+        ...(block.mediaType !== null && { mimeType: block.mediaType })
+      }
+
+/** Asks the agent for the turn, and says how it ended. `answered` is done once the agent has answered, whatever it said. */
+export const prompt = Effect.fnUntraced(function* (
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  answered: Deferred.Deferred<void>
+) {
+  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber)
+  yield* Ref.set(turn.transcript, Option.some(transcript))
+  const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }
+  const answer = yield* Effect.fork(
+    ask(turn, peer, "session/prompt", params, PromptResult).pipe(
+      Effect.catchTag("RpcError", failed(turn)),
+      Effect.ensuring(Deferred.succeed(answered, undefined))
+    )
+  )
+  const afterCancel = turn.input.cancel.pipe(
+    Effect.zipRight(Ref.set(turn.cancelled, true)),
+    Effect.zipRight(
+      // An agent that does not even read what it is told is waited for no longer than one that does not answer.
+      Effect.ignore(peer.notify("session/cancel", { sessionId })).pipe(
+        Effect.zipRight(Deferred.succeed(turn.cancelSent, undefined)),
+        Effect.zipRight(Effect.option(Fiber.join(answer))),
+        Effect.timeoutOption(turn.settings.cancel_timeout_ms)
+      )
+    ),
+    Effect.map(Option.flatten)
+  )
+  const result = yield* Effect.raceFirst(Effect.map(Fiber.join(answer), Option.some), afterCancel).pipe(
+    // The answer may fail because of the cancellation, just before the cancelling side is heard.
+    Effect.catchAll((failure) =>
+      Effect.flatMap(Ref.get(turn.cancelled), (asked) => (asked ? Effect.succeedNone : Effect.fail(failure)))
+    ),
+    // What the agent says from now on would open again what is closed here.
+    Effect.ensuring(Ref.set(turn.transcript, Option.none())),
+    Effect.tap(() => turn.emit(transcript.finish())),
+    Effect.tapError(() => turn.emit(transcript.finish()))
+  )
+  return yield* Option.match(result, {
+    onNone: () => Effect.succeed<StopReason>("cancelled"),
+    onSome: (answer) => conclude(turn, transcript, answer)
+  })
+})

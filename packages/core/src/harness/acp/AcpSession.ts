@@ -1,0 +1,76 @@
+import { Effect, Schema } from "effect"
+import { InitializeResult, SessionResult } from "./AcpSchema.js"
+import { ask, failed, type Turn } from "./AcpTurn.js"
+import * as Failures from "./Failures.js"
+import type * as JsonRpc from "./JsonRpc.js"
+
+/** The handshake. */
+export const initialize = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) {
+  const capabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false }
+  const params = { protocolVersion: 1, clientCapabilities: capabilities, clientInfo: { name: "reins", version: "1" } }
+  const result = yield* ask(turn, peer, "initialize", params, InitializeResult).pipe(
+    Effect.catchTag("RpcError", failed(turn))
+  )
+  const { agent } = turn.runtime
+  yield* turn.emit([
+    {
+      _tag: "ready",
+      agent_name: result.agentInfo?.name ?? agent.name,
+      agent_version: result.agentInfo?.version ?? agent.version
+    }
+  ])
+})
+
+/** A session that cannot be resumed is a failure. A new one in its place would have forgotten everything. */
+const resume = (turn: Turn, peer: JsonRpc.Peer, sessionId: string) => {
+  const { resume } = turn.settings
+  if (resume === "none") return Effect.fail(Failures.contextUnavailable(turn.runtime, "it has no way to resume"))
+  const params = { sessionId, cwd: turn.input.workspaceDir, mcpServers: [] }
+  return ask(turn, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
+    Effect.map((result) => ({ ...result, sessionId })),
+    Effect.catchTag("RpcError", (error) => {
+      const meaning = Failures.reported(Failures.rpcText(error), turn)
+      return Effect.fail(
+        meaning.reason === "credential_invalid"
+          ? meaning
+          : Failures.contextUnavailable(turn.runtime, Failures.rpcText(error))
+      )
+    })
+  )
+}
+
+/** Opens a native session, or the one that the conversation has. */
+export const openSession = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) {
+  const { nativeSessionId, workspaceDir } = turn.input
+  const session =
+    nativeSessionId === null
+      ? yield* ask(turn, peer, "session/new", { cwd: workspaceDir, mcpServers: [] }, SessionResult).pipe(
+          Effect.catchTag("RpcError", failed(turn))
+        )
+      : yield* resume(turn, peer, nativeSessionId)
+  const id = session.sessionId
+  if (id === null || id === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/new")
+  yield* turn.emit([{ _tag: "native_session", id, resumed: nativeSessionId !== null }])
+  return { id, session }
+})
+
+/** A resumed session may come with the model of its last turn. */
+export const selectModel = Effect.fnUntraced(function* (
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  id: string,
+  session: SessionResult
+) {
+  const { model_selector, model_value } = turn.settings
+  const { model } = turn.input
+  if (model === null || model_selector === "none") return
+  const wanted = model_value.replaceAll("{{model}}", model)
+  const option = session.configOptions?.find((each) => each.category === "model")
+  const current = model_selector === "config_option" ? option?.currentValue : session.models?.currentModelId
+  if (current === wanted || (model_selector === "config_option" && option === undefined)) return
+  const [method, params] =
+    model_selector === "config_option"
+      ? ["session/set_config_option", { sessionId: id, configId: option?.id, value: wanted }]
+      : ["session/set_model", { sessionId: id, modelId: wanted }]
+  yield* ask(turn, peer, method, params, Schema.Unknown).pipe(Effect.catchTag("RpcError", failed(turn)))
+})

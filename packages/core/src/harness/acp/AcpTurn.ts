@@ -1,0 +1,93 @@
+import { Clock, Deferred, Effect, Option, Ref, Schema } from "effect"
+import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
+import type { Runtime } from "../Manifest.js"
+import { type Scrubber, scrubber } from "../Secrets.js"
+import type { TurnInput } from "../TurnInput.js"
+import type { AcpSettings } from "./AcpSettings.js"
+import * as Failures from "./Failures.js"
+import type * as JsonRpc from "./JsonRpc.js"
+import type * as Transcript from "./Transcript.js"
+
+/** What the parts of one running turn share. */
+export interface Turn {
+  readonly input: TurnInput
+  readonly runtime: Runtime
+  readonly settings: AcpSettings
+  readonly scrubber: Scrubber
+  readonly emit: (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
+  /** Fails when nothing more can come of the turn. */
+  readonly broken: Deferred.Deferred<never, HarnessFailure>
+  /** The transcript once the prompt was sent; updates before it are a replay. */
+  readonly transcript: Ref.Ref<Option.Option<Transcript.Transcript>>
+  readonly cancelled: Ref.Ref<boolean>
+  /** Done once the agent was told of the cancellation. */
+  readonly cancelSent: Deferred.Deferred<void>
+  /** How many questions the agent has asked people, and how many of them are open. */
+  readonly asked: Ref.Ref<number>
+  readonly waiting: Ref.Ref<number>
+  readonly lastLineAt: Ref.Ref<number>
+  /** What the agent said beside the protocol about a failed model call. */
+  readonly report: Ref.Ref<string>
+}
+
+/** A turn that has not begun. */
+export const makeTurn = Effect.fnUntraced(function* (
+  input: TurnInput,
+  runtime: Runtime,
+  settings: AcpSettings,
+  emit: Turn["emit"]
+) {
+  const turn: Turn = {
+    input,
+    runtime,
+    settings,
+    scrubber: scrubber(input.connection?.secrets ?? {}),
+    emit,
+    broken: yield* Deferred.make<never, HarnessFailure>(),
+    transcript: yield* Ref.make(Option.none<Transcript.Transcript>()),
+    cancelled: yield* Ref.make(false),
+    cancelSent: yield* Deferred.make<void>(),
+    asked: yield* Ref.make(0),
+    waiting: yield* Ref.make(0),
+    lastLineAt: yield* Effect.flatMap(Clock.currentTimeMillis, Ref.make),
+    report: yield* Ref.make("")
+  }
+  return turn
+})
+
+/** A result, or the reason why it will never come. */
+export const orBroken =
+  (turn: Turn) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
+    Effect.raceFirst(effect, Deferred.await(turn.broken))
+
+/** Asks the agent, and waits for its answer or for the end of the turn. Fails with `RpcError` when the agent answers with an error. */
+export const ask = <A, I>(
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  method: string,
+  params: unknown,
+  schema: Schema.Schema<A, I>
+) =>
+  peer.request(method, params).pipe(
+    // A pipe that breaks is an agent that ends; its exit says more.
+    Effect.catchTag("ExecutorError", () => Effect.never),
+    Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),
+    Effect.catchTag("ParseError", () => Effect.fail(Failures.protocolBroken(turn.runtime, method))),
+    orBroken(turn)
+  )
+
+/** The failure that an error answer is, by what the agent said beside the protocol where it did. */
+export const failed = (turn: Turn) => (error: JsonRpc.RpcError) =>
+  Effect.flatMap(Ref.get(turn.report), (report) =>
+    Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, turn))
+  )
+
+/** Limits a step of the start. */
+export const inTime =
+  (turn: Turn) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
+    Effect.timeoutFail(effect, {
+      duration: turn.settings.start_timeout_ms,
+      onTimeout: () => Failures.timedOut(turn.runtime, "did not start in time")
+    })

@@ -1,3 +1,4 @@
+import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Role } from "../domain/Account.js"
@@ -34,10 +35,7 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
     Access,
     Effect.gen(function* () {
       const db = yield* Database
-      const roleIn = db.prepare(
-        (workspaceId: string, accountId: string) => db.sql<{ role: Role }>`select role from workspace_members
-        where workspace_id = ${workspaceId} and account_id = ${accountId}`
-      )
+      const roleIn = db.prepare((workspaceId: string, accountId: string) => roleQuery(db.sql, workspaceId, accountId))
       const read = fn("Access.read")(function* (principal: Principal, workspaceId: string) {
         const member = yield* db.first(roleIn(workspaceId, principal.accountId))
         return yield* mayRead(principal, workspaceId, member?.role ?? null)
@@ -71,6 +69,14 @@ export class Access extends Context.Tag("@reins/core/access/Access")<
     })
   )
 }
+
+/**
+ * The role of an account in a workspace, as a query of one row at most. It can stand as a column in the statement of another room, which
+ * saves that room a statement; `workspaceId` is then a column of that statement.
+ */
+export const roleQuery = (sql: SqlClient.SqlClient, workspaceId: string | Statement.Fragment, accountId: string) =>
+  sql<{ readonly role: Role }>`select role from workspace_members
+    where workspace_id = ${workspaceId} and account_id = ${accountId}`
 
 /** `Access.read` where the role of the account in the workspace has been read already; null without one. */
 export const mayRead = (principal: Principal, workspaceId: string, role: Role | null): Effect.Effect<Role, Unseen> => {

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { Connections } from "../connections/Connections.js"
+import { Connections, type Unopened } from "../connections/Connections.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -8,27 +8,33 @@ import { HarnessInstall } from "../harness/Install.js"
 import type { CapabilityName, Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 
+/** The refusals of a provider that no turn could run with. */
+export type Unrunnable = Unopened | ReinsError<"provider_disabled" | "connection_required">
+
 /** The providers as callers see them, and the rules of who may be chosen with what. */
 export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   Providers,
   {
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
-    readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError>
+    readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError<"provider_disabled">>
     /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
-    readonly requireCapability: (providerId: string, capability: CapabilityName) => Effect.Effect<void, ReinsError>
+    readonly requireCapability: (
+      providerId: string,
+      capability: CapabilityName
+    ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
     /** The connection that a session of the provider would run with: the given one, else the newest of its kind; null without one. */
     readonly chooseConnection: (
       workspaceId: WorkspaceId,
       manifest: Manifest,
       given: ReadonlyArray<ConnectionId>
-    ) => Effect.Effect<ConnectionId | null, ReinsError>
+    ) => Effect.Effect<ConnectionId | null, Unopened>
     /** Fails as a turn would: `provider_disabled`, `connection_required` or `connection_revoked`. */
     readonly requireRunnable: (
       workspaceId: WorkspaceId,
       providerId: string,
       connectionId: ConnectionId | null
-    ) => Effect.Effect<void, ReinsError>
+    ) => Effect.Effect<void, Unrunnable>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -104,7 +110,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
 }
 
 /** The provider cannot run without a connection, and the workspace has none of its kind. */
-export const connectionRequired = (manifest: Manifest): ReinsError =>
+export const connectionRequired = (manifest: Manifest): ReinsError<"connection_required"> =>
   new ReinsError({
     code: "connection_required",
     message:

@@ -4,8 +4,9 @@ import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
 import { mayReceive } from "../forge/ForgeHost.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import { JobError } from "../jobs/JobKind.js"
+import { toGitCredential } from "../sessions/GitCredentials.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { toGitCredential, WorkingTrees } from "../sessions/WorkingTrees.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
 
 /** The branch of a delivery as git is asked for it, with the credential of its connection or of the project. */
 export const deliveryRemote = Effect.gen(function* () {

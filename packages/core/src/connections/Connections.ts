@@ -35,6 +35,12 @@ export interface OpenConnection {
   readonly preferredModel: string | null
 }
 
+/** The refusals of a connection that is absent, revoked or disabled. */
+export type Inactive = ReinsError<"not_found" | "connection_revoked" | "connection_required">
+
+/** The refusals of a connection whose secrets cannot be used. */
+export type Unopened = ReinsError<"not_found" | "connection_revoked" | "connection_required" | "credential_invalid">
+
 /** Provider and forge credentials. A secret goes in and is sealed; it is opened only to be used, and never comes back. */
 export class Connections extends Context.Tag("@reins/core/connections/Connections")<
   Connections,
@@ -63,12 +69,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
     /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
     readonly disconnect: (principal: Principal, connectionId: string) => Command<Connection, ReinsError>
     /** The active connection of that id in the workspace; fails with `not_found`, `connection_revoked` or `connection_required`. */
-    readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, ReinsError>
+    readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, Unopened>
     /** The model that sessions with the connection take when they name none. Fails as `open` does, and opens no secret. */
-    readonly preferredModel: (
-      workspaceId: WorkspaceId,
-      connectionId: string
-    ) => Effect.Effect<string | null, ReinsError>
+    readonly preferredModel: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<string | null, Inactive>
     /** The newest active connection of a kind in the workspace. */
     readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
     /** That version of the connection's credential, whatever the state of the connection. Fails when it was replaced or revoked. */
@@ -169,13 +172,18 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         }
         return row.credential_id
       })
-      const active = Effect.fnUntraced(function* (workspaceId: WorkspaceId, connectionId: string) {
+      const active = Effect.fnUntraced(function* (
+        workspaceId: WorkspaceId,
+        connectionId: string
+      ): Effect.fn.Return<ConnectionRow, Inactive> {
         const row = yield* find(connectionId)
         if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
         yield* requireActive(row)
         return row
       })
-      const unseal = Effect.fnUntraced(function* (row: ConnectionRow): Effect.fn.Return<OpenConnection, ReinsError> {
+      const unseal = Effect.fnUntraced(function* (
+        row: ConnectionRow
+      ): Effect.fn.Return<OpenConnection, ReinsError<"connection_revoked" | "credential_invalid">> {
         if (row.sealed === null || row.credential_id === null) return yield* revoked(row.id)
         const opened = yield* Effect.either(vault.unseal(row.sealed, credentialContext(row.id, row.credential_id)))
         if (Either.isLeft(opened)) {
@@ -327,7 +335,7 @@ const SecretsJson = Schema.parseJson(Schema.Record({ key: Schema.String, value: 
 export const credentialContext = (connectionId: string, credentialId: string) =>
   `credential|${connectionId}|${credentialId}`
 
-const revoked = (id: string) =>
+const revoked = (id: string): ReinsError<"connection_revoked"> =>
   new ReinsError({
     code: "connection_revoked",
     message: "The connection was revoked and its credentials destroyed. Create a new connection.",

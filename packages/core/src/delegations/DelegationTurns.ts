@@ -3,7 +3,7 @@ import { Changesets } from "../changes/Changesets.js"
 import { type Delegation, type DelegationReason, delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
 import { type Turn, turnStates } from "../domain/Turn.js"
-import { Messages } from "../sessions/Messages.js"
+import { MessageStore } from "../sessions/MessageStore.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { DelegationResults } from "./DelegationResults.js"
@@ -23,7 +23,7 @@ export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const listeners = yield* SessionListeners
     const sessions = yield* SessionStore
-    const messages = yield* Messages
+    const messages = yield* MessageStore
     const changesets = yield* Changesets
     const store = yield* DelegationStore
     const results = yield* DelegationResults

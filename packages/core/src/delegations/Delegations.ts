@@ -14,10 +14,12 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromNow } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
-import { Messages } from "../sessions/Messages.js"
+import { Inbox } from "../sessions/Inbox.js"
+import { notOpen } from "../sessions/Refusals.js"
+import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
+import type { ChildSession } from "../sessions/SessionOrigin.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { type ChildSession, Sessions } from "../sessions/Sessions.js"
-import { notOpen, Turns } from "../sessions/Turns.js"
+import { TurnStore } from "../sessions/TurnStore.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
@@ -68,9 +70,9 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       const access = yield* Access
       const jobs = yield* Jobs
       const rows = yield* SessionStore
-      const sessions = yield* Sessions
-      const messages = yield* Messages
-      const turns = yield* Turns
+      const sessions = yield* SessionLifecycles
+      const inbox = yield* Inbox
+      const turns = yield* TurnStore
       const changesets = yield* Changesets
       const store = yield* DelegationStore
       const schemas = yield* ResultSchemas
@@ -156,7 +158,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       ) {
         const cancelled = yield* store.move(delegation.id, "cancelled", actor, { reason, message })
         // The child may be closing already, which is why this is called.
-        if (child.lifecycle !== "closed") yield* Effect.orDie(sessions.closeHeld(child, actor))
+        if (child.lifecycle !== "closed") yield* Effect.orDie(sessions.close(child, actor))
         return cancelled
       })
 
@@ -177,12 +179,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
                 const parent = yield* rows.writable(principal, sessionId)
                 if (parent.lifecycle !== "open") return yield* notOpen(parent)
                 const { child, delegation } = yield* insert(principal, parent, input)
-                const sent = yield* messages.post(
-                  child,
-                  actorOf(principal),
-                  { content: input.instructions },
-                  "delegation"
-                )
+                const sent = yield* inbox.post(child, actorOf(principal), { content: input.instructions }, "delegation")
                 if (sent.operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")
                 const watermark = yield* journal.append(parent.id, actorOf(principal), [])
                 return { operation: sent.operation, delegation, event_watermark: watermark }
@@ -205,7 +202,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
               const { child, delegation } = yield* store.writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
               const actor = actorOf(principal)
-              const sent = yield* messages.accept(principal, child, input, { kind: "delegation" })
+              const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
               yield* store.tell(delegation, actor, {
                 type: "delegation.message_sent",
                 payload: { child_session_id: child.id, message_id: sent.message.id }

@@ -10,7 +10,7 @@ import type { Routing } from "../domain/Message.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import { Messages } from "../sessions/Messages.js"
+import { Inbox } from "../sessions/Inbox.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Bell } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
@@ -53,7 +53,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
       const journal = yield* Journal
       const store = yield* DelegationStore
       const sessions = yield* SessionStore
-      const messages = yield* Messages
+      const inbox = yield* Inbox
 
       const existing = (id: DelegationId) =>
         Effect.flatMap(store.find(id), (delegation) =>
@@ -123,7 +123,7 @@ export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
           const session = yield* sessions.lock(delegation.session_id)
           if (session === undefined) return
           const result = yield* store.findResult(delegation.id)
-          const { message } = yield* messages.post(
+          const { message } = yield* inbox.post(
             session,
             waker,
             { content: textOf(delegation, result), routing },

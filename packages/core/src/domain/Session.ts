@@ -21,7 +21,7 @@ export const sessionStates = StateMachine.make<SessionLifecycle>("session", {
   closed: []
 })
 
-/** Derived from the turns: `attention` waits for an acknowledgement, `requires_action` for an answer. */
+/** It follows from the turns: with `attention` an interrupted turn waits for its acknowledgement, with `requires_action` an agent waits for an answer. */
 export const SessionActivity = Schema.Literal("idle", "queued", "running", "requires_action", "attention")
 export type SessionActivity = typeof SessionActivity.Type
 
@@ -37,17 +37,21 @@ export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
   lost: []
 })
 
+/** True for a lease that has begun and not ended. */
+export const isLeaseHeld = (state: LeaseState): boolean => state !== "none" && !leaseStates.isTerminal(state)
+
 export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed")
 export type WorkspaceState = typeof WorkspaceState.Type
 
+/** A workspace that a backup did not hold is `none` again after the restore. */
 export const workspaceStates = StateMachine.make<WorkspaceState>("workspace", {
   none: ["preparing", "removed"],
   preparing: ["ready", "none", "removed"],
-  ready: ["removed"],
+  ready: ["none", "removed"],
   removed: []
 })
 
-/** Tokens and cost as the harness reported them, summed over turns. */
+/** Tokens and cost as the harness reported them. Those of a session are the sum over its turns. */
 export const Usage = Schema.Struct({
   input_tokens: Schema.Int,
   output_tokens: Schema.Int,
@@ -65,6 +69,7 @@ export const noUsage: Usage = {
   cost_usd: null
 }
 
+/** The sum. Its cost is null only when both costs are. */
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input_tokens: a.input_tokens + b.input_tokens,
   output_tokens: a.output_tokens + b.output_tokens,
@@ -77,7 +82,7 @@ export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }
   Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
 )
 
-/** Why a session was made from another one. */
+/** The reason for which a session goes on from another one. */
 export const LinkKind = Schema.Literal("harness_switch")
 export type LinkKind = typeof LinkKind.Type
 
@@ -104,10 +109,10 @@ export const Session = Schema.Struct({
   lifecycle: SessionLifecycle,
   activity: SessionActivity,
   active_turn_id: Schema.NullOr(TurnId),
-  /** The session that this one goes on from, and why; null for one that was made by itself. */
+  /** The session that this one goes on from; null for a session of its own. */
   linked_from_session_id: Schema.NullOr(SessionId),
   link_kind: Schema.NullOr(LinkKind),
-  /** The delegation that made it, of a child session. */
+  /** The delegation that a child session works for; null for every other session. */
   parent_delegation_id: Schema.NullOr(DelegationId),
   usage: Usage,
   /** The `seq` of the newest event. */

@@ -29,7 +29,34 @@ export const turnStates = StateMachine.make<TurnState>("turn", {
   interrupted: []
 })
 
-/** Why a turn is where it is. `interrupted` with `outcome_unknown` or `service_restart` says that the end cannot be proven. */
+/** The state of a turn that waits for its time. */
+export const waitingTurnState = "queued" satisfies TurnState
+
+/** The states of a turn that has left the queue and has not ended. A session has one such turn at most. */
+export const liveTurnStates = [
+  "preparing",
+  "running",
+  "requires_action",
+  "cancelling"
+] as const satisfies ReadonlyArray<TurnState>
+
+/** The states of a turn whose agent was asked and is not told to stop: it works, or waits for a person. */
+export const startedTurnStates = ["running", "requires_action"] as const satisfies ReadonlyArray<TurnState>
+
+export const isStarted = (state: TurnState): state is (typeof startedTurnStates)[number] =>
+  startedTurnStates.some((started) => started === state)
+
+/** The states of a turn that can still be cancelled. */
+export const cancellableTurnStates = [
+  waitingTurnState,
+  "preparing",
+  ...startedTurnStates
+] as const satisfies ReadonlyArray<TurnState>
+
+/** The state of a turn whose end nobody saw. It holds the queue until it is acknowledged. */
+export const unprovenTurnState = "interrupted" satisfies TurnState
+
+/** The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` means that the end cannot be proven. */
 export const TurnReason = Schema.Literal(
   "waiting_capacity",
   "executor_unavailable",
@@ -55,13 +82,13 @@ export const Turn = Schema.Struct({
   message_id: MessageId,
   state: TurnState,
   reason: Schema.NullOr(TurnReason),
-  /** For a person: what happened and what to do next. */
+  /** A sentence for people: what happened, and what to do next. */
   reason_message: Schema.NullOr(Schema.String),
   outcome: Schema.NullOr(
     Schema.Struct({
-      /** The agent's last message. */
+      /** The message that holds the agent's words; null when it said nothing. */
       message_id: Schema.NullOr(MessageId),
-      /** `denied`: the agent ended after it was refused what it had asked for, without another word or finished tool. */
+      /** `denied` means that the agent was refused what it had asked for and then ended without another word or finished tool. */
       stop_reason: Schema.String
     })
   ),
@@ -75,3 +102,7 @@ export const Turn = Schema.Struct({
   finished_at: Schema.NullOr(Timestamp)
 }).annotations({ identifier: "Turn" })
 export type Turn = typeof Turn.Type
+
+/** True for an interrupted turn that nobody has acknowledged: no turn behind it starts. */
+export const holdsQueue = (turn: Pick<Turn, "state" | "acknowledged_at">): boolean =>
+  turn.state === unprovenTurnState && turn.acknowledged_at === null

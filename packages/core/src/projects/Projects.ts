@@ -44,7 +44,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     readonly resolve: (
       workspaceId: string,
       by: { readonly projectId: string } | { readonly versionId: string }
-    ) => Effect.Effect<ProjectVersion, ReinsError>
+    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -1,8 +1,7 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import { type Denied, mayRead, mayWrite, roleQuery, type Unseen } from "../access/Access.js"
+import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { Role } from "../domain/Account.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type {
   ConnectionId,
@@ -38,7 +37,7 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
 import { activityOf } from "./SessionActivity.js"
-import { isHolding, isLive, isWaiting } from "./TurnConditions.js"
+import * as SessionStatements from "./SessionStatements.js"
 
 /** A session as it is stored, with the counts and the state of its turns. */
 export interface SessionRow {
@@ -183,8 +182,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const db = yield* Database
       const journal = yield* Journal
       const sql = db.sql
-      const rows = rowsOf(db)
-      const existing = existingOf("session", rows.find)
+      const rows = SessionStatements.make(db)
 
       const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
@@ -192,28 +190,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         return db.dialect === "pg" ? Effect.zipRight(db.run(rows.hold(id)), row) : row
       }
 
-      const write = Effect.fnUntraced(function* (id: SessionId, columns: Partial<SessionRow>, touch?: "touch") {
-        const at = yield* now
-        const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
-        yield* db.run(sql`update sessions set ${sql.update({ ...columns, updated_at: at })}${raise} where id = ${id}`)
-      })
-
-      /** Tells an event of a session, and gives back the row with the new watermark. */
-      const told = (row: SessionRow, actor: Actor, type: SessionEventType) =>
-        Effect.map(
-          journal.append(row.id, actor, [{ type, payload: payloadOf(row) }]),
-          (event_watermark): SessionRow => ({ ...row, event_watermark })
-        )
-
-      const changed = Effect.fnUntraced(function* (
-        id: SessionId,
-        columns: Partial<SessionRow>,
-        actor: Actor,
-        type: SessionEventType
-      ) {
-        yield* write(id, columns, "touch")
-        return yield* told(yield* existing(id), actor, type)
-      })
+      const { changed, told, write } = yield* writing(rows.find)
 
       return SessionStore.of({
         find: rows.find,
@@ -264,30 +241,38 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
   )
 }
 
-/** The statements that give back and add sessions, each made once. */
-const rowsOf = (db: Database["Type"]) => {
+/** The changes of rows, with the events that tell of them. */
+const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"]) {
+  const db = yield* Database
+  const journal = yield* Journal
   const sql = db.sql
-  const countOf = (condition: string): string =>
-    `(select cast(count(*) as integer) from turns where turns.session_id = sessions.id and ${condition})`
-  const columns = sql.literal(`sessions.*, live.id as active_turn_id, live.state as active_turn_state,
-    ${countOf(isWaiting("turns"))} as queued_turns, ${countOf(isHolding("turns"))} as held_turns`)
-  // A session has one live turn at most.
-  const joined = sql.literal(`sessions left join turns as live on live.session_id = sessions.id and ${isLive("live")}`)
-  const workspace = sql.literal("sessions.workspace_id")
+  const existing = existingOf("session", find)
 
-  const byId = db.prepare((id: string) => sql<SessionRow>`select ${columns} from ${joined} where sessions.id = ${id}`)
-  return {
-    byId,
-    find: (id: string) => db.first(byId(id)),
-    byIdFor: db.prepare(
-      (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
-        (${roleQuery(sql, workspace, accountId)}) as role from ${joined} where sessions.id = ${id}`
-    ),
-    select: (where: Fragment) => db.all(sql<SessionRow>`select ${columns} from ${joined} where ${where}`),
-    insert: db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`),
-    hold: db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
-  }
-}
+  const write = Effect.fnUntraced(function* (id: SessionId, columns: Partial<SessionRow>, touch?: "touch") {
+    const at = yield* now
+    const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
+    yield* db.run(sql`update sessions set ${sql.update({ ...columns, updated_at: at })}${raise} where id = ${id}`)
+  })
+
+  /** Tells an event of a session, and gives back the row with the new watermark. */
+  const told = (row: SessionRow, actor: Actor, type: SessionEventType) =>
+    Effect.map(
+      journal.append(row.id, actor, [{ type, payload: payloadOf(row) }]),
+      (event_watermark): SessionRow => ({ ...row, event_watermark })
+    )
+
+  const changed = Effect.fnUntraced(function* (
+    id: SessionId,
+    columns: Partial<SessionRow>,
+    actor: Actor,
+    type: SessionEventType
+  ) {
+    yield* write(id, columns, "touch")
+    return yield* told(yield* existing(id), actor, type)
+  })
+
+  return { changed, told, write }
+})
 
 type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked">
 

@@ -3,9 +3,11 @@ import { InteractionId, SessionId, TurnId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** A `pending` interaction waits for people. It ends with an answer, by the time, or with its turn. */
 export const InteractionState = Schema.Literal("pending", "answered", "expired", "cancelled")
 export type InteractionState = typeof InteractionState.Type
 
+/** The moves of an interaction, which `InteractionStore` makes. */
 export const interactionStates = StateMachine.make<InteractionState>("interaction", {
   pending: ["answered", "expired", "cancelled"],
   answered: [],

@@ -3,10 +3,14 @@ import { MessageId, SessionId, TurnId, UploadId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** The way of a message to the agent. A note is `accepted` and goes to no agent, unless it is the summary that an agent begins with. */
 export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded")
 export type MessageState = typeof MessageState.Type
 
-/** A message that was cancelled with its turn is delivered after all when that turn is retried. No message becomes `discarded` today. */
+/**
+ * The moves of a message, which `MessageStore` makes. A message that was cancelled with its turn is delivered after all when that
+ * turn is retried. No message becomes `discarded` today.
+ */
 export const messageStates = StateMachine.make<MessageState>("message", {
   accepted: ["delivered"],
   queued: ["delivered", "cancelled"],
@@ -15,6 +19,7 @@ export const messageStates = StateMachine.make<MessageState>("message", {
   discarded: []
 })
 
+/** The speaker: `user` stands for people and programs, `assistant` for the agent, `system` for the service. */
 export const MessageRole = Schema.Literal("user", "assistant", "system")
 export type MessageRole = typeof MessageRole.Type
 
@@ -22,6 +27,7 @@ export type MessageRole = typeof MessageRole.Type
 export const Routing = Schema.Literal("queue", "steer", "note")
 export type Routing = typeof Routing.Type
 
+/** Text in a message. */
 export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotations({
   identifier: "TextBlock"
 })
@@ -40,6 +46,7 @@ export const FileBlock = Schema.Struct({
 }).annotations({ identifier: "FileBlock" })
 export type FileBlock = typeof FileBlock.Type
 
+/** A part of the content of a message. */
 export const ContentBlock = Schema.Union(TextBlock, FileBlock).annotations({ identifier: "ContentBlock" })
 export type ContentBlock = typeof ContentBlock.Type
 
@@ -128,6 +135,7 @@ export const MessageDelta = Schema.Struct({
 }).annotations({ identifier: "MessageDelta" })
 export type MessageDelta = typeof MessageDelta.Type
 
+/** A message of a session. `ordinal` counts them from 1. */
 export const Message = Schema.Struct({
   id: MessageId,
   session_id: SessionId,

@@ -12,9 +12,11 @@ import {
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** An `archived` session takes no work until it is opened again; a `closed` one never does. */
 export const SessionLifecycle = Schema.Literal("open", "archived", "closed")
 export type SessionLifecycle = typeof SessionLifecycle.Type
 
+/** The moves of the lifecycle, which `SessionStore` makes. */
 export const sessionStates = StateMachine.make<SessionLifecycle>("session", {
   open: ["archived", "closed"],
   archived: ["open", "closed"],
@@ -25,9 +27,11 @@ export const sessionStates = StateMachine.make<SessionLifecycle>("session", {
 export const SessionActivity = Schema.Literal("idle", "queued", "running", "requires_action", "attention")
 export type SessionActivity = typeof SessionActivity.Type
 
+/** The state of the newest lease of an executor. A `quiescing` lease is being released; a `lost` one ended without a release. */
 export const LeaseState = Schema.Literal("none", "allocating", "ready", "quiescing", "released", "lost")
 export type LeaseState = typeof LeaseState.Type
 
+/** The moves of one lease, which `Leases` makes. After its end a session begins the next lease from `none`. */
 export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
   none: ["allocating"],
   allocating: ["ready", "lost"],
@@ -40,10 +44,11 @@ export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
 /** True for a lease that has begun and not ended. */
 export const isLeaseHeld = (state: LeaseState): boolean => state !== "none" && !leaseStates.isTerminal(state)
 
+/** The state of the files that the agent of a session works in. */
 export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed")
 export type WorkspaceState = typeof WorkspaceState.Type
 
-/** A workspace that a backup did not hold is `none` again after the restore. */
+/** The moves of a workspace, which `SessionStore` makes. A workspace that a backup did not hold is `none` again after the restore. */
 export const workspaceStates = StateMachine.make<WorkspaceState>("workspace", {
   none: ["preparing", "removed"],
   preparing: ["ready", "none", "removed"],
@@ -61,6 +66,7 @@ export const Usage = Schema.Struct({
 }).annotations({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
+/** The usage before the first report. */
 export const noUsage: Usage = {
   input_tokens: 0,
   output_tokens: 0,
@@ -78,6 +84,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cost_usd: a.cost_usd === null && b.cost_usd === null ? null : (a.cost_usd ?? 0) + (b.cost_usd ?? 0)
 })
 
+/** Names and values that clients give a session; at most 50. */
 export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
 )
@@ -86,6 +93,7 @@ export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }
 export const LinkKind = Schema.Literal("harness_switch")
 export type LinkKind = typeof LinkKind.Type
 
+/** A session as clients see it. */
 export const Session = Schema.Struct({
   id: SessionId,
   workspace_id: WorkspaceId,

@@ -4,6 +4,7 @@ import { Usage } from "./Session.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** The state of a turn, from the queue to its end. */
 export const TurnState = Schema.Literal(
   "queued",
   "preparing",
@@ -17,6 +18,7 @@ export const TurnState = Schema.Literal(
 )
 export type TurnState = typeof TurnState.Type
 
+/** The moves of a turn, which `TurnStore` makes. */
 export const turnStates = StateMachine.make<TurnState>("turn", {
   queued: ["preparing", "cancelled"],
   preparing: ["running", "queued", "failed", "cancelling", "interrupted"],
@@ -43,6 +45,7 @@ export const liveTurnStates = [
 /** The states of a turn whose agent was asked and is not told to stop: it works, or waits for a person. */
 export const startedTurnStates = ["running", "requires_action"] as const satisfies ReadonlyArray<TurnState>
 
+/** True for one of `startedTurnStates`. */
 export const isStarted = (state: TurnState): state is (typeof startedTurnStates)[number] =>
   startedTurnStates.some((started) => started === state)
 
@@ -75,6 +78,7 @@ export const TurnReason = Schema.Literal(
 )
 export type TurnReason = typeof TurnReason.Type
 
+/** The work of the agent on one message. `ordinal` counts the turns of a session from 1. */
 export const Turn = Schema.Struct({
   id: TurnId,
   session_id: SessionId,

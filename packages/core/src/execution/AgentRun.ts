@@ -85,7 +85,7 @@ export const runAgent = Effect.gen(function* () {
   })
 })
 
-/** What the agent says and asks in one turn. */
+/** The words and the questions of the agent in one turn. */
 interface Speech {
   readonly output: TurnOutput
   readonly questions: TurnQuestions

@@ -46,7 +46,7 @@ export const finishTurn = Effect.gen(function* () {
   })
 })
 
-/** How a turn ended. */
+/** The end of a turn, as it was found out before it is written. */
 interface Ending {
   readonly isCancelled: boolean
   /** Undefined for a turn that succeeded or was cancelled. */

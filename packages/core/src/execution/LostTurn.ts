@@ -24,7 +24,7 @@ export const lostTurn = Effect.gen(function* () {
 
   const requeue = Effect.fnUntraced(function* (sessionId: SessionId, turn: Turn, reason: TurnEnd["reason"]) {
     yield* sessions.lock(sessionId)
-    // It may have been cancelled since it was looked at.
+    // The turn may have been cancelled since it was read.
     if ((yield* turns.find(turn.id))?.state !== "preparing") return yield* end(turn, "failed", {})
     yield* turns.move(turn.id, waitingTurnState, system, reason === undefined ? {} : { reason })
   })

@@ -101,7 +101,7 @@ const nothingKept = (session: SessionRow): ReinsError<"not_found"> =>
     message:
       session.workspace_state === "removed"
         ? "The session is closed and the agent's own files are removed."
-        : "The agent has kept nothing yet. It does with its first turn.",
+        : "The agent has kept nothing yet. Its record begins with the first turn: send a message first.",
     details: { workspace: session.workspace_state }
   })
 

@@ -24,6 +24,7 @@ export const activationJobKind = "executor.activate"
 export class SessionExecutors extends Context.Tag("@reins/core/execution/SessionExecutors")<
   SessionExecutors,
   {
+    /** The backend, the newest lease and the workspace of a session. */
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<SessionExecutor, Unseen>
     /**
      * Makes the executor and the workspace ready. Every call has an operation of its own. When both are ready already it succeeds without

@@ -39,6 +39,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
       sessionId: SessionId,
       filter: InteractionFilter
     ) => Effect.Effect<Page<Interaction>, ReinsError<"invalid_cursor">>
+    /** The interaction as it stands; undefined when there is none. */
     readonly find: (interactionId: string) => Effect.Effect<Interaction | undefined>
     /** Asks people what the agent of a turn asks. Locks the session first. Undefined when the turn does not run any more. */
     readonly open: (turnId: TurnId, actor: Actor, asked: Asked) => Effect.Effect<Interaction | undefined, never, Commit>

@@ -23,7 +23,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
       filter: InteractionFilter
     ) => Effect.Effect<Page<Interaction>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Takes one of the options. The same answer again changes nothing. Another answer, or one that comes too late, fails with
+     * Takes one of the options. The same answer again changes nothing. Another answer, or an answer that comes too late, fails with
      * `invalid_transition`.
      */
     readonly answer: (

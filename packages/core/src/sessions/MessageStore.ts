@@ -25,6 +25,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
       sessionId: SessionId,
       page: PageRequest
     ) => Effect.Effect<Page<Message>, ReinsError<"invalid_cursor">>
+    /** The message as it stands; undefined when there is none. */
     readonly find: (messageId: MessageId) => Effect.Effect<Message | undefined>
     /** The summary that a session began with because it goes on from another one; undefined for every other session. */
     readonly findHandoff: (sessionId: SessionId) => Effect.Effect<Message | undefined>

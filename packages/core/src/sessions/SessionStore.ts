@@ -130,6 +130,7 @@ export type SessionChange = Partial<
 export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore")<
   SessionStore,
   {
+    /** The session as it stands, held by nobody; undefined when there is none. */
     readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
     /**
      * The session, for a principal that may see it. The role of the principal comes in the same statement, which is why these two methods of

@@ -50,6 +50,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       workspaceId: string,
       input: SessionInput
     ) => Command<CreatedSession, Denied | Unrunnable | Unpostable | RequestInvalid>
+    /** A session that the principal may see. */
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, Unseen>
     /** Fails with `harness_switch_required` for another provider, and with `invalid_transition` for a closed session. */
     readonly update: (
@@ -59,6 +60,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     ) => Change<"invalid_transition" | "version_conflict" | "harness_switch_required">
     /** Fails with `turn_active` while a turn waits or runs. */
     readonly archive: (principal: Principal, sessionId: string) => Change<"invalid_transition" | "turn_active">
+    /** Opens an archived session again. */
     readonly unarchive: (principal: Principal, sessionId: string) => Change<"invalid_transition">
     /** Cancels the turns that wait and run, and releases the executor. Everything stays readable. */
     readonly close: (principal: Principal, sessionId: string) => Change<"invalid_transition">

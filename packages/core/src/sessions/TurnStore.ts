@@ -37,7 +37,7 @@ const system = systemActor("turns")
 /** The end of a turn that was cancelled after it had left the queue. */
 export const userCancelled = { reason: "user_cancelled", reasonMessage: "The turn was cancelled." } as const
 
-/** What a move of a turn tells besides its state. */
+/** The columns of a turn that a move sets besides the state. */
 export interface TurnEnd {
   readonly reason?: TurnReason
   readonly reasonMessage?: string
@@ -57,6 +57,7 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/TurnStore")<
   {
     /** The turns of a session, oldest first. */
     readonly list: (sessionId: SessionId, page: PageRequest) => Effect.Effect<Page<Turn>, ReinsError<"invalid_cursor">>
+    /** The turn as it stands; undefined when there is none. */
     readonly find: (turnId: string) => Effect.Effect<Turn | undefined>
     /** Queues a turn for a message and starts it when its time has come. The commit holds the session. */
     readonly queue: (

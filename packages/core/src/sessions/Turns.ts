@@ -21,6 +21,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Turn>, Unseen | ReinsError<"invalid_cursor">>
+    /** A turn of a session that the principal may see. */
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, Unseen>
     /** Ends a turn that waits at once, and asks a running one to stop. Fails with `invalid_transition` for a turn that has ended. */
     readonly cancel: (principal: Principal, turnId: string) => Command<Turn, Denied | ReinsError<"invalid_transition">>

@@ -24,6 +24,7 @@ const actor = systemActor("workspaces")
 export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees")<
   WorkingTrees,
   {
+    /** The places of the files of a session on disk, also before they are made. */
     readonly paths: (sessionId: SessionId) => SessionPaths
     /**
      * Runs an effect while nothing else changes or captures the workspace, in this process or in another one on the data directory. A

@@ -34,16 +34,19 @@ export const turnStates = StateMachine.make<TurnState>("turn", {
 /** The state of a turn that waits for its time. */
 export const waitingTurnState = "queued" satisfies TurnState
 
+/** The state of a turn whose agent waits for a person. */
+export const askingTurnState = "requires_action" satisfies TurnState
+
 /** The states of a turn that has left the queue and has not ended. A session has one such turn at most. */
 export const liveTurnStates = [
   "preparing",
   "running",
-  "requires_action",
+  askingTurnState,
   "cancelling"
 ] as const satisfies ReadonlyArray<TurnState>
 
 /** The states of a turn whose agent was asked and is not told to stop: it works, or waits for a person. */
-export const startedTurnStates = ["running", "requires_action"] as const satisfies ReadonlyArray<TurnState>
+export const startedTurnStates = ["running", askingTurnState] as const satisfies ReadonlyArray<TurnState>
 
 /** True for one of `startedTurnStates`. */
 export const isStarted = (state: TurnState): state is (typeof startedTurnStates)[number] =>

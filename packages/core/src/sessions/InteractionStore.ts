@@ -8,7 +8,7 @@ import { type Interaction, type InteractionState, interactionStates } from "../d
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis, now, toMillis } from "../domain/Timestamp.js"
-import { isStarted, turnStates } from "../domain/Turn.js"
+import { askingTurnState, isStarted, turnStates } from "../domain/Turn.js"
 import type { Asked } from "../harness/HarnessEvent.js"
 import { Bell, interactionTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
@@ -134,7 +134,7 @@ const resolving = Effect.gen(function* () {
   /** Tells a question or its end. The turn moves when it begins to wait, and when it has waited for the last answer. */
   const tell = Effect.fnUntraced(function* (interaction: Interaction, actor: Actor) {
     const turn = yield* existingOf("turn", turns.find)(interaction.turn_id)
-    const to = (yield* rows.pendingOf(turn.id)).length > 0 ? "requires_action" : "running"
+    const to = (yield* rows.pendingOf(turn.id)).length > 0 ? askingTurnState : "running"
     if (isStarted(turn.state) && turn.state !== to) {
       yield* turns.move(turn.id, to, actor, { interaction })
     } else {

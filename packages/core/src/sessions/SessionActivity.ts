@@ -1,13 +1,14 @@
 import type { SessionActivity } from "../domain/Session.js"
+import { askingTurnState } from "../domain/Turn.js"
 import type { SessionRow } from "./SessionStore.js"
-import { isHolding, isLive, isWaiting } from "./TurnConditions.js"
+import { isAsking, isHolding, isLive, isWaiting } from "./TurnConditions.js"
 
 /** The activity of a session, as its turns make it. `activityCondition` says the same in SQL. */
 export const activityOf = (
   row: Pick<SessionRow, "held_turns" | "active_turn_state" | "queued_turns">
 ): SessionActivity => {
   if (row.held_turns > 0) return "attention"
-  if (row.active_turn_state === "requires_action") return "requires_action"
+  if (row.active_turn_state === askingTurnState) return "requires_action"
   if (row.active_turn_state !== null) return "running"
   return row.queued_turns > 0 ? "queued" : "idle"
 }
@@ -17,7 +18,7 @@ const turnThat = (condition: string): string =>
 
 const held = turnThat(isHolding("turns"))
 const live = turnThat(isLive("turns"))
-const asking = turnThat("turns.state = 'requires_action'")
+const asking = turnThat(isAsking("turns"))
 const waiting = turnThat(isWaiting("turns"))
 
 const conditions: Record<SessionActivity, string> = {

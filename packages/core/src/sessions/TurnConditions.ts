@@ -1,8 +1,11 @@
-import { liveTurnStates, unprovenTurnState, waitingTurnState } from "../domain/Turn.js"
+import { askingTurnState, liveTurnStates, unprovenTurnState, waitingTurnState } from "../domain/Turn.js"
 import { stateList } from "../store/StateList.js"
 
 /** The turn has left the queue and has not ended. `turns` is the name of the table in the statement. */
 export const isLive = (turns: string): string => `${turns}.state in (${stateList(liveTurnStates)})`
+
+/** The agent of the turn waits for a person. */
+export const isAsking = (turns: string): string => `${turns}.state = '${askingTurnState}'`
 
 /** The turn waits for its time. */
 export const isWaiting = (turns: string): string => `${turns}.state = '${waitingTurnState}'`

@@ -1,7 +1,7 @@
 import type { EventType, NewEvent } from "../domain/Event.js"
 import type { JobId } from "../domain/Ids.js"
 import type { Interaction } from "../domain/Interaction.js"
-import type { Turn, TurnState } from "../domain/Turn.js"
+import { askingTurnState, type Turn, type TurnState } from "../domain/Turn.js"
 
 /** A turn as it is stored. */
 export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
@@ -37,12 +37,12 @@ const eventTypes = {
   failed: "turn.failed",
   cancelled: "turn.cancelled",
   interrupted: "turn.interrupted"
-} as const satisfies Record<Exclude<TurnState, "requires_action">, EventType>
+} as const satisfies Record<Exclude<TurnState, typeof askingTurnState>, EventType>
 
 /** The event of a turn that has moved. A move to and from `requires_action` tells of an interaction, and throws without one. */
 export const movedEvent = (from: TurnState, turn: Turn, interaction: Interaction | undefined): NewEvent => {
   const { state } = turn
-  if (state === "requires_action" || (state === "running" && from === "requires_action")) {
+  if (state === askingTurnState || (state === "running" && from === askingTurnState)) {
     if (interaction === undefined) throw new TypeError("a turn waits for an interaction only")
     return actionEvent(turn, interaction)
   }

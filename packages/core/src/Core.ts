@@ -81,15 +81,20 @@ import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
 import * as ConnectionTurns from "./sessions/ConnectionTurns.js"
+import { Inbox } from "./sessions/Inbox.js"
+import { InteractionStore } from "./sessions/InteractionStore.js"
 import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
+import { MessageStore } from "./sessions/MessageStore.js"
 import { Messages } from "./sessions/Messages.js"
 import { SessionFiles } from "./sessions/SessionFiles.js"
+import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
+import { TurnStore } from "./sessions/TurnStore.js"
 import { Turns } from "./sessions/Turns.js"
-import { Uploads } from "./sessions/Uploads.js"
+import { UploadStore } from "./sessions/UploadStore.js"
 import { WorkingTrees } from "./sessions/WorkingTrees.js"
 import type { Bell } from "./store/Bell.js"
 import type { Database } from "./store/Database.js"
@@ -187,10 +192,12 @@ const identity = Layer.mergeAll(
   Workspaces.layer
 ).pipe(Layer.provideMerge(IdentityStores.layer))
 
-const sessions = Sessions.layer.pipe(
-  Layer.provideMerge(Messages.layer),
-  Layer.provideMerge(Turns.layer),
-  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer, ConnectionTurns.layer)),
+const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
+  Layer.provideMerge(TurnStore.layer),
+  Layer.provideMerge(
+    Layer.mergeAll(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)
+  ),
   Layer.provideMerge(Providers.layer)
 )
 
@@ -204,7 +211,6 @@ const delegations = DelegationTurns.layer.pipe(
 const conversations = Layer.mergeAll(
   SessionFiles.layer,
   SessionExecutors.layer,
-  Interactions.layer,
   HarnessSwitches.layer,
   NativeStateExport.layer
 )

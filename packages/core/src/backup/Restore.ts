@@ -4,9 +4,10 @@ import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
+import { isLeaseHeld } from "../domain/Session.js"
 import { Executors } from "../executor/Executors.js"
 import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
-import { isHeld, Leases } from "../sessions/Leases.js"
+import { Leases } from "../sessions/Leases.js"
 import type { SessionFacts } from "../sessions/SessionFacts.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -239,12 +240,12 @@ const reconcile = Effect.fnUntraced(function* (
     const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole
     if (again) yield* drop(home, workTree)
     const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
-    if (!again && !lost && !isHeld(session.lease_state)) continue
+    if (!again && !lost && !isLeaseHeld(session.lease_state)) continue
     yield* journal.commit(
       Effect.gen(function* () {
         // The agent of a lease ran on the machine of the backup. Its processes are not ended, because the backed-up installation may run.
         yield* leases.lose(session.id, actor, "restored")
-        if (again) yield* store.change(session.id, { workspace_state: "none" })
+        if (again) yield* store.moveWorkspace(session, "none")
         if (lost) yield* store.change(session.id, { context_lost: 1 })
       })
     )

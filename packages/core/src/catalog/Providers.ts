@@ -1,12 +1,17 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { HarnessInstall } from "../harness/Install.js"
 import type { CapabilityName, Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
+
+/** The refusals of a provider that no turn could run with. */
+export type Unrunnable = ReinsError<
+  "not_found" | "connection_revoked" | "connection_required" | "credential_invalid" | "provider_disabled"
+>
 
 /** The providers as callers see them, and the rules of who may be chosen with what. */
 export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
@@ -16,21 +21,24 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     /** The provider of a request that names none. */
     readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
-    readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError>
+    readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError<"provider_disabled">>
     /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
-    readonly requireCapability: (providerId: string, capability: CapabilityName) => Effect.Effect<void, ReinsError>
+    readonly requireCapability: (
+      providerId: string,
+      capability: CapabilityName
+    ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
     /** The connection that a session of the provider would run with: the given one, else the newest of its kind; null without one. */
     readonly chooseConnection: (
       workspaceId: WorkspaceId,
       manifest: Manifest,
       given: ReadonlyArray<ConnectionId>
-    ) => Effect.Effect<ConnectionId | null, ReinsError>
+    ) => Effect.Effect<ConnectionId | null, Unopenable>
     /** Fails as a turn would: `provider_disabled`, `connection_required` or `connection_revoked`. */
     readonly requireRunnable: (
       workspaceId: WorkspaceId,
       providerId: string,
       connectionId: ConnectionId | null
-    ) => Effect.Effect<void, ReinsError>
+    ) => Effect.Effect<void, Unrunnable>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -107,7 +115,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
 }
 
 /** The provider cannot run without a connection, and the workspace has none of its kind. */
-export const connectionRequired = (manifest: Manifest): ReinsError =>
+export const connectionRequired = (manifest: Manifest): ReinsError<"connection_required"> =>
   new ReinsError({
     code: "connection_required",
     message:

@@ -13,9 +13,9 @@ import { now } from "../domain/Timestamp.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import { Jobs } from "../jobs/Jobs.js"
+import { turnActive } from "../sessions/Refusals.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { turnActive } from "../sessions/Sessions.js"
-import { Turns } from "../sessions/Turns.js"
+import { TurnStore } from "../sessions/TurnStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -126,7 +126,7 @@ const captureCommand = Effect.gen(function* () {
   const journal = yield* Journal
   const jobs = yield* Jobs
   const sessions = yield* SessionStore
-  const turns = yield* Turns
+  const turns = yield* TurnStore
   const store = yield* ChangesetStore
 
   const requireTurn = Effect.fnUntraced(function* (sessionId: SessionId, id: TurnId | undefined) {

@@ -5,8 +5,9 @@ import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
+import { toGitCredential } from "../sessions/GitCredentials.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { toGitCredential, WorkingTrees } from "../sessions/WorkingTrees.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
 
 /** The branch of a delivery on its remote, and the credential that git uses there. */
 export type DeliveryRemote = RemoteHeadRequest

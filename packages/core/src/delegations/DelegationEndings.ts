@@ -3,22 +3,22 @@ import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
+import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
-import { Sessions } from "../sessions/Sessions.js"
-import { Turns } from "../sessions/Turns.js"
+import { TurnStore } from "../sessions/TurnStore.js"
 import { DelegationStore, type EndReason, type HeldDelegation } from "./DelegationStore.js"
 
 /** The ends of delegations without a result, with what they end in their child sessions. */
 export const delegationEndings = Effect.gen(function* () {
   const store = yield* DelegationStore
-  const sessions = yield* Sessions
-  const turns = yield* Turns
+  const sessions = yield* SessionLifecycles
+  const turns = yield* TurnStore
 
   /** Cancels an ongoing delegation and closes its child. */
   const cancel = Effect.fnUntraced(function* ({ child, delegation }: HeldDelegation, actor: Actor, why: EndReason) {
     const cancelled = yield* store.move(delegation.id, "cancelled", actor, why)
     // A child that is being closed already is the reason for some calls.
-    if (child.lifecycle !== "closed") yield* Effect.orDie(sessions.closeHeld(child, actor))
+    if (child.lifecycle !== "closed") yield* Effect.orDie(sessions.close(child, actor))
     return cancelled
   })
 

@@ -3,7 +3,7 @@ import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { type Delegation, type DelegationReason, delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
 import { type Turn, turnStates } from "../domain/Turn.js"
-import { Messages } from "../sessions/Messages.js"
+import { MessageStore } from "../sessions/MessageStore.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { delegationEndings } from "./DelegationEndings.js"
@@ -23,7 +23,7 @@ export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const listeners = yield* SessionListeners
     const sessions = yield* SessionStore
-    const messages = yield* Messages
+    const messages = yield* MessageStore
     const changesets = yield* ChangesetStore
     const store = yield* DelegationStore
     const results = yield* ResultStore

@@ -8,10 +8,10 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Messages } from "../sessions/Messages.js"
+import { Inbox, type Unpostable } from "../sessions/Inbox.js"
+import { notOpen } from "../sessions/Refusals.js"
+import type { Unbegun } from "../sessions/SessionLifecycles.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import type { Sessions } from "../sessions/Sessions.js"
-import { notOpen } from "../sessions/Turns.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { delegationAccess } from "./DelegationAccess.js"
@@ -22,11 +22,6 @@ import { spawning } from "./Spawning.js"
 
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
-
-/** The failures of making a child session and of sending it a message, as their room names them. */
-type SpawnFailure = Effect.Effect.Error<ReturnType<Context.Tag.Service<Sessions>["spawn"]>>
-type PostFailure = Effect.Effect.Error<ReturnType<Context.Tag.Service<Messages>["post"]>>
-type AcceptFailure = Effect.Effect.Error<ReturnType<Context.Tag.Service<Messages>["accept"]>>
 
 /** Parts of the work of a session that child sessions do. `DelegationTurns` moves them with the turns of their children. */
 export class Delegations extends Context.Tag("@reins/core/delegations/Delegations")<
@@ -50,7 +45,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       input: DelegationInput
     ) => Command<
       DelegationAnswer,
-      CommandRefusal | ReinsError<"delegation_limit" | "stale_subject"> | SpawnFailure | PostFailure | RequestInvalid
+      CommandRefusal | ReinsError<"delegation_limit" | "stale_subject"> | Unbegun | Unpostable | RequestInvalid
     >
     /** Cancels the turns of the child and closes it. Fails with `invalid_transition` for a delegation that has ended. */
     readonly cancel: (principal: Principal, delegationId: string) => Command<Delegation, CommandRefusal>
@@ -59,7 +54,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
       principal: Principal,
       delegationId: string,
       input: MessageSend
-    ) => Command<SentMessage, CommandRefusal | AcceptFailure>
+    ) => Command<SentMessage, CommandRefusal | Unpostable | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -67,7 +62,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     Effect.gen(function* () {
       const journal = yield* Journal
       const sessions = yield* SessionStore
-      const messages = yield* Messages
+      const inbox = yield* Inbox
       const store = yield* DelegationStore
       const { readable, writable } = yield* delegationAccess
       const endings = yield* delegationEndings
@@ -97,7 +92,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
             Effect.gen(function* () {
               const { child, delegation } = yield* writable(principal, delegationId)
               if (delegationStates.isTerminal(delegation.state)) return yield* ended(delegation)
-              const sent = yield* messages.accept(principal, child, input, { kind: "delegation" })
+              const sent = yield* inbox.accept(child, actorOf(principal), input, { kind: "delegation" })
               yield* store.tell(delegation, actorOf(principal), {
                 type: "delegation.message_sent",
                 payload: { child_session_id: child.id, message_id: sent.message.id }
@@ -115,7 +110,7 @@ const spawnPreparation = Effect.gen(function* () {
   const access = yield* Access
   const journal = yield* Journal
   const sessions = yield* SessionStore
-  const messages = yield* Messages
+  const inbox = yield* Inbox
   const schemas = yield* ResultSchemas
   const make = yield* spawning
 
@@ -124,7 +119,7 @@ const spawnPreparation = Effect.gen(function* () {
     const parent = yield* sessions.writable(principal, sessionId)
     if (parent.lifecycle !== "open") return yield* notOpen(parent)
     const { child, delegation } = yield* make(principal, parent, input)
-    const { operation } = yield* messages.post(child, actor, { content: input.instructions }, "delegation")
+    const { operation } = yield* inbox.post(child, actor, { content: input.instructions }, "delegation")
     if (operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")
     const watermark = yield* journal.append(parent.id, actor, [])
     return { operation, delegation, event_watermark: watermark }

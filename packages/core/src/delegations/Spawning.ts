@@ -8,8 +8,9 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { fromNow } from "../domain/Timestamp.js"
 import { Jobs } from "../jobs/Jobs.js"
+import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
+import type { ChildSession } from "../sessions/SessionOrigin.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { type ChildSession, Sessions } from "../sessions/Sessions.js"
 import { DelegationStore } from "./DelegationStore.js"
 
 /** The kind of the job that ends a delegation at its deadline; its payload is `{delegation_id}`. */
@@ -17,11 +18,11 @@ export const deadlineJobKind = "delegation.deadline"
 
 /**
  * Gives the function that makes a delegation and its child session, which has no message yet. The commit holds the parent. Fails with
- * `delegation_limit`, with `stale_subject` for an unsealed changeset, and as `Sessions.spawn` does.
+ * `delegation_limit`, with `stale_subject` for an unsealed changeset, and as `SessionLifecycles.spawn` does.
  */
 export const spawning = Effect.gen(function* () {
   const { limits } = yield* CoreConfig
-  const sessions = yield* Sessions
+  const sessions = yield* SessionLifecycles
   const store = yield* DelegationStore
   const startOf = yield* childStart
   const deadlineOf = yield* deadline

@@ -3,7 +3,7 @@ import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { type Delegation, delegationStates, type Result, waitStateOf } from "../domain/Delegation.js"
 import type { Routing } from "../domain/Message.js"
-import { Messages } from "../sessions/Messages.js"
+import { Inbox } from "../sessions/Inbox.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { DelegationStore } from "./DelegationStore.js"
@@ -16,7 +16,7 @@ export const waitMessages = Effect.gen(function* () {
   const results = yield* ResultStore
   const waits = yield* WaitStore
   const sessions = yield* SessionStore
-  const messages = yield* Messages
+  const inbox = yield* Inbox
   const existing = existingOf("delegation", delegations.find)
 
   /** A wait that has not been settled although its delegation has ended. */
@@ -30,7 +30,7 @@ export const waitMessages = Effect.gen(function* () {
   return {
     /**
      * Posts the message of a wait and settles the wait, which happens once. Routed as `note` the message starts no turn. Fails as
-     * `Messages.post` does when the session cannot take it.
+     * `Inbox.post` does when the session cannot take it.
      */
     deliver: fn("waitMessages.deliver")(function* (waitId: string, routing: Extract<Routing, "queue" | "note">) {
       const found = yield* due(waitId)
@@ -39,7 +39,7 @@ export const waitMessages = Effect.gen(function* () {
       const session = yield* sessions.lock(delegation.session_id)
       if (session === undefined) return
       const content = textOf(delegation, yield* results.find(delegation.id))
-      const { message } = yield* messages.post(session, author, { content, routing }, "delegation")
+      const { message } = yield* inbox.post(session, author, { content, routing }, "delegation")
       const state = waitStateOf(delegation)
       yield* waits.settle(wait, state)
       yield* delegations.tell(delegation, author, {

@@ -3,31 +3,38 @@ import { MessageId, SessionId, TurnId, UploadId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** The way of a message to the agent. A note is `accepted` and goes to no agent, unless it is the summary that an agent begins with. */
 export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded")
 export type MessageState = typeof MessageState.Type
 
+/**
+ * The moves of a message, which `MessageStore` makes. A message that was cancelled with its turn is delivered after all when that
+ * turn is retried. No message becomes `discarded` today.
+ */
 export const messageStates = StateMachine.make<MessageState>("message", {
-  accepted: ["queued", "delivered", "discarded"],
-  queued: ["delivered", "cancelled", "discarded"],
+  accepted: ["delivered"],
+  queued: ["delivered", "cancelled"],
   delivered: [],
-  cancelled: [],
+  cancelled: ["delivered"],
   discarded: []
 })
 
+/** The speaker: `user` stands for people and programs, `assistant` for the agent, `system` for the service. */
 export const MessageRole = Schema.Literal("user", "assistant", "system")
 export type MessageRole = typeof MessageRole.Type
 
-/** `queue` starts a turn of its own, `steer` goes into the running one, `note` is kept for readers and starts nothing. */
+/** `queue` starts a turn of its own, `steer` goes into the running turn, `note` is kept for readers and starts nothing. */
 export const Routing = Schema.Literal("queue", "steer", "note")
 export type Routing = typeof Routing.Type
 
+/** Text in a message. */
 export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotations({
   identifier: "TextBlock"
 })
 
 /**
- * A file that came with a message, as it was uploaded: the message keeps this also when the file in the workspace changes later or
- * goes. The bytes themselves are in the workspace alone.
+ * A file that came with a message, as it was uploaded. The message keeps this description when the file in the workspace changes or is
+ * deleted later. The bytes are in the workspace only.
  */
 export const FileBlock = Schema.Struct({
   type: Schema.Literal("file"),
@@ -39,17 +46,18 @@ export const FileBlock = Schema.Struct({
 }).annotations({ identifier: "FileBlock" })
 export type FileBlock = typeof FileBlock.Type
 
+/** A part of the content of a message. */
 export const ContentBlock = Schema.Union(TextBlock, FileBlock).annotations({ identifier: "ContentBlock" })
 export type ContentBlock = typeof ContentBlock.Type
 
-/** The text of some content, a line for each block; files are left out. */
+/** The text of a content, a line for each block, without its files. */
 export const textOf = (content: ReadonlyArray<ContentBlock>): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
 
-/** Files that may come with one message. */
+/** The most files that may come with one message. */
 export const maxAttachments = 20
 
-/** Blocks of one message: each is stored, sent with events and read again by whoever reads them. */
+/** The most blocks of one message: each is stored, sent with events and read again by every reader. */
 const maxBlocks = 1000
 
 const FileInput = Schema.Struct({ type: Schema.Literal("file"), upload_id: UploadId })
@@ -67,7 +75,10 @@ const isSaid = (content: string | ReadonlyArray<ContentInput>): boolean => {
   return (holdsFile || textLength(content) >= 1) && textLength(content) <= 100_000
 }
 
-/** The content that a client may send: a text, or at most 1,000 blocks. It has at most 100,000 characters, and at least one unless it has a file. */
+/**
+ * The content that a client may send: text, or a list of at most 1,000 blocks. It has 100,000 characters at most, and at least one unless
+ * there is a file.
+ */
 export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInput).pipe(Schema.maxItems(maxBlocks)))
   .pipe(Schema.filter(isSaid, { message: () => "Input should hold 1 to 100000 characters of text" }))
   .annotations({
@@ -96,11 +107,11 @@ export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInpu
     }
   })
 
-/** A piece of what an agent produced, as `message.part_added` and `message.part_updated` carry it. */
+/** A piece of the agent's output, as `message.part_added` and `message.part_updated` carry it. */
 export const MessagePart = Schema.Struct({
   part_key: Schema.String,
   kind: Schema.Literal("text", "reasoning", "tool", "diff"),
-  /** A reader applies `revision + 1` for an append and any higher revision for a replace. */
+  /** A reader applies an append only when its revision follows the known one, and a replace when its revision is higher. */
   revision: Schema.Int,
   mode: Schema.Literal("replace", "append"),
   content: Schema.Unknown,
@@ -110,8 +121,8 @@ export const MessagePart = Schema.Struct({
 export type MessagePart = typeof MessagePart.Type
 
 /**
- * Words of a part as the agent says them, sent before they are in the log and never kept. A part that is read from the log holds them
- * too: `offset` says how many characters of the part come before, so a reader leaves out what it has. Some may be missing.
+ * Words of a part as the agent says them, sent before they are in the log and never kept. The log holds them too: `offset` is the number of
+ * characters of the part that come before, so a reader can leave out those that it has. Some deltas may be missing.
  */
 export const MessageDelta = Schema.Struct({
   session_id: SessionId,
@@ -124,6 +135,7 @@ export const MessageDelta = Schema.Struct({
 }).annotations({ identifier: "MessageDelta" })
 export type MessageDelta = typeof MessageDelta.Type
 
+/** A message of a session. `ordinal` counts them from 1. */
 export const Message = Schema.Struct({
   id: MessageId,
   session_id: SessionId,

@@ -12,22 +12,26 @@ import {
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** An `archived` session takes no work until it is opened again; a `closed` one never does. */
 export const SessionLifecycle = Schema.Literal("open", "archived", "closed")
 export type SessionLifecycle = typeof SessionLifecycle.Type
 
+/** The moves of the lifecycle, which `SessionStore` makes. */
 export const sessionStates = StateMachine.make<SessionLifecycle>("session", {
   open: ["archived", "closed"],
   archived: ["open", "closed"],
   closed: []
 })
 
-/** Derived from the turns: `attention` waits for an acknowledgement, `requires_action` for an answer. */
+/** It follows from the turns: with `attention` an interrupted turn waits for its acknowledgement, with `requires_action` an agent waits for an answer. */
 export const SessionActivity = Schema.Literal("idle", "queued", "running", "requires_action", "attention")
 export type SessionActivity = typeof SessionActivity.Type
 
+/** The state of the newest lease of an executor. A `quiescing` lease is being released; a `lost` one ended without a release. */
 export const LeaseState = Schema.Literal("none", "allocating", "ready", "quiescing", "released", "lost")
 export type LeaseState = typeof LeaseState.Type
 
+/** The moves of one lease, which `Leases` makes. After its end a session begins the next lease from `none`. */
 export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
   none: ["allocating"],
   allocating: ["ready", "lost"],
@@ -37,17 +41,22 @@ export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
   lost: []
 })
 
+/** True for a lease that has begun and not ended. */
+export const isLeaseHeld = (state: LeaseState): boolean => state !== "none" && !leaseStates.isTerminal(state)
+
+/** The state of the files that the agent of a session works in. */
 export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed")
 export type WorkspaceState = typeof WorkspaceState.Type
 
+/** The moves of a workspace, which `SessionStore` makes. A workspace that a backup did not hold is `none` again after the restore. */
 export const workspaceStates = StateMachine.make<WorkspaceState>("workspace", {
   none: ["preparing", "removed"],
   preparing: ["ready", "none", "removed"],
-  ready: ["removed"],
+  ready: ["none", "removed"],
   removed: []
 })
 
-/** Tokens and cost as the harness reported them, summed over turns. */
+/** Tokens and cost as the harness reported them. Those of a session are the sum over its turns. */
 export const Usage = Schema.Struct({
   input_tokens: Schema.Int,
   output_tokens: Schema.Int,
@@ -57,6 +66,7 @@ export const Usage = Schema.Struct({
 }).annotations({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
+/** The usage before the first report. */
 export const noUsage: Usage = {
   input_tokens: 0,
   output_tokens: 0,
@@ -65,6 +75,7 @@ export const noUsage: Usage = {
   cost_usd: null
 }
 
+/** The sum. Its cost is null only when both costs are. */
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input_tokens: a.input_tokens + b.input_tokens,
   output_tokens: a.output_tokens + b.output_tokens,
@@ -73,14 +84,16 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cost_usd: a.cost_usd === null && b.cost_usd === null ? null : (a.cost_usd ?? 0) + (b.cost_usd ?? 0)
 })
 
+/** Names and values that clients give a session; at most 50. */
 export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
   Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
 )
 
-/** The reason why a session was made from another one. */
+/** The reason for which a session goes on from another one. */
 export const LinkKind = Schema.Literal("harness_switch")
 export type LinkKind = typeof LinkKind.Type
 
+/** A session as clients see it. */
 export const Session = Schema.Struct({
   id: SessionId,
   workspace_id: WorkspaceId,
@@ -104,10 +117,10 @@ export const Session = Schema.Struct({
   lifecycle: SessionLifecycle,
   activity: SessionActivity,
   active_turn_id: Schema.NullOr(TurnId),
-  /** The session that this one continues; null for a session that continues none. */
+  /** The session that this one goes on from; null for a session of its own. */
   linked_from_session_id: Schema.NullOr(SessionId),
   link_kind: Schema.NullOr(LinkKind),
-  /** The delegation that made it; null unless it is a child session. */
+  /** The delegation that a child session works for; null for every other session. */
   parent_delegation_id: Schema.NullOr(DelegationId),
   usage: Usage,
   /** The `seq` of the newest event. */

@@ -4,6 +4,7 @@ import { Usage } from "./Session.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
+/** The state of a turn, from the queue to its end. */
 export const TurnState = Schema.Literal(
   "queued",
   "preparing",
@@ -17,6 +18,7 @@ export const TurnState = Schema.Literal(
 )
 export type TurnState = typeof TurnState.Type
 
+/** The moves of a turn, which `TurnStore` makes. */
 export const turnStates = StateMachine.make<TurnState>("turn", {
   queued: ["preparing", "cancelled"],
   preparing: ["running", "queued", "failed", "cancelling", "interrupted"],
@@ -29,7 +31,38 @@ export const turnStates = StateMachine.make<TurnState>("turn", {
   interrupted: []
 })
 
-/** The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` tells that its end cannot be proven. */
+/** The state of a turn that waits for its time. */
+export const waitingTurnState = "queued" satisfies TurnState
+
+/** The state of a turn whose agent waits for a person. */
+export const askingTurnState = "requires_action" satisfies TurnState
+
+/** The states of a turn that has left the queue and has not ended. A session has one such turn at most. */
+export const liveTurnStates = [
+  "preparing",
+  "running",
+  askingTurnState,
+  "cancelling"
+] as const satisfies ReadonlyArray<TurnState>
+
+/** The states of a turn whose agent was asked and is not told to stop: it works, or waits for a person. */
+export const startedTurnStates = ["running", askingTurnState] as const satisfies ReadonlyArray<TurnState>
+
+/** True for one of `startedTurnStates`. */
+export const isStarted = (state: TurnState): state is (typeof startedTurnStates)[number] =>
+  startedTurnStates.some((started) => started === state)
+
+/** The states of a turn that can still be cancelled. */
+export const cancellableTurnStates = [
+  waitingTurnState,
+  "preparing",
+  ...startedTurnStates
+] as const satisfies ReadonlyArray<TurnState>
+
+/** The state of a turn whose end nobody saw. It holds the queue until it is acknowledged. */
+export const unprovenTurnState = "interrupted" satisfies TurnState
+
+/** The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` means that the end cannot be proven. */
 export const TurnReason = Schema.Literal(
   "waiting_capacity",
   "executor_unavailable",
@@ -48,6 +81,7 @@ export const TurnReason = Schema.Literal(
 )
 export type TurnReason = typeof TurnReason.Type
 
+/** The work of the agent on one message. `ordinal` counts the turns of a session from 1. */
 export const Turn = Schema.Struct({
   id: TurnId,
   session_id: SessionId,
@@ -55,13 +89,13 @@ export const Turn = Schema.Struct({
   message_id: MessageId,
   state: TurnState,
   reason: Schema.NullOr(TurnReason),
-  /** A message for a person: what happened, and what to do next. */
+  /** A sentence for people: what happened, and what to do next. */
   reason_message: Schema.NullOr(Schema.String),
   outcome: Schema.NullOr(
     Schema.Struct({
-      /** The agent's last message. */
+      /** The message that holds the agent's words; null when it said nothing. */
       message_id: Schema.NullOr(MessageId),
-      /** `denied`: the agent ended after it was refused what it had asked for, without another word or finished tool. */
+      /** `denied` means that the agent was refused what it had asked for and then ended without another word or finished tool. */
       stop_reason: Schema.String
     })
   ),
@@ -75,3 +109,7 @@ export const Turn = Schema.Struct({
   finished_at: Schema.NullOr(Timestamp)
 }).annotations({ identifier: "Turn" })
 export type Turn = typeof Turn.Type
+
+/** True for an interrupted turn that nobody has acknowledged: no turn behind it starts. */
+export const holdsQueue = (turn: Pick<Turn, "state" | "acknowledged_at">): boolean =>
+  turn.state === unprovenTurnState && turn.acknowledged_at === null

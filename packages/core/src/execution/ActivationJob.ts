@@ -7,10 +7,11 @@ import { Leases } from "../sessions/Leases.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { activationJobKind } from "./SessionExecutors.js"
+import { mayPass } from "./TurnSetup.js"
 
 const actor = systemActor("workspaces")
 
-/** Makes the executor and the workspace of a session ready, beside a turn that may run. What is ready already stays as it is. */
+/** Makes the executor and the workspace of a session ready, also beside a turn that runs. It leaves alone what is ready already. */
 export const activationJob = Effect.gen(function* () {
   const leases = yield* Leases
   const store = yield* SessionStore
@@ -22,7 +23,7 @@ export const activationJob = Effect.gen(function* () {
     run: fn("activationJob.run")(function* ({ claim }) {
       const id = SessionId.make(claim.subject.id)
       const session = yield* store.find(id)
-      // The executor of a session that was closed meanwhile is not wanted any more.
+      // A session that was closed meanwhile needs no executor any more.
       if (session === undefined || session.lifecycle === "closed")
         return { state: "cancelled" as const, command: Effect.void }
       yield* trees.prepare(id).pipe(
@@ -31,7 +32,7 @@ export const activationJob = Effect.gen(function* () {
             new JobError({
               code: error.kind,
               message: `The workspace could not be made. ${error.message}`,
-              retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
+              retryable: mayPass(error)
             })
         )
       )
@@ -39,7 +40,7 @@ export const activationJob = Effect.gen(function* () {
     }),
     failed: fn("activationJob.failed")(function* (claim, failure) {
       const session = yield* store.lock(claim.subject.id)
-      // A turn that is being prepared allocates the same lease, and goes on.
+      // With an active turn the lease belongs to the turn that is being prepared, which goes on.
       if (session?.lease_state === "allocating" && session.active_turn_id === null)
         yield* leases.lose(session.id, actor, failure.code)
     }),

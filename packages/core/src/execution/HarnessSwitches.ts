@@ -1,32 +1,32 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
-import { actorOf } from "../access/Access.js"
+import { actorOf, type Denied } from "../access/Access.js"
 import type { HarnessSwitchInput } from "../api/SessionsApi.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Session } from "../domain/Session.js"
-import { Messages } from "../sessions/Messages.js"
+import { Inbox, type Unpostable } from "../sessions/Inbox.js"
+import { SessionLifecycles, type Unbegun } from "../sessions/SessionLifecycles.js"
+import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
 import { type SessionRow, SessionStore, toSession } from "../sessions/SessionStore.js"
-import { Sessions } from "../sessions/Sessions.js"
-import type { WorkspaceSeed } from "../sessions/WorkingTrees.js"
 import type { Command } from "../store/Command.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 
-/** Going on with another provider: a new session that is linked to the old one and knows of it what its summary says. */
+/** The way to go on with another provider: a new session that is linked to the old one, and is told of it what a summary says. */
 export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessSwitches")<
   HarnessSwitches,
   {
     /**
-     * Makes the new session with the summary as its first message, which its agent is given with its first turn. The old session
-     * stays as it is, whatever its state. Nothing else moves but, with a changeset of the old session, the files that it captured.
+     * Makes the new session with the summary as its first message; its agent gets the summary with the first turn. A changeset of the old
+     * session brings its files into the new workspace. The old session stays as it is, in every state.
      */
     readonly create: (
       principal: Principal,
       sessionId: string,
       input: HarnessSwitchInput
-    ) => Command<Session, ReinsError | RequestInvalid>
+    ) => Command<Session, Denied | Unbegun | Unpostable | RequestInvalid>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -34,8 +34,8 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
     Effect.gen(function* () {
       const journal = yield* Journal
       const store = yield* SessionStore
-      const sessions = yield* Sessions
-      const messages = yield* Messages
+      const lifecycles = yield* SessionLifecycles
+      const inbox = yield* Inbox
       const changesets = yield* ChangesetStore
 
       const seedOf = Effect.fnUntraced(function* (session: SessionRow, changesetId: string) {
@@ -61,13 +61,13 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               const old = yield* store.writable(principal, sessionId)
               const actor = actorOf(principal)
               const seed = input.changeset_id === undefined ? null : yield* seedOf(old, input.changeset_id)
-              const made = yield* sessions.link(old, actor, {
+              const made = yield* lifecycles.link(old, actor, {
                 kind: "harness_switch",
                 harness: input.harness,
                 connectionId: input.connection_id,
                 seed
               })
-              yield* messages.post(made, actor, { content: input.summary, routing: "note" }, "handoff_summary")
+              yield* inbox.post(made, actor, { content: input.summary, routing: "note" }, "handoff_summary")
               const linked: NewEvent = {
                 type: "session.linked",
                 payload: {
@@ -79,8 +79,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               }
               yield* journal.append(old.id, actor, [linked])
               yield* journal.append(made.id, actor, [linked])
-              const row = yield* store.find(made.id)
-              return row === undefined ? yield* notFound() : toSession(row)
+              return toSession(yield* existingOf("session", store.find)(made.id))
             })
           )
       })

@@ -7,15 +7,20 @@ import { Providers } from "../catalog/Providers.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Harness } from "../harness/Harness.js"
+import { turnActive } from "../sessions/Refusals.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { turnActive } from "../sessions/Sessions.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { digestOf } from "../store/CanonicalJson.js"
+
+/** The refusals of an export. */
+type Unexported = ReinsError<
+  "not_found" | "provider_disabled" | "unsupported_capability" | "turn_active" | "payload_too_large"
+>
 
 /** The most bytes that the files of an exported state may have in all. */
 const maxStateBytes = 25 * 1024 * 1024
 
-/** Gives out the agent's own record of a conversation, so that it can be kept or looked into elsewhere. */
+/** Exports the agent's own record of a conversation, so that people can keep it or look into it. */
 export class NativeStateExport extends Context.Tag("@reins/core/execution/NativeStateExport")<
   NativeStateExport,
   {
@@ -23,7 +28,7 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
      * Fails with `unsupported_capability` for a provider without `native_state_export`, with `turn_active` while the agent works, and
      * with `not_found` before its first turn and after the session was closed.
      */
-    readonly read: (principal: Principal, sessionId: string) => Effect.Effect<NativeState, ReinsError>
+    readonly read: (principal: Principal, sessionId: string) => Effect.Effect<NativeState, Unexported>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -48,11 +53,11 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
           const contents = new Map<string, Array<Uint8Array>>(files.map((file) => [file.path, []]))
           let taken = 0
           const again = yield* harness.nativeState(manifest, home, (path, piece) => {
-            // A turn that has begun meanwhile may write without end.
+            // A turn that has begun meanwhile may write without end, so no more than the limit is kept.
             taken += piece.length
             if (taken <= maxStateBytes) contents.get(path)?.push(piece)
           })
-          // What is in the archive is what the digest says, although a turn may have begun meanwhile.
+          // The archive has to hold what the digest says, and a turn may have begun meanwhile.
           if (again.digest !== digest) return yield* turnActive(session)
           const archive = yield* archiveOf(contents)
           return {
@@ -71,7 +76,7 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
 
 const blockBytes = 512
 
-/** Equal contents give the same bytes. */
+/** The files as a compressed tar. Equal contents give the same bytes. */
 const archiveOf = (contents: ReadonlyMap<string, ReadonlyArray<Uint8Array>>) =>
   Effect.promise(async () => {
     const tar = await import("tar")
@@ -90,17 +95,17 @@ const headerOf = ({ Header, Pax }: typeof import("tar"), path: string, size: num
   return needsMore ? [new Pax(fields).encode(), header.block] : [header.block]
 }
 
-const nothingKept = (session: SessionRow): ReinsError =>
+const nothingKept = (session: SessionRow): ReinsError<"not_found"> =>
   new ReinsError({
     code: "not_found",
     message:
       session.workspace_state === "removed"
         ? "The session is closed and the agent's own files are removed."
-        : "The agent has kept nothing yet. It does with its first turn.",
+        : "The agent has kept nothing yet. Its record begins with the first turn: send a message first.",
     details: { workspace: session.workspace_state }
   })
 
-const tooLarge = (size: number): ReinsError =>
+const tooLarge = (size: number): ReinsError<"payload_too_large"> =>
   new ReinsError({
     code: "payload_too_large",
     message: `The agent's state has ${size} bytes; ${maxStateBytes} can be exported.`,

@@ -8,85 +8,28 @@ import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import type { Claim } from "../jobs/Jobs.js"
 import { Leases } from "../sessions/Leases.js"
+import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
-import { releaseJobKind } from "../sessions/Sessions.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Journal } from "../store/Journal.js"
 
 const actor = systemActor("workspaces")
 
-/** With `lease_id` that lease is released and the workspace stays; without, the session was closed and loses both. */
+/** A payload with `lease_id` releases that lease, and the workspace stays. Without it the session was closed, and loses both. */
 const Payload = Schema.Struct({
   lease_id: Schema.optionalWith(Schema.NullOr(LeaseId), { exact: true }),
   reason: Schema.optionalWith(Schema.String, { default: () => "session_closed" })
 })
+type Payload = typeof Payload.Type
 
 const decodePayload = (claim: Claim) => Effect.orDie(Schema.decodeUnknown(Payload)(claim.payload))
 
-/** Ends the executor of a session: captures what no changeset holds yet and, when the session was closed, removes the agent's files. */
+/** Ends the executor of a session. Captures the changes that no changeset holds yet and, when the session was closed, removes its files. */
 export const releaseJob = Effect.gen(function* () {
-  const journal = yield* Journal
   const store = yield* SessionStore
-  const changesets = yield* ChangesetStore
-  const capture = yield* workspaceCapture
   const trees = yield* WorkingTrees
   const leases = yield* Leases
-
-  /** A salvage changeset when the workspace differs from what was captured last. */
-  const salvage = Effect.fnUntraced(function* (session: SessionRow) {
-    const id = yield* newId(ChangesetId)
-    const captured = yield* capture(session, id)
-    const last = yield* changesets.newestSealed(session.id)
-    if (captured.tree === last?.tree || (last === undefined && captured.files.length === 0)) return
-    yield* journal.commit(
-      Effect.gen(function* () {
-        yield* changesets.open(id, session.id, actor, { origin: "salvage", label: null, turnId: null })
-        yield* changesets.seal(id, captured, actor)
-      })
-    )
-  })
-
-  /** The lease to its end, unless a newer one has taken its place meanwhile. */
-  const settle = (session: SessionRow, reason: string) =>
-    journal.commit(
-      Effect.gen(function* () {
-        const row = yield* store.lock(session.id)
-        if (row === undefined || row.lease_id !== session.lease_id) return
-        if (row.lease_state === "quiescing") yield* leases.move(row.id, "released", actor, reason)
-        if (row.lease_state === "allocating") yield* leases.lose(row.id, actor, reason)
-      })
-    )
-
-  const release = Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: typeof Payload.Type) {
-    const session = yield* store.find(id)
-    if (session === undefined || session.workspace_state === "removed") return
-    if (leaseId !== undefined && session.lease_id !== leaseId) return
-    if (session.active_turn_id !== null) {
-      return yield* new JobError({
-        code: "turn_active",
-        message: "The turn of the session has not ended yet.",
-        retryable: true
-      })
-    }
-    yield* journal.commit(
-      Effect.flatMap(store.lock(id), (row) =>
-        row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
-      )
-    )
-    yield* failpoint("release.quiesced")
-    yield* leases.reap(session)
-    yield* failpoint("release.reaped")
-    if (session.workspace_state === "ready") {
-      yield* salvage(session).pipe(
-        Effect.catchTag("GitError", (error) =>
-          Effect.logWarning("the workspace could not be captured before its release", error)
-        )
-      )
-    }
-    yield* failpoint("release.salvaged")
-    yield* settle(session, reason)
-    if (leaseId === undefined) yield* trees.remove(id)
-  })
+  const release = yield* releasing
 
   return {
     kind: releaseJobKind,
@@ -105,4 +48,85 @@ export const releaseJob = Effect.gen(function* () {
     }),
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
+})
+
+/** The steps of a release. Each can be repeated, and a release that was overtaken by a newer lease does nothing. */
+const releasing = Effect.gen(function* () {
+  const store = yield* SessionStore
+  const trees = yield* WorkingTrees
+  const leases = yield* Leases
+  const { quiesce, settle } = yield* leaseMoves
+  const salvage = yield* salvaging
+
+  return Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: Payload) {
+    const session = yield* store.find(id)
+    if (session === undefined || session.workspace_state === "removed") return
+    if (leaseId !== undefined && session.lease_id !== leaseId) return
+    if (session.active_turn_id !== null) return yield* turnNotEnded
+    yield* quiesce(id, reason)
+    yield* failpoint("release.quiesced")
+    yield* leases.reap(session)
+    yield* failpoint("release.reaped")
+    if (session.workspace_state === "ready") yield* salvage(session)
+    yield* failpoint("release.salvaged")
+    yield* settle(session, reason)
+    if (leaseId === undefined) yield* trees.remove(id)
+  })
+})
+
+/** The moves of the lease that is released. */
+const leaseMoves = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* SessionStore
+  const leases = yield* Leases
+
+  return {
+    quiesce: (id: SessionId, reason: string) =>
+      journal.commit(
+        Effect.flatMap(store.lock(id), (row) =>
+          row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
+        )
+      ),
+    /** Ends the lease, unless a newer one has taken its place meanwhile. */
+    settle: (session: SessionRow, reason: string) =>
+      journal.commit(
+        Effect.gen(function* () {
+          const row = yield* store.lock(session.id)
+          if (row === undefined || row.lease_id !== session.lease_id) return
+          if (row.lease_state === "quiescing") yield* leases.move(row.id, "released", actor, reason)
+          if (row.lease_state === "allocating") yield* leases.lose(row.id, actor, reason)
+        })
+      )
+  }
+})
+
+/** Makes a salvage changeset when the workspace differs from the newest changeset. A workspace that cannot be captured is released all the same. */
+const salvaging = Effect.gen(function* () {
+  const journal = yield* Journal
+  const changesets = yield* ChangesetStore
+  const capture = yield* workspaceCapture
+
+  return Effect.fnUntraced(
+    function* (session: SessionRow) {
+      const id = yield* newId(ChangesetId)
+      const captured = yield* capture(session, id)
+      const last = yield* changesets.newestSealed(session.id)
+      if (captured.tree === last?.tree || (last === undefined && captured.files.length === 0)) return
+      yield* journal.commit(
+        Effect.gen(function* () {
+          yield* changesets.open(id, session.id, actor, { origin: "salvage", label: null, turnId: null })
+          yield* changesets.seal(id, captured, actor)
+        })
+      )
+    },
+    Effect.catchTag("GitError", (error) =>
+      Effect.logWarning("the workspace could not be captured before its release", error)
+    )
+  )
+})
+
+const turnNotEnded = new JobError({
+  code: "turn_active",
+  message: "The turn of the session has not ended yet.",
+  retryable: true
 })

@@ -5,26 +5,31 @@ import { noUsage, type Usage } from "../domain/Session.js"
 import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
 import { digestOf } from "../store/CanonicalJson.js"
 
-/** Text beyond this is cut in an event; what a tool did to files is in the changeset, whole. */
+/** The most characters of a text in an event; longer texts are cut. The changeset holds the changes of files as a whole. */
 const maxText = 64 * 1024
 
 interface Part {
   readonly kind: "text" | "reasoning"
   text: string
-  /** What readers have not been told yet. */
+  /** The words that no event holds yet. */
   pending: string
   revision: number
 }
 
-/** Turns what a harness says in one turn into events, and keeps what the turn ends with. One value a turn, used by one fiber. */
+/**
+ * Makes events of the output of a harness, and keeps what the end of the turn tells: the agent's words, its usage and its stop reason. One
+ * value for each run of an agent, used by one fiber.
+ */
 export class TurnOutput {
   private readonly parts = new Map<string, Part>()
-  /** The digest of what was last told of each tool. */
+  /** The digest of the last event of each tool. */
   private readonly tools = new Map<string, string>()
-  /** How much of each part has been told as deltas. */
+  /** The number of characters of each part that deltas have told. */
   private readonly whispered = new Map<string, number>()
   private readonly changedParts = new Set<string>()
+  /** The usage that the harness has reported last. */
   usage: Usage = noUsage
+  /** The end that the harness has reported; undefined before it. */
   stopReason: "completed" | "cancelled" | "refused" | "denied" | "limit" | undefined
 
   constructor(
@@ -32,7 +37,7 @@ export class TurnOutput {
     private readonly subjects: EventSubjects
   ) {}
 
-  /** Words that have just been said, for those who do not want to wait for the events of their batch. */
+  /** Words as a delta, for readers who do not want to wait for the events of their batch. */
   delta(sessionId: SessionId, turnId: TurnId, words: Words): MessageDelta {
     const part_key = keyOf(words)
     const offset = this.whispered.get(part_key) ?? 0
@@ -41,7 +46,7 @@ export class TurnOutput {
     return { session_id: sessionId, turn_id: turnId, message_id: this.messageId, part_key, kind, offset, text }
   }
 
-  /** The events of a batch of output, in its order; words of one part that follow one another become one event. */
+  /** The events of a batch of output, in its order. Words of one part that follow one another become one event. */
   events(batch: Iterable<HarnessEvent>): Array<NewEvent> {
     const events: Array<NewEvent> = []
     for (const event of batch) {
@@ -51,12 +56,12 @@ export class TurnOutput {
     return [...events, ...this.flush()]
   }
 
-  /** The last events of the output: every part is sealed. */
+  /** The last events of the output, which seal every part. Each call raises the revisions, so it is called once. */
   seal(): Array<NewEvent> {
     return [...this.parts].map(([key, part]) => this.partEvent(key, part, "", true))
   }
 
-  /** What the agent said, one block for each of its messages. */
+  /** The words of the agent, one block for each of its messages. */
   content(): ReadonlyArray<ContentBlock> {
     return [...this.parts.values()]
       .filter((part) => part.kind === "text" && part.text !== "")
@@ -123,7 +128,7 @@ export class TurnOutput {
     }
   }
 
-  /** Nothing when the agent says again what it has said. */
+  /** No event comes of a report that repeats the last one. */
   private toolEvents(tool: Tool): Array<NewEvent> {
     const payload = toolPayload(tool)
     const digest = digestOf(JSON.stringify(payload))

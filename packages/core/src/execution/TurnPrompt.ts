@@ -6,9 +6,8 @@ import type { PromptBlock } from "../harness/TurnInput.js"
 import { mediaTypeOf } from "./MediaType.js"
 
 /**
- * What an agent is told of a message. It gets a link to each file that came with it, which it reads itself. A file that is not the
- * one any more that was uploaded is said to be another, one that is gone or cannot be read is named without a link: the turn runs, and
- * the agent knows what it has.
+ * Makes the prompt for an agent from the content of messages. The agent gets a link to each file and reads the file itself. A text says so
+ * when a file has changed since its upload, and stands in the place of a file that is gone or cannot be read. The turn runs all the same.
  */
 export const make = Effect.map(Files, (files) => {
   const fileBlocks = Effect.fnUntraced(function* (root: string, block: FileBlock) {

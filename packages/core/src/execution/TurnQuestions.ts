@@ -4,21 +4,21 @@ import type { Interaction } from "../domain/Interaction.js"
 import type { Turn } from "../domain/Turn.js"
 import type { Asked } from "../harness/HarnessEvent.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
-import type { Interactions } from "../sessions/Interactions.js"
+import type { InteractionStore } from "../sessions/InteractionStore.js"
 
-/** The questions of the agent of one turn, on their way to people and back. */
+/** The questions of the agent of one turn, and the way of their answers back. One value for each run of an agent. */
 export class TurnQuestions {
   private readonly asked = new Map<string, Deferred.Deferred<Interaction | undefined>>()
-  /** Whether the agent was last refused something because nobody answered. */
+  /** True when nobody answered the last question in time, so that the agent was refused. */
   hasExpired = false
 
   constructor(
-    private readonly interactions: Interactions["Type"],
+    private readonly interactions: InteractionStore["Type"],
     private readonly attempt: RunningAttempt,
     private readonly turn: Turn
   ) {}
 
-  /** Asks people, in the order of the agent's output. What it gives back goes to `opened` after it. */
+  /** Asks people, in the order of the agent's output. The result goes to `opened` once the commit is through. */
   readonly open = (actor: Actor, questions: ReadonlyArray<Asked>) =>
     Effect.forEach(questions, (question) =>
       Effect.map(this.interactions.open(this.turn.id, actor, question), (interaction) => ({
@@ -27,12 +27,13 @@ export class TurnQuestions {
       }))
     )
 
+  /** Lets `answer` wait for the interactions that were opened. */
   readonly opened = (given: Effect.Effect.Success<ReturnType<TurnQuestions["open"]>>): Effect.Effect<void> =>
     Effect.forEach(given, ({ interaction, requestId }) => Deferred.succeed(this.slot(requestId), interaction), {
       discard: true
     })
 
-  /** See `TurnInput.ask`. Never, when the turn ends or this attempt is over: the driver knows of both by itself. */
+  /** `TurnInput.ask`. It never completes when the turn ends or the attempt is over, because the driver learns of both by itself. */
   readonly answer = (requestId: string): Effect.Effect<string | null> =>
     Deferred.await(this.slot(requestId)).pipe(
       Effect.flatMap((interaction) =>

@@ -1,10 +1,11 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
-import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
+import type { GitError } from "../git/GitError.js"
 import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
@@ -13,110 +14,58 @@ import type { SessionRow } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 
-/** Why a turn could not be started, as the turn then says it. */
+/** The reason for which a turn could not be started, as the turn then tells it. A `retryable` refusal may pass. */
 export class TurnRefused extends Data.TaggedError("TurnRefused")<{
   readonly reason: TurnReason
   readonly message: string
   readonly retryable: boolean
 }> {}
 
+/** Everything that a turn runs with, but for its prompt. */
 export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel"> {
-  /** The version of the connection's credential that the turn uses. */
+  /** The version of the connection's credential that the turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
 }
 
-/** Brings together what a turn runs with, and knows whether the agent's own state is still what the last turn left. */
+/** Brings together everything that a turn runs with, and checks that the agent's own state is as its last turn left it. */
 export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   TurnSetup,
   {
     /** Makes the lease and the workspace where they are missing, and opens the connection. */
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
-    /** The digest of the agent's own state, to be stored whenever the agent has ended. No turn goes on from a state that cannot be read. */
+    /**
+     * The digest of the agent's own state, to be stored whenever the agent has ended; null without such a state. No turn goes on from a
+     * state that cannot be read.
+     */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
   }
 >() {
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
-      const config = yield* CoreConfig
-      const manifests = yield* Manifests
-      const connections = yield* ConnectionStore
-      const executors = yield* Executors
-      const harness = yield* Harness
-      const install = yield* HarnessInstall
+      const { turnDeadlineMs } = yield* CoreConfig
       const trees = yield* WorkingTrees
+      const manifestOf = yield* manifests
+      const nativeDigest = yield* digesting
+      const { connectionOf, executorOf, installed } = yield* parts
 
-      const manifestOf = (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
-      const nativeDigest = fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
-        const state = Effect.flatMap(manifestOf(session), (manifest) =>
-          harness.nativeState(manifest, trees.paths(session.id).home)
-        )
-        return yield* Effect.map(state, ({ digest }): string | null => digest).pipe(
-          // An agent can make its own files unreadable. That must not keep its turn from ending.
-          Effect.catchAllDefect((defect) =>
-            Effect.as(logDefect("the agent's own state cannot be read", defect), unreadable).pipe(
-              Effect.annotateLogs({ session_id: session.id })
-            )
-          )
-        )
-      })
-
-      /** Whether the agent can go on with what its last turn left. */
+      /** True when the agent can go on with the state that its last turn left. */
       const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
         if (session.native_session_id === null) return true
         const digest = yield* nativeDigest(session)
         return digest !== unreadable && digest === session.native_digest
       })
 
-      const installed = Effect.fnUntraced(function* (providerId: string) {
-        const found = yield* Effect.orDie(install.find(providerId))
-        if (Option.isSome(found)) return found.value
-        return yield* new TurnRefused({
-          reason: "executor_unavailable",
-          message: `The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`,
-          retryable: false
-        })
-      })
-
-      const connection = Effect.fnUntraced(function* (session: SessionRow) {
-        if (session.connection_id === null) return null
-        return yield* connections.open(session.workspace_id, session.connection_id).pipe(
-          Effect.mapError(
-            (error) =>
-              new TurnRefused({
-                reason: error.is("credential_invalid") ? "credential_invalid" : "connection_required",
-                message: error.message,
-                retryable: false
-              })
-          )
-        )
-      })
-
       return TurnSetup.of({
         prepare: fn("TurnSetup.prepare")(function* (session) {
           const agent = yield* installed(session.provider_id)
-          const ready = yield* trees.prepare(session.id).pipe(
-            Effect.mapError(
-              (error) =>
-                new TurnRefused({
-                  reason: "executor_unavailable",
-                  message: `The workspace could not be made. ${error.message}`,
-                  retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
-                })
-            )
-          )
-          const executor = yield* executors
-            .get(ready.backend)
-            .pipe(
-              Effect.mapError(
-                (error) => new TurnRefused({ reason: "executor_unavailable", message: error.message, retryable: false })
-              )
-            )
-          const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connection(ready))], {
+          const ready = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)
+          const executor = yield* executorOf(ready)
+          const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connectionOf(ready))], {
             concurrency: 2
           })
           if (!isUnchanged) return yield* contextChanged
-          const using = yield* opened
+          const connection = yield* opened
           const { home, workTree } = trees.paths(session.id)
           return {
             manifest: yield* manifestOf(ready),
@@ -125,11 +74,11 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             leaseId: yield* leaseOf(ready.id, ready.lease_id),
             workspaceDir: workTree,
             homeDir: home,
-            connection: using,
-            credentialId: using?.credentialId ?? null,
+            connection,
+            credentialId: connection?.credentialId ?? null,
             model: ready.model,
             nativeSessionId: ready.native_session_id,
-            deadline: config.turnDeadlineMs
+            deadline: turnDeadlineMs
           }
         }),
         nativeDigest
@@ -138,11 +87,86 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   )
 }
 
-/** In the place of the digest of a state that cannot be read. */
+/** The manifest of the provider of a session. A session with a provider that no manifest declares is a defect. */
+const manifests = Effect.map(
+  Manifests,
+  (manifests) => (session: SessionRow) => Effect.orDie(manifests.get(session.provider_id))
+)
+
+/** `TurnSetup.nativeDigest`. */
+const digesting = Effect.gen(function* () {
+  const harness = yield* Harness
+  const trees = yield* WorkingTrees
+  const manifestOf = yield* manifests
+
+  return fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
+    const state = Effect.flatMap(manifestOf(session), (manifest) =>
+      harness.nativeState(manifest, trees.paths(session.id).home)
+    )
+    return yield* Effect.map(state, ({ digest }): string | null => digest).pipe(
+      // An agent can make its own files unreadable. That must not keep its turn from ending.
+      Effect.catchAllDefect((defect) =>
+        Effect.as(logDefect("the agent's own state cannot be read", defect), unreadable).pipe(
+          Effect.annotateLogs({ session_id: session.id })
+        )
+      )
+    )
+  })
+})
+
+/** The agent, the executor and the connection of a session, or the refusal of its turn. */
+const parts = Effect.gen(function* () {
+  const connections = yield* ConnectionStore
+  const executors = yield* Executors
+  const install = yield* HarnessInstall
+
+  return {
+    installed: (providerId: string) =>
+      Effect.flatMap(
+        Effect.orDie(install.find(providerId)),
+        Option.match({ onNone: () => notInstalled(providerId), onSome: Effect.succeed })
+      ),
+    executorOf: (session: SessionRow) =>
+      Effect.mapError(executors.get(session.backend), ({ message }) => unavailable(message)),
+    connectionOf: (session: SessionRow) =>
+      session.connection_id === null
+        ? Effect.succeed(null)
+        : Effect.mapError(connections.open(session.workspace_id, session.connection_id), connectionRefused)
+  }
+})
+
+/** Stands in the place of the digest of a state that cannot be read. */
 const unreadable = "unreadable"
 
 const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<LeaseId> =>
   leaseId === null ? Effect.dieMessage(`session ${sessionId} has no lease`) : Effect.succeed(leaseId)
+
+const unavailable = (message: string): TurnRefused =>
+  new TurnRefused({ reason: "executor_unavailable", message, retryable: false })
+
+const notInstalled = (providerId: string): TurnRefused =>
+  unavailable(`The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`)
+
+const workspaceNotMade = (error: GitError): TurnRefused =>
+  new TurnRefused({
+    reason: "executor_unavailable",
+    message: `The workspace could not be made. ${error.message}`,
+    retryable: mayPass(error)
+  })
+
+/** True for the failures of a remote that a later attempt may not meet. */
+export const mayPass = ({ kind }: GitError): boolean => kind === "remote_unavailable" || kind === "timeout"
+
+/** The reason that a turn tells for each refusal of its connection. */
+const connectionReasons = {
+  not_found: "connection_required",
+  connection_revoked: "connection_required",
+  connection_required: "connection_required",
+  credential_invalid: "credential_invalid"
+} as const satisfies Record<Unopenable["code"], TurnReason>
+
+const connectionRefused = (error: Unopenable): TurnRefused =>
+  new TurnRefused({ reason: connectionReasons[error.code], message: error.message, retryable: false })
 
 const contextChanged = new TurnRefused({
   reason: "context_unavailable",

@@ -2,34 +2,35 @@ import { Context, Effect, Layer, Option } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor } from "../domain/Event.js"
 import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
-import { type LeaseState, leaseStates } from "../domain/Session.js"
+import { isLeaseHeld, type LeaseState } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import type { Commit } from "../store/Commit.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 
-/** The states of a lease that has not ended. */
-export const isHeld = (state: LeaseState): boolean => state !== "none" && !leaseStates.isTerminal(state)
+/** A state that a lease moves to once it has begun. */
+type LaterState = Exclude<LeaseState, "none" | "allocating">
 
-/** The executor leases of sessions. The only place that moves one; a session shows its newest, and one that ended never comes back. */
+/** The executor leases of sessions, and the events that tell of them. A session has its newest lease; a lease that has ended never comes back. */
 export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
   Leases,
   {
     /** Begins a new lease, unless one is held. */
     readonly allocate: (sessionId: SessionId, actor: Actor) => Effect.Effect<void, never, Commit>
-    /** Moves the newest lease of a session. Other moves than drawn die. */
+    /** Moves the newest lease of a session. Dies for a move that `leaseStates` does not draw. */
     readonly move: (
       sessionId: SessionId,
-      to: Exclude<LeaseState, "none" | "allocating">,
+      to: LaterState,
       actor: Actor,
       reason: string | null
     ) => Effect.Effect<void, never, Commit>
     /** Marks the newest lease lost if it is held. */
     readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void, never, Commit>
     /**
-     * Ends every process that bears the lease of a session as the caller knows it, unless that has ended: then it may be another
-     * installation's, or a newer one has taken its place.
+     * Ends every process that bears the lease of a session as the caller knows it. Does nothing for a lease that has ended: the processes
+     * may then belong to another installation, or a newer lease has taken its place.
      */
     readonly reap: (session: SessionRow) => Effect.Effect<void>
   }
@@ -41,21 +42,17 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
       const store = yield* SessionStore
       const executors = yield* Executors
 
-      const locked = Effect.fnUntraced(function* (sessionId: SessionId) {
-        const row = yield* store.lock(sessionId)
-        return row === undefined ? yield* Effect.dieMessage(`no session ${sessionId}`) : row
-      })
+      const locked = existingOf("session", store.lock)
 
       const move = fn("Leases.move")(function* (
         sessionId: SessionId,
-        to: Exclude<LeaseState, "none" | "allocating">,
+        to: LaterState,
         actor: Actor,
         reason: string | null
       ) {
         const row = yield* locked(sessionId)
-        yield* Effect.orDie(leaseStates.check(row.lease_state, to))
+        yield* store.moveLease(row, to, to === "ready" ? { lease_used_at: yield* now } : {})
         if (row.lease_id === null) return yield* Effect.dieMessage(`session ${sessionId} has no lease`)
-        yield* store.change(sessionId, { lease_state: to, ...(to === "ready" && { lease_used_at: yield* now }) })
         yield* journal.append(sessionId, actor, [
           { type: `executor.${to}`, payload: { lease_id: row.lease_id, backend: row.backend, reason } }
         ])
@@ -64,25 +61,20 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
       return Leases.of({
         allocate: fn("Leases.allocate")(function* (sessionId, actor) {
           const row = yield* locked(sessionId)
-          if (isHeld(row.lease_state)) return
+          if (isLeaseHeld(row.lease_state)) return
           const id = yield* newId(LeaseId)
-          yield* store.change(sessionId, {
-            lease_id: id,
-            lease_state: "allocating",
-            lease_created_at: yield* now,
-            lease_used_at: null
-          })
+          yield* store.moveLease(row, "allocating", { lease_id: id, lease_created_at: yield* now, lease_used_at: null })
           yield* journal.append(sessionId, actor, [
             { type: "executor.allocating", payload: { lease_id: id, backend: row.backend, reason: null } }
           ])
         }),
         move,
         lose: fn("Leases.lose")(function* (sessionId, actor, reason) {
-          if (isHeld((yield* locked(sessionId)).lease_state)) yield* move(sessionId, "lost", actor, reason)
+          if (isLeaseHeld((yield* locked(sessionId)).lease_state)) yield* move(sessionId, "lost", actor, reason)
         }),
         reap: fn("Leases.reap")(function* (session) {
           const row = yield* store.find(session.id)
-          if (row === undefined || row.lease_id === null || !isHeld(row.lease_state)) return
+          if (row === undefined || row.lease_id === null || !isLeaseHeld(row.lease_state)) return
           if (row.lease_id !== session.lease_id) return
           const executor = yield* Effect.option(executors.get(row.backend))
           if (Option.isNone(executor)) return

@@ -4,19 +4,19 @@ import type { Turn } from "../domain/Turn.js"
 import type { Commit } from "../store/Commit.js"
 import type { SessionRow } from "./SessionStore.js"
 
-/** What wants to know of sessions in the very commit that changes them. It may write, and it must not fail. */
+/** A room that has to know of sessions in the very commit that changes them. It may write, and must not fail. */
 export interface SessionListener {
-  /** A turn has moved; the commit holds its session. */
+  /** A turn has moved. The commit holds its session. */
   readonly turnMoved: (turn: Turn, actor: Actor) => Effect.Effect<void, never, Commit>
-  /** A session is about to be closed; the commit holds it. */
+  /** A session is about to be closed. The commit holds it. */
   readonly closing: (session: SessionRow, actor: Actor) => Effect.Effect<void, never, Commit>
 }
 
-/** Where rooms that build on sessions listen to them, so that sessions need not know those rooms. */
+/** The rooms above that listen to sessions. They register here, so that sessions need not know them. */
 export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionListeners")<
   SessionListeners,
   SessionListener & {
-    /** Listens for as long as the service lives. */
+    /** Adds a listener for as long as the service lives. */
     readonly register: (listener: SessionListener) => Effect.Effect<void>
   }
 >() {

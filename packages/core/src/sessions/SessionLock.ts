@@ -3,10 +3,10 @@ import { Clock, Data, Effect, type Scope } from "effect"
 import type { SessionId } from "../domain/Ids.js"
 import { FileLocked, lockFile } from "../store/FileLock.js"
 
-/** Runs effects of one session one after the other, and those of different sessions at once. */
+/** Runs the effects of one session one after the other. The effects of different sessions run at once. */
 export type SessionLock = <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** A lock of this process alone. */
+/** Makes a lock that holds within this process only. */
 const make = (): SessionLock => {
   const held = new Map<SessionId, { readonly semaphore: Effect.Semaphore; users: number }>()
   return (id, effect) =>
@@ -26,22 +26,23 @@ const make = (): SessionLock => {
     )
 }
 
-/** How processes tell each other of the locks that they hold. */
+/** The knowledge that processes have of each other, so that they need not wait for one that hangs. */
 export interface Holders {
-  /** What this process is known by. */
+  /** The name of this process. */
   readonly self: string
-  /** Whether a process has no claim any more. */
+  /** True for a process that has no claim any more. */
   readonly isSilent: (holder: string) => Effect.Effect<boolean>
-  /** The time that a process that holds a lock has to show that it lives, in milliseconds. */
+  /** The time within which the holder of a lock has to show that it lives, in milliseconds. */
   readonly leaseMs: number
 }
 
 /**
- * A new lock that other processes on the same files respect, too, as long as they live: one that was stopped in the middle and goes on
- * after another has taken its work over does not find the files of the other half made. Taking it again inside itself waits for ever.
+ * Makes a lock that also holds against other processes on the same files, for as long as they live. A process that was stopped in the middle
+ * and goes on after another has taken its work over does not find that one's files half made. A fiber that takes the lock again inside of
+ * itself waits for ever.
  *
- * A process that hangs keeps the lock. With `holders`, whoever has waited for as long as a claim lives goes on without it when the holder
- * is silent, for those to whom that is worse than what the holder might still do.
+ * A process that hangs keeps the lock. With `holders` a waiter goes on without the lock when it has waited for as long as a claim lives and
+ * the holder is silent. That is for work to which a wait without end is worse than what the holder might still do.
  */
 export const makeShared = (fileOf: (sessionId: SessionId) => string, holders?: Holders): SessionLock => {
   const here = make()
@@ -70,12 +71,12 @@ const nameHolder = (file: string, self: string): void => {
   try {
     writeFileSync(holderFile(file), self)
   } catch {
-    // On a full disk, say. Nobody knows the holder then, rather than taking another for it.
+    // The disk may be full. No name is better than the name of an earlier holder.
     forgetHolder(file)
   }
 }
 
-/** Whether the holder of a lock is known, and silent. */
+/** True when the holder of a lock is known and silent. */
 const isHolderSilent = (file: string, { isSilent }: Holders): Effect.Effect<boolean> =>
   Effect.try(() => readFileSync(holderFile(file), "utf8")).pipe(
     Effect.flatMap(isSilent),

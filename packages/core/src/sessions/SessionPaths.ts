@@ -1,17 +1,18 @@
 import { join } from "node:path"
 import type { SessionId } from "../domain/Ids.js"
 
-/** Where a session lives on disk. Only `workTree` and `home` are the agent's; git is never run with anything in them as its configuration. */
+/** The files of a session on disk. The agent may write to `workTree` and `home` only, so git never takes its configuration from them. */
 export interface SessionPaths {
   readonly workTree: string
   readonly home: string
   readonly gitDir: string
-  /** Held by the process that makes or removes the others. */
+  /** The file that a process locks while it makes or removes the others. */
   readonly lock: string
-  /** Held by the process that runs a turn in the workspace, changes it from outside or captures it. */
+  /** The file that a process locks while it runs a turn in the workspace, changes the workspace from outside or captures it. */
   readonly inUse: string
 }
 
+/** The paths of a session below the data directory, absolute when that is. */
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {
   const root = join(dataDir, "sessions", sessionId)
   return {

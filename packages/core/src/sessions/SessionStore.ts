@@ -1,8 +1,8 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import { mayRead, mayWrite } from "../access/Access.js"
+import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { Role } from "../domain/Account.js"
+import type { Actor, EventType } from "../domain/Event.js"
 import type {
   ConnectionId,
   DelegationId,
@@ -16,22 +16,30 @@ import type {
 import type { Principal } from "../domain/Principal.js"
 import type { ExecutorSelection } from "../domain/Project.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import type {
-  LeaseState,
-  LinkKind,
-  Session,
-  SessionActivity,
-  SessionLifecycle,
-  WorkspaceState
+import {
+  addUsage,
+  type LeaseState,
+  type LinkKind,
+  leaseStates,
+  noUsage,
+  type Session,
+  type SessionLifecycle,
+  sessionStates,
+  type Usage,
+  type WorkspaceState,
+  workspaceStates
 } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
+import { activityOf } from "./SessionActivity.js"
+import * as SessionStatements from "./SessionStatements.js"
 
-/** A session as it is stored, with what its turns say of it. */
+/** A session as it is stored, with the counts and the state of its turns. */
 export interface SessionRow {
   readonly id: SessionId
   readonly workspace_id: WorkspaceId
@@ -53,7 +61,7 @@ export interface SessionRow {
   readonly base_commit: string | null
   readonly parent_session_id: SessionId | null
   readonly parent_delegation_id: DelegationId | null
-  /** A `WorkspaceSeed` as JSON. */
+  /** A `WorkspaceSeed` as JSON; null for a workspace that begins with its base alone. */
   readonly seed: string | null
   readonly linked_from_session_id: SessionId | null
   readonly link_kind: LinkKind | null
@@ -78,58 +86,95 @@ export interface SessionRow {
   readonly held_turns: number
 }
 
-/** What a session has to say before its first turn. */
+/** The columns of a session that has no turns yet, as its turns make them. */
 const noTurns = { active_turn_id: null, active_turn_state: null, queued_turns: 0, held_turns: 0 }
 
-/** The columns of a session that commands change. */
+/** The columns of a new session: it has no turns, nothing was said in it, and its states are the first ones. */
+export type NewSession = Omit<
+  SessionRow,
+  | keyof typeof noTurns
+  | "lease_id"
+  | "lease_state"
+  | "lease_created_at"
+  | "lease_used_at"
+  | "workspace_state"
+  | "native_session_id"
+  | "native_digest"
+  | "context_lost"
+  | "lifecycle"
+  | "usage"
+  | "event_watermark"
+  | "message_count"
+  | "turn_count"
+  | "version"
+  | "updated_at"
+  | "archived_at"
+  | "closed_at"
+>
+
+/** The columns that clients change. */
+export type SessionUpdate = Partial<Pick<SessionRow, "title" | "labels" | "model" | "auto_capture">>
+
+/** The columns that its work changes, apart from the states. */
 export type SessionChange = Partial<
   Pick<
     SessionRow,
-    | "title"
-    | "labels"
-    | "model"
-    | "backend"
-    | "lease_id"
-    | "lease_state"
-    | "lease_created_at"
-    | "lease_used_at"
-    | "workspace_state"
-    | "base_ref"
-    | "base_commit"
-    | "native_session_id"
-    | "native_digest"
-    | "context_lost"
-    | "auto_capture"
-    | "lifecycle"
-    | "usage"
-    | "archived_at"
-    | "closed_at"
+    "backend" | "lease_used_at" | "base_ref" | "base_commit" | "native_session_id" | "native_digest" | "context_lost"
   >
 >
 
-/** The rows of sessions. Every other service of the room reads and writes them through here. */
+/**
+ * The rows of sessions, their states, and the events that tell of them. The lifecycle, the lease and the workspace of a session move here
+ * only, and as drawn.
+ */
 export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore")<
   SessionStore,
   {
+    /** The session as it stands, held by nobody; undefined when there is none. */
     readonly find: (sessionId: string) => Effect.Effect<SessionRow | undefined>
-    /** Fails with `not_found` for a session that the principal may not see. */
-    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, ReinsError<"not_found">>
-    /** The row, held against other writers until the commit is through. */
-    readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
+    /**
+     * The session, for a principal that may see it. The role of the principal comes in the same statement, which is why these two methods of
+     * the store know principals.
+     */
+    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, Unseen>
     /** `lock` for a principal that may change the session. */
-    readonly writable: (
-      principal: Principal,
-      sessionId: string
-    ) => Effect.Effect<SessionRow, ReinsError<"not_found" | "forbidden">, Commit>
-    /** Adds a session, which has no turns yet, and gives back its row. */
-    readonly insert: (columns: Omit<SessionRow, keyof typeof noTurns>) => Effect.Effect<SessionRow, never, Commit>
+    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, Denied, Commit>
+    /** The session, kept from other writers until the commit is through. */
+    readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
+    /** The sessions that a condition, with its order and limit, selects. */
     readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
-    /** Changes columns and the time of the update; `touch` also raises the version that clients see. */
+    /** Adds an open session, tells `session.created`, and gives back its row. */
+    readonly insert: (columns: NewSession, actor: Actor) => Effect.Effect<SessionRow, never, Commit>
+    /** Changes what clients see, raises the version, and tells `session.updated`. The commit holds the session. */
+    readonly update: (row: SessionRow, update: SessionUpdate, actor: Actor) => Effect.Effect<SessionRow, never, Commit>
+    /** Moves the lifecycle, raises the version, and tells it. The commit holds the session. */
+    readonly move: (
+      row: SessionRow,
+      to: SessionLifecycle,
+      actor: Actor
+    ) => Effect.Effect<SessionRow, ReinsError<"invalid_transition">, Commit>
+    /** Moves the lease, for `Leases`, which tells it. A lease that has ended makes place for a new one. Dies for a move that is not drawn. */
+    readonly moveLease: (
+      row: Pick<SessionRow, "id" | "lease_state">,
+      to: LeaseState,
+      change: Partial<Pick<SessionRow, "lease_id" | "lease_created_at" | "lease_used_at">>
+    ) => Effect.Effect<void, never, Commit>
+    /** Moves the workspace. The caller keeps others from moving it. Dies for a move that is not drawn. */
+    readonly moveWorkspace: (
+      row: Pick<SessionRow, "id" | "workspace_state">,
+      to: WorkspaceState,
+      base?: Pick<SessionRow, "base_commit" | "base_ref">
+    ) => Effect.Effect<void, never, Commit>
+    /** Changes columns and the time of the update. `touch` also raises the version that clients see. */
     readonly change: (
       sessionId: SessionId,
       change: SessionChange,
       touch?: "touch"
     ) => Effect.Effect<void, never, Commit>
+    /** Adds the usage of a turn to that of its session, which the commit holds. */
+    readonly addUsage: (row: SessionRow, usage: Usage) => Effect.Effect<void, never, Commit>
+    /** Counts one turn more, and gives back the number of turns. The commit holds the session. */
+    readonly countTurn: (sessionId: SessionId) => Effect.Effect<number, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -138,70 +183,133 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const db = yield* Database
       const journal = yield* Journal
       const sql = db.sql
-      const columns = sql.literal(`sessions.*, live.id as active_turn_id, live.state as active_turn_state,
-      (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'queued') as queued_turns,
-      (select cast(count(*) as integer) from turns where session_id = sessions.id and state = 'interrupted'
-        and acknowledged_at is null) as held_turns`)
-      // A session has one live turn at most.
-      const joined = sql.literal(`sessions left join turns as live on live.session_id = sessions.id
-        and live.state in ('preparing', 'running', 'requires_action', 'cancelling')`)
+      const rows = SessionStatements.make(db)
 
-      const byId = db.prepare(
-        (id: string) => sql<SessionRow>`select ${columns} from ${joined} where sessions.id = ${id}`
-      )
-      const byIdFor = db.prepare(
-        (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
-        (select role from workspace_members
-          where workspace_id = sessions.workspace_id and account_id = ${accountId}) as role
-        from ${joined} where sessions.id = ${id}`
-      )
-      const insertRow = db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`)
-      const holdRow = db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
-
-      const find = (id: string) => db.first(byId(id))
       const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
         // On PostgreSQL the row is locked first, so that the counts are read after the writer before has committed.
-        return db.dialect === "pg" ? Effect.zipRight(db.run(holdRow(id)), row) : row
+        return db.dialect === "pg" ? Effect.zipRight(db.run(rows.hold(id)), row) : row
       }
 
+      const { changed, told, write } = yield* writing(rows.find)
+
       return SessionStore.of({
-        find,
-        lock: (sessionId) => held(sessionId, byId(sessionId)),
+        find: rows.find,
         readable: fn("SessionStore.readable")(function* (principal, sessionId) {
-          const row = yield* db.first(byIdFor(principal.accountId, sessionId))
+          const row = yield* db.first(rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* mayRead(principal, row.workspace_id, row.role)
           return row
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
-          const row = yield* held(sessionId, byIdFor(principal.accountId, sessionId))
+          const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* mayWrite(principal, row.workspace_id, row.role)
           return row
         }),
-        insert: (row) =>
-          db.run(insertRow({ ...row })).pipe(Effect.zipRight(journal.hold(row)), Effect.as({ ...row, ...noTurns })),
-        select: (where) => db.all(sql<SessionRow>`select ${columns} from ${joined} where ${where}`),
-        change: fn("SessionStore.change")(function* (sessionId, change, touch) {
+        lock: (sessionId) => held(sessionId, rows.byId(sessionId)),
+        select: rows.select,
+        insert: fn("SessionStore.insert")(function* (columns, actor) {
+          const row = { ...columns, ...beginning, updated_at: columns.created_at }
+          yield* db.run(rows.insert(row))
+          yield* journal.hold(row)
+          return yield* told({ ...row, ...noTurns }, actor, "session.created")
+        }),
+        update: (row, update, actor) => changed(row.id, update, actor, "session.updated"),
+        move: fn("SessionStore.move")(function* (row, to, actor) {
+          yield* sessionStates.check(row.lifecycle, to)
           const at = yield* now
-          const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
-          yield* db.run(
-            sql`update sessions set ${sql.update({ ...change, updated_at: at })}${raise} where id = ${sessionId}`
-          )
+          return yield* changed(row.id, { lifecycle: to, ...timesOf(to, at) }, actor, lifecycleEvents[to])
+        }),
+        moveLease: fn("SessionStore.moveLease")(function* (row, to, change) {
+          const from = leaseStates.isTerminal(row.lease_state) ? "none" : row.lease_state
+          yield* Effect.orDie(leaseStates.check(from, to))
+          yield* write(row.id, { ...change, lease_state: to })
+        }),
+        moveWorkspace: fn("SessionStore.moveWorkspace")(function* (row, to, base) {
+          yield* Effect.orDie(workspaceStates.check(row.workspace_state, to))
+          yield* write(row.id, { ...base, workspace_state: to })
+        }),
+        change: write,
+        addUsage: (row, usage) => write(row.id, { usage: JSON.stringify(addUsage(JSON.parse(row.usage), usage)) }),
+        countTurn: fn("SessionStore.countTurn")(function* (id) {
+          const counted = yield* db.first(sql<{ turn_count: number }>`update sessions set turn_count = turn_count + 1
+            where id = ${id} returning turn_count`)
+          return counted?.turn_count ?? (yield* Effect.dieMessage(`no session ${id}`))
         })
       })
     })
   )
 }
 
-const activityOf = (row: SessionRow): SessionActivity => {
-  if (row.held_turns > 0) return "attention"
-  if (row.active_turn_state === "requires_action") return "requires_action"
-  if (row.active_turn_state !== null) return "running"
-  return row.queued_turns > 0 ? "queued" : "idle"
+/** The changes of rows, with the events that tell of them. */
+const writing = Effect.fnUntraced(function* (find: SessionStore["Type"]["find"]) {
+  const db = yield* Database
+  const journal = yield* Journal
+  const sql = db.sql
+  const existing = existingOf("session", find)
+
+  const write = Effect.fnUntraced(function* (id: SessionId, columns: Partial<SessionRow>, touch?: "touch") {
+    const at = yield* now
+    const raise = sql.literal(touch === "touch" ? ", version = version + 1" : "")
+    yield* db.run(sql`update sessions set ${sql.update({ ...columns, updated_at: at })}${raise} where id = ${id}`)
+  })
+
+  /** Tells an event of a session, and gives back the row with the new watermark. */
+  const told = (row: SessionRow, actor: Actor, type: SessionEventType) =>
+    Effect.map(
+      journal.append(row.id, actor, [{ type, payload: payloadOf(row) }]),
+      (event_watermark): SessionRow => ({ ...row, event_watermark })
+    )
+
+  const changed = Effect.fnUntraced(function* (
+    id: SessionId,
+    columns: Partial<SessionRow>,
+    actor: Actor,
+    type: SessionEventType
+  ) {
+    yield* write(id, columns, "touch")
+    return yield* told(yield* existing(id), actor, type)
+  })
+
+  return { changed, told, write }
+})
+
+type SessionEventType = Exclude<EventType & `session.${string}`, "session.linked">
+
+/** The event of each lifecycle that a session moves to. */
+const lifecycleEvents = {
+  open: "session.unarchived",
+  archived: "session.archived",
+  closed: "session.closed"
+} as const satisfies Record<SessionLifecycle, SessionEventType>
+
+const timesOf = (to: SessionLifecycle, at: Timestamp): Partial<Pick<SessionRow, "archived_at" | "closed_at">> => {
+  if (to === "closed") return { closed_at: at }
+  return { archived_at: to === "archived" ? at : null }
 }
 
+/** The columns that every session begins with. */
+const beginning = {
+  lease_id: null,
+  lease_state: "none",
+  lease_created_at: null,
+  lease_used_at: null,
+  workspace_state: "none",
+  native_session_id: null,
+  native_digest: null,
+  context_lost: 0,
+  lifecycle: "open",
+  usage: JSON.stringify(noUsage),
+  event_watermark: 0,
+  message_count: 0,
+  turn_count: 0,
+  version: 1,
+  archived_at: null,
+  closed_at: null
+} as const
+
+/** The session as clients see it. */
 export const toSession = (row: SessionRow): Session => ({
   id: row.id,
   workspace_id: row.workspace_id,
@@ -229,8 +337,8 @@ export const toSession = (row: SessionRow): Session => ({
   closed_at: row.closed_at
 })
 
-/** What the events of a session say of it. */
-export const sessionPayload = (row: SessionRow) => ({
+/** The session as its events tell of it. */
+const payloadOf = (row: SessionRow) => ({
   lifecycle: row.lifecycle,
   title: row.title,
   labels: JSON.parse(row.labels),

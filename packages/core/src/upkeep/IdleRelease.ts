@@ -1,7 +1,7 @@
 import { Duration, Effect, Layer, Schedule } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fromNow } from "../domain/Timestamp.js"
-import { SessionExecutors } from "../execution/SessionExecutors.js"
+import { releaseIdleExecutors } from "../execution/IdleExecutors.js"
 import { logDefect } from "../store/FailedStatement.js"
 
 /** The longest time between two sweeps, in milliseconds. */
@@ -14,8 +14,8 @@ const everyMs = 60_000
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const config = yield* CoreConfig
-    const executors = yield* SessionExecutors
-    const sweep = Effect.flatMap(fromNow(-config.idleReleaseMs), executors.releaseIdle).pipe(
+    const release = yield* releaseIdleExecutors
+    const sweep = Effect.flatMap(fromNow(-config.idleReleaseMs), release).pipe(
       Effect.catchAllDefect((defect) => logDefect("idle executors could not be released", defect))
     )
     const spacing = Duration.millis(Math.min(everyMs, config.idleReleaseMs / 2))

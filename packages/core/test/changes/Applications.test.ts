@@ -9,6 +9,7 @@ import * as Embedded from "@reins/core/Embedded"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import {
@@ -146,13 +147,16 @@ for (const { layer, name } of databases) {
         assert.strictEqual(yield* codeOf(request()), "executor_unavailable")
         const journal = yield* Journal
         const store = yield* SessionStore
-        yield* journal.commit(store.change(target.id, { workspace_state: "ready" }))
+        const { id } = target
+        yield* journal.commit(store.moveWorkspace({ id, workspace_state: "none" }, "preparing"))
+        yield* journal.commit(store.moveWorkspace({ id, workspace_state: "preparing" }, "ready"))
         const theirs = principalOf(yield* newAccount)
         assert.strictEqual(yield* codeOf(request(theirs)), "not_found")
         const sent = yield* (yield* Messages).send(principal, target.id, { content: "Hello" })
         const turns = yield* Turns
+        const turnStore = yield* TurnStore
         const turn = yield* turns.get(principal, sent.turn_id ?? "")
-        yield* journal.commit(turns.move(turn.id, "preparing", system))
+        yield* journal.commit(turnStore.move(turn.id, "preparing", system))
         assert.strictEqual(yield* codeOf(request()), "turn_active")
         yield* turns.cancel(principal, turn.id)
         assert.strictEqual((yield* request()).application.state, "pending")

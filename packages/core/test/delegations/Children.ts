@@ -4,8 +4,9 @@ import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { TurnState } from "@reins/core/domain/Turn"
 import { EventLog } from "@reins/core/events/EventLog"
-import { Messages } from "@reins/core/sessions/Messages"
+import { MessageStore } from "@reins/core/sessions/MessageStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -29,7 +30,7 @@ const currentTurn = (principal: Principal, sessionId: SessionId, states: Readonl
 /** Lets the turn of a session begin, as the worker of its job and the agent's start do. */
 export const begin = (principal: Principal, sessionId: SessionId) =>
   Effect.gen(function* () {
-    const turns = yield* Turns
+    const turns = yield* TurnStore
     const { run, sql } = yield* Database
     const turn = yield* currentTurn(principal, sessionId, ["queued"])
     yield* (yield* Journal).commit(
@@ -50,8 +51,8 @@ export const end = (
   text?: string
 ) =>
   Effect.gen(function* () {
-    const turns = yield* Turns
-    const messages = yield* Messages
+    const turns = yield* TurnStore
+    const messages = yield* MessageStore
     const sessions = yield* SessionStore
     const turn = yield* currentTurn(principal, sessionId, ["running", "cancelling"])
     const messageId = yield* newId(MessageId)

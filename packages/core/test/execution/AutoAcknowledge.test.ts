@@ -4,7 +4,9 @@ import { Jobs } from "@reins/core/jobs/Jobs"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
+import { turnJobKind } from "@reins/core/sessions/TurnQueue"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -17,6 +19,7 @@ const interrupted = (auto_acknowledge: boolean) =>
   Effect.gen(function* () {
     const { principal, workspaceId } = yield* ownerWithConnection
     const turns = yield* Turns
+    const turnStore = yield* TurnStore
     const journal = yield* Journal
     const project = yield* (yield* Projects).create(principal, workspaceId, {
       slug: `unattended-${auto_acknowledge}`,
@@ -31,7 +34,7 @@ const interrupted = (auto_acknowledge: boolean) =>
     const second = (yield* messages.send(principal, session.id, { content: "Two." })).turn_id
     if (first === undefined || second === undefined) return yield* Effect.dieMessage("no turn")
     for (const state of ["preparing", "running", "interrupted"] as const)
-      yield* journal.commit(turns.move(first, state, runner))
+      yield* journal.commit(turnStore.move(first, state, runner))
     const { items } = yield* (yield* EventLog).page(principal, session.id, { after: 0, limit: 1000 })
     const claims = yield* (yield* Jobs).claim(turnJobKind, 10, { workerId: "w", bootId: "b" })
     return {

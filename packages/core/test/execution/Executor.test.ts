@@ -10,6 +10,7 @@ import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { fromNow } from "@reins/core/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
+import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Leases } from "@reins/core/sessions/Leases"
@@ -159,16 +160,17 @@ for (const { layer, name } of databases) {
         const executors = yield* SessionExecutors
         const trees = yield* WorkingTrees
         const sessions = yield* Sessions
+        const releaseIdle = yield* releaseIdleExecutors
         const idle = yield* sessions.create(principal, workspaceId, {})
         const busy = yield* sessions.create(principal, workspaceId, {})
         yield* trees.prepare(idle.id)
         yield* trees.prepare(busy.id)
         yield* (yield* Messages).send(principal, busy.id, { content: "Go" })
-        assert.strictEqual(yield* executors.releaseIdle(yield* fromNow(-60_000)), 0)
-        assert.strictEqual(yield* executors.releaseIdle(yield* fromNow(1000)), 1)
+        assert.strictEqual(yield* releaseIdle(yield* fromNow(-60_000)), 0)
+        assert.strictEqual(yield* releaseIdle(yield* fromNow(1000)), 1)
         assert.strictEqual((yield* executors.get(principal, idle.id)).lease.state, "quiescing")
         assert.strictEqual((yield* executors.get(principal, busy.id)).lease.state, "ready")
-        assert.strictEqual(yield* executors.releaseIdle(yield* fromNow(1000)), 0)
+        assert.strictEqual(yield* releaseIdle(yield* fromNow(1000)), 0)
       }).pipe(Effect.provide(asleep))
     )
 

@@ -13,7 +13,9 @@ import { Leases } from "@reins/core/sessions/Leases"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
+import { turnJobKind } from "@reins/core/sessions/TurnQueue"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -40,6 +42,7 @@ const preparing = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
   const sessions = yield* Sessions
   const turns = yield* Turns
+  const turnStore = yield* TurnStore
   const jobs = yield* Jobs
   const journal = yield* Journal
   const messages = yield* Messages
@@ -51,7 +54,7 @@ const preparing = Effect.gen(function* () {
   const [claim] = yield* jobs.claim(turnJobKind, 1, worker)
   if (claim === undefined) return yield* Effect.dieMessage("no turn is due")
   const turn = yield* turns.get(principal, first)
-  yield* journal.commit(turns.move(turn.id, "preparing", runner))
+  yield* journal.commit(turnStore.move(turn.id, "preparing", runner))
   const fail = (failed: Claim) =>
     journal.commit(
       jobs.finish(failed, {
@@ -75,6 +78,7 @@ const preparing = Effect.gen(function* () {
     session,
     sessions,
     turns,
+    turnStore,
     jobs,
     journal,
     turnId: turn.id,
@@ -92,9 +96,9 @@ for (const { layer, name } of databases) {
     for (const state of ["preparing", "running"] as const) {
       it.scopedLive(`a ${state} turn that is cancelled between two attempts ends at once, and the queue goes on`, () =>
         Effect.gen(function* () {
-          const { claim, claimNext, fail, journal, principal, second, session, sessions, turnId, turns } =
+          const { claim, claimNext, fail, journal, principal, second, session, sessions, turnId, turnStore, turns } =
             yield* preparing
-          if (state === "running") yield* journal.commit(turns.move(turnId, "running", runner))
+          if (state === "running") yield* journal.commit(turnStore.move(turnId, "running", runner))
           yield* fail(claim)
           const cancelled = yield* turns.cancel(principal, turnId)
           assert.deepStrictEqual(
@@ -156,8 +160,8 @@ for (const { layer, name } of databases) {
       "the loss of an attempt at a turn that has ended leaves the executor to the turn that works there now",
       () =>
         Effect.gen(function* () {
-          const { claim, journal, leaseOf, loss, session, turnId, turns } = yield* preparing
-          yield* journal.commit(turns.move(turnId, "failed", runner))
+          const { claim, journal, leaseOf, loss, session, turnId, turnStore } = yield* preparing
+          yield* journal.commit(turnStore.move(turnId, "failed", runner))
           const lease = yield* leaseOf
           const agent = yield* bearing(lease?.id ?? "")
           yield* journal.commit((yield* loss(claim)).command)
@@ -187,8 +191,8 @@ for (const { layer, name } of databases) {
     for (const how of ["is lost", "fails for good", "is found by another attempt"]) {
       it.scopedLive(`what the agent had said is a message when its turn ${how}`, () =>
         Effect.gen(function* () {
-          const { claim, fail, jobs, journal, loss, principal, session, turnId, turns } = yield* preparing
-          yield* journal.commit(turns.move(turnId, "running", runner))
+          const { claim, fail, jobs, journal, loss, principal, session, turnId, turnStore, turns } = yield* preparing
+          yield* journal.commit(turnStore.move(turnId, "running", runner))
           const messageId = yield* newId(MessageId)
           const output = new TurnOutput(messageId, { turn_id: turnId })
           for (const text of ["I begin ", "and go on"]) {

@@ -7,9 +7,11 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { toMillis } from "@reins/core/domain/Timestamp"
 import { EventLog } from "@reins/core/events/EventLog"
 import type { Asked } from "@reins/core/harness/HarnessEvent"
+import { InteractionStore } from "@reins/core/sessions/InteractionStore"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { faultsOf } from "@reins/testing/Faults"
@@ -32,15 +34,17 @@ const running = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
   const sessions = yield* Sessions
   const turns = yield* Turns
+  const turnStore = yield* TurnStore
   const journal = yield* Journal
   const interactions = yield* Interactions
+  const store = yield* InteractionStore
   const log = yield* EventLog
   const session = yield* sessions.create(principal, workspaceId, {})
   const sent = yield* (yield* Messages).send(principal, session.id, { content: "Go on." })
   const turn = yield* turns.get(principal, sent.turn_id ?? "")
-  for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turn.id, to, runner))
+  for (const to of ["preparing", "running"] as const) yield* journal.commit(turnStore.move(turn.id, to, runner))
   const ask = (asked: Asked = question) =>
-    Effect.flatMap(journal.commit(interactions.open(turn.id, runner, asked)), (interaction) =>
+    Effect.flatMap(journal.commit(store.open(turn.id, runner, asked)), (interaction) =>
       interaction === undefined ? Effect.dieMessage("nothing was asked") : Effect.succeed(interaction)
     )
   const shown = Effect.all({
@@ -48,7 +52,20 @@ const running = Effect.gen(function* () {
     activity: Effect.map(sessions.get(principal, session.id), ({ activity }) => activity)
   })
   const told = Effect.map(log.page(principal, session.id, { limit: 1000 }), ({ items }) => items.flatMap(actionOf))
-  return { principal, session, sessions, turnId: turn.id, turns, journal, interactions, ask, shown, told }
+  return {
+    principal,
+    session,
+    sessions,
+    turnId: turn.id,
+    turns,
+    turnStore,
+    journal,
+    interactions,
+    store,
+    ask,
+    shown,
+    told
+  }
 })
 
 const actionOf = ({ payload, turn_id, type }: Event): ReadonlyArray<ReadonlyArray<unknown>> => {
@@ -66,7 +83,7 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("a turn waits for the answer to what its agent asks, and runs again once it has it", () =>
       Effect.gen(function* () {
-        const { ask, interactions, journal, principal, session, shown, told, turnId } = yield* running
+        const { ask, interactions, journal, principal, session, shown, store, told, turnId } = yield* running
         const asked = yield* ask()
         assert.deepInclude(asked, {
           session_id: session.id,
@@ -78,7 +95,7 @@ for (const { layer, name } of databases) {
         assert.deepStrictEqual(yield* shown, { turn: "requires_action", activity: "requires_action" })
         assert.deepStrictEqual((yield* interactions.list(principal, session.id, {})).items, [asked])
 
-        const settled = yield* Effect.fork(interactions.settled(asked.id, journal.commit))
+        const settled = yield* Effect.fork(store.settled(asked.id, journal.commit))
         const answered = yield* interactions.answer(principal, asked.id, { answer: "yes" })
         assert.deepInclude(answered, { state: "answered", answer: "yes" })
         assert.deepStrictEqual(yield* Fiber.join(settled), answered)
@@ -134,11 +151,11 @@ for (const { layer, name } of databases) {
 
     it.scopedLive("what nobody answers in time expires with its default, once", () =>
       Effect.gen(function* () {
-        const { ask, interactions, journal, principal, shown, told, turnId } = yield* running
+        const { ask, interactions, journal, principal, shown, store, told, turnId } = yield* running
         const asked = yield* ask()
         assert.strictEqual(toMillis(asked.expires_at) - toMillis(asked.created_at), 300)
         const both = yield* Effect.all(
-          [1, 2].map(() => interactions.settled(asked.id, journal.commit)),
+          [1, 2].map(() => store.settled(asked.id, journal.commit)),
           { concurrency: 2 }
         )
         for (const expired of both) assert.deepInclude(expired, { state: "expired", answer: "no" })
@@ -156,11 +173,11 @@ for (const { layer, name } of databases) {
       "a turn can end well although its agent had asked: what it does not wait for any more is cancelled",
       () =>
         Effect.gen(function* () {
-          const { ask, interactions, journal, principal, session, shown, turnId, turns } = yield* running
+          const { ask, interactions, journal, principal, session, shown, store, turnId, turnStore } = yield* running
           yield* ask()
           yield* ask({ ...question, request_id: "ask-2" })
           yield* journal.commit(
-            Effect.zipRight(interactions.withdraw(turnId, runner), turns.move(turnId, "succeeded", runner))
+            Effect.zipRight(store.withdraw(turnId, runner), turnStore.move(turnId, "succeeded", runner))
           )
           assert.deepStrictEqual(yield* shown, { turn: "succeeded", activity: "idle" })
           const { items } = yield* interactions.list(principal, session.id, {})
@@ -178,17 +195,17 @@ for (const { layer, name } of databases) {
     ] as const) {
       it.scopedLive(`what is pending when the turn is ${what} is cancelled with it`, () =>
         Effect.gen(function* () {
-          const { ask, interactions, journal, principal, told, turnId, turns } = yield* running
+          const { ask, interactions, journal, principal, store, told, turnId, turnStore, turns } = yield* running
           const asked = yield* ask()
           yield* to === "cancelling"
             ? turns.cancel(principal, turnId)
-            : journal.commit(turns.move(turnId, to, runner, { reason: "outcome_unknown" }))
-          const settled = yield* interactions.settled(asked.id, journal.commit)
+            : journal.commit(turnStore.move(turnId, to, runner, { reason: "outcome_unknown" }))
+          const settled = yield* store.settled(asked.id, journal.commit)
           assert.deepInclude(settled, { state: "cancelled", answer: null })
           assert.deepStrictEqual((yield* told).at(-1), action("resolved", "cancelled", turnId))
           const late = interactions.answer(principal, asked.id, { answer: "yes" })
           assert.strictEqual(yield* failureOf(late), "invalid_transition")
-          const more = yield* journal.commit(interactions.open(turnId, runner, question))
+          const more = yield* journal.commit(store.open(turnId, runner, question))
           assert.isUndefined(more)
         }).pipe(Effect.provide(asleep))
       )

@@ -8,10 +8,13 @@ import { type SessionActivity, type SessionLifecycle, sessionStates } from "@rei
 import { Turn, TurnState, turnStates } from "@reins/core/domain/Turn"
 import { EventLog } from "@reins/core/events/EventLog"
 import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
+import { InteractionStore } from "@reins/core/sessions/InteractionStore"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Turns, turnJobKind } from "@reins/core/sessions/Turns"
+import { turnJobKind } from "@reins/core/sessions/TurnQueue"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
+import { Turns } from "@reins/core/sessions/Turns"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -110,7 +113,9 @@ const play = Effect.fnUntraced(function* (
   const sessions = yield* Sessions
   const messages = yield* Messages
   const turns = yield* Turns
+  const turnStore = yield* TurnStore
   const interactions = yield* Interactions
+  const interactionStore = yield* InteractionStore
   const jobs = yield* Jobs
   const journal = yield* Journal
   const model = new Model()
@@ -138,13 +143,13 @@ const play = Effect.fnUntraced(function* (
   const moved = (turn: ModelTurn, to: TurnState): Effect.Effect<unknown, unknown> => {
     const turnId = TurnId.make(turn.id)
     if (turn.state === "running" && to === "requires_action")
-      return journal.commit(interactions.open(turnId, runner, question))
+      return journal.commit(interactionStore.open(turnId, runner, question))
     if (turn.state === "requires_action" && to === "running") {
       return Effect.flatMap(interactions.list(principal, id, { state: "pending" }), ({ items }) =>
         interactions.answer(principal, items[0]?.id ?? "", { answer: "yes" })
       )
     }
-    return journal.commit(turns.move(turnId, to, runner))
+    return journal.commit(turnStore.move(turnId, to, runner))
   }
 
   const move = Effect.fnUntraced(function* (turn: ModelTurn, to: TurnState) {
@@ -330,7 +335,7 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { principal, workspaceId } = yield* ownerWithConnection
           const runtime = yield* Effect.runtime<
-            Sessions | Messages | Turns | Interactions | Jobs | Journal | EventLog
+            Sessions | Messages | Turns | TurnStore | Interactions | InteractionStore | Jobs | Journal | EventLog
           >()
           const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 60 }), (commands) =>
             Runtime.runPromise(runtime)(play(principal, workspaceId, commands))

@@ -8,16 +8,16 @@ import {
   ChangesetId,
   ConnectionId,
   DeliveryId,
-  LeaseId,
   MergeRequestId,
   newId,
   SessionId,
   TurnId
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
-import { Interactions } from "@reins/core/sessions/Interactions"
+import { InteractionStore } from "@reins/core/sessions/InteractionStore"
+import { Leases } from "@reins/core/sessions/Leases"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
-import { Turns } from "@reins/core/sessions/Turns"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -175,9 +175,9 @@ export const newMergeRequest = (tenant: Tenant) =>
 /** Has the agent of a session of its own ask something, as far as the database knows. */
 export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
   Effect.gen(function* () {
-    const turns = yield* Turns
+    const turns = yield* TurnStore
     const journal = yield* Journal
-    const interactions = yield* Interactions
+    const interactions = yield* InteractionStore
     const { session } = yield* newSession(tenant, { message: "Do it." })
     const turnId = TurnId.make(textAt(session, "turn_id"))
     for (const to of ["preparing", "running"] as const) yield* journal.commit(turns.move(turnId, to, actor))
@@ -202,17 +202,10 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
 /** Gives a session an executor that is ready, as its activation would. */
 export const readyLease = (sessionId: SessionId) =>
   Effect.gen(function* () {
-    const at = yield* now
     const journal = yield* Journal
-    const sessions = yield* SessionStore
-    yield* journal.commit(
-      sessions.change(sessionId, {
-        lease_id: yield* newId(LeaseId),
-        lease_state: "ready",
-        lease_created_at: at,
-        lease_used_at: at
-      })
-    )
+    const leases = yield* Leases
+    yield* journal.commit(leases.allocate(sessionId, actor))
+    yield* journal.commit(leases.move(sessionId, "ready", actor, null))
   })
 
 /** Puts a row into a state that only work could bring it to. */

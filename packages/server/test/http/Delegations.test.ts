@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
 import { TurnId } from "@reins/core/domain/Ids"
-import { Turns } from "@reins/core/sessions/Turns"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect, Fiber, Schema } from "effect"
 import { Caller, change, codeOf, newCaller, newKey, type Reply, send, service } from "../Service.js"
@@ -38,7 +38,7 @@ const given = Effect.gen(function* () {
 /** Lets the turn of the child begin, as the start of its agent does. */
 const begin = (headers: Readonly<Record<string, string>>, child: string) =>
   Effect.gen(function* () {
-    const turns = yield* Turns
+    const turns = yield* TurnStore
     const list = yield* decoded(Listed, yield* send("GET", `/api/sessions/${child}/turns`, { headers }))
     const id = TurnId.make(list.items[0]?.id ?? "")
     const actor = systemActor("test")

@@ -190,7 +190,8 @@ export const sealed = Effect.gen(function* () {
   const id = yield* newId(ChangesetId)
   yield* journal.commit(
     Effect.gen(function* () {
-      yield* sessions.change(session.id, { workspace_state: "ready" })
+      yield* sessions.moveWorkspace({ id: session.id, workspace_state: "none" }, "preparing")
+      yield* sessions.moveWorkspace({ id: session.id, workspace_state: "preparing" }, "ready")
       yield* changesets.open(id, session.id, system, { origin: "explicit", label: null, turnId: null })
       yield* changesets.seal(id, captured, system)
     })

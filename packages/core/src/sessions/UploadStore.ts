@@ -8,7 +8,7 @@ import { now } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
-/** A file as it was written to a workspace. */
+/** A file as it was written to a workspace. `size` is in bytes, `digest` is `sha256:<hex>`. */
 export interface WrittenFile {
   readonly path: string
   readonly size: number
@@ -16,16 +16,17 @@ export interface WrittenFile {
 }
 
 /**
- * What was uploaded to a session, so that its messages can refer to it. An upload is a note of what was written and is kept with the
- * session; the bytes are in the workspace alone, where the agent may change or delete them.
+ * The uploads of sessions, so that messages can refer to them. An upload is a note of a file that was written, and is kept with the session.
+ * The bytes are in the workspace only, where the agent may change or delete them.
  */
-export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
-  Uploads,
+export class UploadStore extends Context.Tag("@reins/core/sessions/UploadStore")<
+  UploadStore,
   {
+    /** Notes a file that was written, and gives back the id that messages name it by. */
     readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId, never, Commit>
     /**
-     * The blocks of a message, its attachments after its content. Fails for an upload that is none of this session, the same whether
-     * it is of another one or of none. `field` is where the content stands in the body of the request.
+     * The blocks of a message, its attachments after its content. Fails for an upload that is not of this session, with the same words
+     * whether it is of another session or of none. `field` is the name of the content in the body of the request.
      */
     readonly contentOf: (
       sessionId: SessionId,
@@ -35,7 +36,7 @@ export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
   }
 >() {
   static readonly layer = Layer.effect(
-    Uploads,
+    UploadStore,
     Effect.gen(function* () {
       const db = yield* Database
       const sql = db.sql
@@ -48,14 +49,14 @@ export class Uploads extends Context.Tag("@reins/core/sessions/Uploads")<
         return block
       })
 
-      return Uploads.of({
-        record: fn("Uploads.record")(function* (sessionId, { digest, path, size }) {
+      return UploadStore.of({
+        record: fn("UploadStore.record")(function* (sessionId, { digest, path, size }) {
           const id = yield* newId(UploadId)
           const row = { id, session_id: sessionId, path, size, digest, created_at: yield* now }
           yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
           return id
         }),
-        contentOf: fn("Uploads.contentOf")(function* (sessionId, { attachments = [], content }, field) {
+        contentOf: fn("UploadStore.contentOf")(function* (sessionId, { attachments = [], content }, field) {
           const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
           const files = blocks.filter((block) => block.type === "file").length + attachments.length
           if (files > maxAttachments) {

@@ -1,0 +1,183 @@
+import { Chunk, Duration, Effect, Stream } from "effect"
+import { failpoint } from "../base/Failpoint.js"
+import { CredentialProxy } from "../connections/CredentialProxy.js"
+import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
+import type { Message } from "../domain/Message.js"
+import { now } from "../domain/Timestamp.js"
+import { EventFeed } from "../events/EventFeed.js"
+import { Harness } from "../harness/Harness.js"
+import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
+import { InteractionStore } from "../sessions/InteractionStore.js"
+import { MessageStore } from "../sessions/MessageStore.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { TurnStore } from "../sessions/TurnStore.js"
+import { Journal } from "../store/Journal.js"
+import { TurnOutput } from "./TurnOutput.js"
+import * as TurnPrompt from "./TurnPrompt.js"
+import { TurnQuestions } from "./TurnQuestions.js"
+import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
+import { harnessActor, system, type TurnWork } from "./TurnWork.js"
+
+/** Output is written down in batches of this many events, or after this time. */
+const batchSize = 64
+const batchWindow = Duration.millis(80)
+
+/** The run of an agent for one turn, from its start to its end. */
+export interface AgentRun {
+  /** The id of the message that will hold the agent's words; their parts are announced with it. */
+  readonly messageId: MessageId
+  readonly output: TurnOutput
+  readonly questions: TurnQuestions
+  /** The version of the credential that the run used; null without a connection. */
+  readonly credentialId: CredentialId | null
+  /** The reason for which the harness gave up, if it did. */
+  readonly failure: HarnessFailure | undefined
+}
+
+/**
+ * The second step of an attempt: has the harness work, and writes down the agent's output while it comes. The agent gets a loan in the place
+ * of its credential, which ends with the run.
+ */
+export const runAgent = Effect.gen(function* () {
+  const credentials = yield* CredentialProxy
+  const harness = yield* Harness
+  const interactions = yield* InteractionStore
+  const promptOf = yield* TurnPrompt.make
+  const messages = yield* MessageStore
+  const askAgent = yield* asking
+  const writeOutput = yield* writing
+  const keepNativeState = yield* keeping
+
+  const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn) {
+    return prepared.connection === null
+      ? prepared
+      : { ...prepared, connection: yield* credentials.lend(prepared.connection) }
+  })
+
+  const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn, speech: Speech) {
+    const { attempt, message, session } = work
+    const isAsking = prepared.manifest.capabilities.interactive_approval === "supported"
+    // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
+    const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
+    const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
+    const said = harness.runTurn({
+      ...prepared,
+      beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
+      prompt,
+      cancel: attempt.cancelRequested,
+      ...(isAsking && { ask: speech.questions.answer })
+    })
+    return yield* writeOutput(work, speech, said)
+  })
+
+  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn) {
+    const messageId = yield* newId(MessageId)
+    const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
+    const questions = new TurnQuestions(interactions, work.attempt, work.turn)
+    const failure = yield* onLoan(prepared).pipe(
+      Effect.flatMap((lent) => converse(work, lent, { output, questions })),
+      Effect.scoped,
+      Effect.tapDefect(() => keepNativeState(work))
+    )
+    yield* failpoint("turn.agent_ended")
+    const run: AgentRun = { messageId, output, questions, credentialId: prepared.credentialId, failure }
+    return run
+  })
+})
+
+/** The words and the questions of the agent in one turn. */
+interface Speech {
+  readonly output: TurnOutput
+  readonly questions: TurnQuestions
+}
+
+/**
+ * The moment at which the agent is asked: from then on the turn runs and is never run twice. False when the turn was cancelled before; the
+ * agent has then done nothing.
+ */
+const asking = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const turns = yield* TurnStore
+  const messages = yield* MessageStore
+
+  return ({ attempt, message, session, turn }: TurnWork, nativeSessionId: string, handoff: Message | undefined) => {
+    const started = Effect.gen(function* () {
+      yield* sessions.lock(session.id)
+      if ((yield* turns.find(turn.id))?.state !== "preparing") return false
+      yield* turns.move(turn.id, "running", system)
+      if (handoff !== undefined) yield* messages.deliver(handoff, system)
+      yield* messages.deliver({ ...message, turn_id: turn.id }, system)
+      yield* sessions.change(session.id, { native_session_id: nativeSessionId, lease_used_at: yield* now })
+      return true
+    })
+    return attempt.commit(started).pipe(
+      Effect.tap(() => failpoint("turn.running")),
+      // The commit that ends the turn fails with AttemptLost too, which ends the attempt.
+      Effect.catchTag("AttemptLost", () => Effect.succeed(false))
+    )
+  }
+})
+
+/** Writes down the output of the harness in batches, and whispers the words before. Gives back the failure of the harness, if there is one. */
+const writing = Effect.gen(function* () {
+  const feed = yield* EventFeed
+  const journal = yield* Journal
+
+  const write = Effect.fnUntraced(function* (
+    { attempt, session }: TurnWork,
+    { output, questions }: Speech,
+    batch: Chunk.Chunk<HarnessEvent>
+  ) {
+    const actor = harnessActor(session)
+    const events = output.events(batch)
+    const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
+    if (events.length === 0 && asked.length === 0) return
+    const given = yield* attempt.commit(
+      Effect.gen(function* () {
+        if (events.length > 0) yield* journal.append(session.id, actor, events)
+        return yield* questions.open(actor, asked)
+      })
+    )
+    yield* questions.opened(given)
+  })
+
+  return Effect.fnUntraced(function* (
+    work: TurnWork,
+    speech: Speech,
+    said: Stream.Stream<HarnessEvent, HarnessFailure>
+  ) {
+    let failure: HarnessFailure | undefined
+    yield* said.pipe(
+      Stream.tap((event) =>
+        event._tag === "text" || event._tag === "reasoning"
+          ? feed.whisper(speech.output.delta(work.session.id, work.turn.id, event))
+          : Effect.void
+      ),
+      Stream.either,
+      Stream.groupedWithin(batchSize, batchWindow),
+      Stream.runForEach((batch) => {
+        const [failures, events] = Chunk.separate(batch)
+        failure = Chunk.toReadonlyArray(failures)[0] ?? failure
+        return Effect.zipLeft(write(work, speech, events), failpoint("turn.output_written"))
+      })
+    )
+    return failure
+  })
+})
+
+/**
+ * Keeps the digest of the agent's own state when the run dies: starting the agent may have changed that state, and the next attempt goes on
+ * from it.
+ */
+const keeping = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const setup = yield* TurnSetup
+
+  return ({ attempt, session }: TurnWork) =>
+    Effect.flatMap(setup.nativeDigest(session), (native_digest) =>
+      attempt.commit(sessions.change(session.id, { native_digest }))
+    ).pipe(
+      // The step that ends a lost attempt stores the digest anew, so this one may be missed.
+      Effect.catchAllCause(() => Effect.void)
+    )
+})

@@ -1,0 +1,29 @@
+import { Effect } from "effect"
+import { turnStates, waitingTurnState } from "../domain/Turn.js"
+import type { RunningAttempt } from "../jobs/JobKind.js"
+import { MessageStore } from "../sessions/MessageStore.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { TurnStore } from "../sessions/TurnStore.js"
+import { system, type TurnWork, turnOf } from "./TurnWork.js"
+
+/** The first step of an attempt: the turn leaves the queue. Undefined when it was cancelled before it could start. */
+export const beginTurn = Effect.gen(function* () {
+  const turns = yield* TurnStore
+  const sessions = yield* SessionStore
+  const messages = yield* MessageStore
+
+  const leaveQueue = Effect.fnUntraced(function* (attempt: RunningAttempt) {
+    const found = yield* turns.find(turnOf(attempt.claim))
+    return found?.state === waitingTurnState ? yield* turns.move(found.id, "preparing", system) : found
+  })
+
+  return Effect.fnUntraced(function* (attempt: RunningAttempt) {
+    const turn = yield* attempt.commit(leaveQueue(attempt))
+    if (turn === undefined || turnStates.isTerminal(turn.state)) return undefined
+    const session = yield* sessions.find(turn.session_id)
+    const message = yield* messages.find(turn.message_id)
+    if (session === undefined || message === undefined) return undefined
+    const work: TurnWork = { attempt, turn, session, message }
+    return work
+  })
+})

@@ -1,0 +1,156 @@
+import { Effect, Either } from "effect"
+import { type Captured, workspaceCapture } from "../changes/Capture.js"
+import { ChangesetStore } from "../changes/ChangesetStore.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import type { ConnectionHealth } from "../domain/Connection.js"
+import { ChangesetId, newId } from "../domain/Ids.js"
+import { now } from "../domain/Timestamp.js"
+import type { GitError } from "../git/GitError.js"
+import type { Completion } from "../jobs/JobKind.js"
+import { InteractionStore } from "../sessions/InteractionStore.js"
+import { MessageStore } from "../sessions/MessageStore.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { TurnStore } from "../sessions/TurnStore.js"
+import type { Commit } from "../store/Commit.js"
+import { Journal } from "../store/Journal.js"
+import type { AgentRun } from "./AgentRun.js"
+import { endTurn } from "./EndTurn.js"
+import { TurnSetup } from "./TurnSetup.js"
+import { harnessActor, system, type TurnProblem, type TurnWork } from "./TurnWork.js"
+
+/**
+ * The last step of an attempt whose agent has run: finds out how the turn ended and captures its changes. The words of the agent, the end of
+ * the turn and its changes are then written in one commit.
+ */
+export const finishTurn = Effect.gen(function* () {
+  const setup = yield* TurnSetup
+  const turns = yield* TurnStore
+  const captures = yield* automaticCaptures
+  const conclude = yield* conclusion
+
+  return Effect.fnUntraced(function* (work: TurnWork, run: AgentRun) {
+    const { session, turn } = work
+    const isCancelled = (yield* turns.find(turn.id))?.state === "cancelling"
+    const problem = isCancelled ? undefined : (run.failure ?? unprovenEnd(run))
+    const isCaptured = problem === undefined && !isCancelled
+    const [nativeDigest, capture] = yield* Effect.all(
+      [setup.nativeDigest(session), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
+      { concurrency: 2 }
+    )
+    const sealing = capture === undefined ? Effect.void : captures.seal(work, capture)
+    const command = conclude(work, run, { isCancelled, problem, nativeDigest, sealing })
+    const completion: Completion =
+      problem === undefined
+        ? { state: isCancelled ? "cancelled" : "succeeded", command }
+        : { state: "failed", failure: { code: problem.reason, message: problem.message, retryable: false }, command }
+    return completion
+  })
+})
+
+/** The end of a turn, as it was found out before it is written. */
+interface Ending {
+  readonly isCancelled: boolean
+  /** Undefined for a turn that succeeded or was cancelled. */
+  readonly problem: TurnProblem | undefined
+  readonly nativeDigest: string | null
+  /** Seals the changes of the turn. */
+  readonly sealing: Effect.Effect<void, never, Commit>
+}
+
+/** The command that writes the end of a turn. */
+const conclusion = Effect.gen(function* () {
+  const connections = yield* ConnectionStore
+  const interactions = yield* InteractionStore
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+  const messages = yield* MessageStore
+  const end = yield* endTurn
+
+  /** Notes on the connection what the turn has shown of its credential. */
+  const observe = Effect.fnUntraced(function* ({ connection_id }: SessionRow, run: AgentRun, ending: Ending) {
+    const health = ending.isCancelled ? undefined : healthAfter(ending.problem)
+    if (connection_id !== null && run.credentialId !== null && health !== undefined)
+      yield* connections.observe(connection_id, run.credentialId, health)
+  })
+
+  return ({ session, turn }: TurnWork, run: AgentRun, ending: Ending) => {
+    const { messageId, output } = run
+    const { nativeDigest, problem, sealing } = ending
+    const agent = harnessActor(session)
+    const content = output.content()
+    // Sealing counts revisions, so it happens once, outside of the commit, which may run again.
+    const lastEvents = output.seal()
+    const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
+    return Effect.gen(function* () {
+      yield* sessions.lock(session.id)
+      yield* journal.append(session.id, agent, lastEvents)
+      if (content.length > 0) yield* messages.complete(messageId, session, turn.id, agent, content)
+      yield* sessions.change(session.id, { native_digest: nativeDigest, lease_used_at: yield* now })
+      if (problem?.reason === "context_unavailable") yield* sessions.change(session.id, { context_lost: 1 })
+      yield* sealing
+      yield* observe(session, run, ending)
+      yield* interactions.withdraw(turn.id, agent)
+      yield* end(turn, problem === undefined ? "succeeded" : "failed", {
+        outcome,
+        usage: output.usage,
+        ...(problem && { reason: problem.reason, reasonMessage: problem.message })
+      })
+    })
+  }
+})
+
+/** A capture that was taken, or could not be, under the id that its changeset will have. */
+interface Capture {
+  readonly id: ChangesetId
+  readonly taken: Either.Either<Captured, GitError>
+}
+
+/** The captures of succeeded turns: taken before the commit that ends the turn, sealed inside of it. */
+const automaticCaptures = Effect.gen(function* () {
+  const changesets = yield* ChangesetStore
+  const takeCapture = yield* workspaceCapture
+  const sessions = yield* SessionStore
+
+  return {
+    take: Effect.fnUntraced(function* (session: SessionRow) {
+      const current = yield* sessions.find(session.id)
+      if (current === undefined || current.auto_capture === 0) return undefined
+      const id = yield* newId(ChangesetId)
+      const capture: Capture = { id, taken: yield* Effect.either(takeCapture(current, id)) }
+      return capture
+    }),
+    seal: Effect.fnUntraced(function* ({ session, turn }: TurnWork, { id, taken }: Capture) {
+      yield* changesets.open(id, session.id, system, { origin: "automatic", label: null, turnId: turn.id })
+      yield* Either.match(taken, {
+        onLeft: (error) => changesets.fail(id, error.message, system),
+        onRight: (captured) => changesets.seal(id, captured, system)
+      })
+    })
+  }
+})
+
+/** The health of the credential that a turn used, as its end shows it; undefined where the end shows nothing, as most failures do. */
+const healthAfter = (problem: TurnProblem | undefined): ConnectionHealth | undefined => {
+  if (problem === undefined) return "ready"
+  return problem.reason === "credential_invalid" ? "reauth_required" : undefined
+}
+
+/** The problem of a turn whose agent stopped by itself although nobody had asked it to; undefined for a proper end. */
+const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {
+  if (output.stopReason === undefined) {
+    return {
+      reason: "harness_crashed",
+      message: "The agent ended without saying how the turn ended. Send the message again."
+    }
+  }
+  if (output.stopReason === "denied" && questions.hasExpired) {
+    return {
+      reason: "approval_expired",
+      message:
+        "Nobody answered in time what the agent asked, and it went no further. Send the message again and answer it."
+    }
+  }
+  return output.stopReason === "cancelled"
+    ? { reason: "output_invalid", message: "The agent broke the turn off by itself. Send the message again." }
+    : undefined
+}

@@ -1,0 +1,56 @@
+import { Effect } from "effect"
+import { systemActor } from "../access/Access.js"
+import { fn } from "../base/Traced.js"
+import { fromNow, type Timestamp } from "../domain/Timestamp.js"
+import { Leases } from "../sessions/Leases.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import { releases } from "./Releases.js"
+
+const actor = systemActor("workspaces")
+
+/** The most executors that are released at once. */
+const idleBatch = 100
+
+/** An executor whose last use lies further ahead than this was used before the clock went back, and counts as idle. In milliseconds. */
+const clockSlackMs = 60_000
+
+/** Begins to release the executors that were last used before the given time, each in a commit of its own. Gives back their number. */
+export const releaseIdleExecutors = Effect.gen(function* () {
+  const { sql } = yield* Database
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+  const leases = yield* Leases
+  const enqueueRelease = yield* releases
+
+  const releaseOne = (id: string, before: Timestamp, soon: Timestamp) =>
+    journal.commit(
+      Effect.gen(function* () {
+        const row = yield* sessions.lock(id)
+        if (row === undefined || !isIdle(row, before, soon)) return false
+        yield* leases.move(row.id, "quiescing", actor, "idle")
+        yield* enqueueRelease(row, "idle")
+        return true
+      })
+    )
+
+  return fn("IdleExecutors.release")(function* (before: Timestamp) {
+    const soon = yield* fromNow(clockSlackMs)
+    const rows = yield* sessions.select(
+      sql`lease_state = 'ready' and (lease_used_at <= ${before} or lease_used_at > ${soon})
+        order by lease_used_at limit ${idleBatch}`
+    )
+    const begun = yield* Effect.forEach(rows, (row) => releaseOne(row.id, before, soon))
+    return begun.filter((isBegun) => isBegun).length
+  })
+})
+
+/** Turns that wait behind an interrupted turn, which nobody has acknowledged, do not use the executor. */
+const isIdle = (row: SessionRow, before: Timestamp, soon: Timestamp): boolean =>
+  row.lease_state === "ready" &&
+  row.lifecycle !== "closed" &&
+  row.lease_used_at !== null &&
+  (row.lease_used_at <= before || row.lease_used_at > soon) &&
+  row.active_turn_id === null &&
+  (row.queued_turns === 0 || row.held_turns > 0)

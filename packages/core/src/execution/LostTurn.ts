@@ -1,0 +1,93 @@
+import { Effect } from "effect"
+import { fn } from "../base/Traced.js"
+import type { SessionId } from "../domain/Ids.js"
+import { type Turn, turnStates, waitingTurnState } from "../domain/Turn.js"
+import type { JobKind } from "../jobs/JobKind.js"
+import type { Loss } from "../jobs/Jobs.js"
+import { Leases } from "../sessions/Leases.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { type TurnEnd, TurnStore } from "../sessions/TurnStore.js"
+import { describeFault, type StorageFault } from "../store/StorageFault.js"
+import { endTurn } from "./EndTurn.js"
+import { keepWords, readWords } from "./SaidWords.js"
+import { TurnSetup } from "./TurnSetup.js"
+import { system, turnOf } from "./TurnWork.js"
+
+/** The turn of a worker that was lost: it waits again while its agent was not asked, and is interrupted afterwards. */
+export const lostTurn = Effect.gen(function* () {
+  const leases = yield* Leases
+  const setup = yield* TurnSetup
+  const sessions = yield* SessionStore
+  const turns = yield* TurnStore
+  const end = yield* endTurn
+  const interrupt = yield* interruptTurn
+
+  const requeue = Effect.fnUntraced(function* (sessionId: SessionId, turn: Turn, reason: TurnEnd["reason"]) {
+    yield* sessions.lock(sessionId)
+    // The turn may have been cancelled since it was read.
+    if ((yield* turns.find(turn.id))?.state !== "preparing") return yield* end(turn, "failed", {})
+    yield* turns.move(turn.id, waitingTurnState, system, reason === undefined ? {} : { reason })
+  })
+
+  const lost: JobKind["lost"] = fn("turnJob.lost")(function* (claim, loss) {
+    const turn = yield* turns.find(turnOf(claim))
+    const session = turn === undefined ? undefined : yield* sessions.find(turn.session_id)
+    if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
+    // Nothing was begun for a waiting turn, and nothing is left of one that has ended. The lease may belong to another turn by now.
+    if (turn.state === waitingTurnState) return { next: "retry" as const, command: Effect.void }
+    if (turnStates.isTerminal(turn.state)) return { next: "failed" as const, command: Effect.void }
+    yield* leases.reap(session)
+    const { reason, reasonMessage, requeuedFor } = endingOf(loss)
+    // A worker that was only stopped ends the processes of its lease when it goes on, so the next agent needs another lease.
+    const loseLease = leases.lose(session.id, system, reason)
+    if (turn.state === "preparing") {
+      // Starting the agent may have changed its own state as well as working did.
+      const settled = sessions.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
+      const command = Effect.all([loseLease, settled, requeue(session.id, turn, requeuedFor)], { discard: true })
+      return { next: "retry" as const, command }
+    }
+    const ended = yield* interrupt(session, turn, { reason, reasonMessage })
+    return { next: "failed" as const, command: Effect.zipRight(loseLease, ended) }
+  })
+  return lost
+})
+
+/**
+ * The command that ends a turn whose agent may have worked and whose end nobody saw. The next turn goes on from the agent's own state as it
+ * is now.
+ */
+export const interruptTurn = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const setup = yield* TurnSetup
+  const end = yield* endTurn
+  const read = yield* readWords
+  const keep = yield* keepWords
+
+  return Effect.fnUntraced(function* (session: SessionRow, turn: Turn, why: TurnEnd) {
+    const native_digest = yield* setup.nativeDigest(session)
+    const words = yield* read(turn)
+    return Effect.gen(function* () {
+      yield* sessions.lock(session.id)
+      yield* sessions.change(session.id, { native_digest })
+      const outcome = yield* keep(turn, words)
+      yield* end(turn, "interrupted", { ...why, ...(outcome && { outcome }) })
+    })
+  })
+})
+
+const lookAndGoOn =
+  "how far it came cannot be proven. Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
+
+/** The reason for the end of a turn whose worker was lost while the agent worked, and for the wait of a turn that was still prepared. */
+const endingOf = (loss: Loss | StorageFault) => {
+  if (loss === "ended") {
+    const reasonMessage = `The service stopped while the agent worked, so ${lookAndGoOn}`
+    return { reason: "service_restart", reasonMessage, requeuedFor: "service_restart" } as const
+  }
+  if (loss === "silent") {
+    const reasonMessage = `The service stood still for longer than its claim on the turn while the agent worked, so ${lookAndGoOn}`
+    return { reason: "outcome_unknown", reasonMessage, requeuedFor: "service_restart" } as const
+  }
+  const reasonMessage = `${describeFault(loss)}, so what the agent did could not be kept, and ${lookAndGoOn}`
+  return { reason: "outcome_unknown", reasonMessage, requeuedFor: "waiting_capacity" } as const
+}

@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { Jobs } from "../jobs/Jobs.js"
+import { releaseJobKind } from "../sessions/SessionLifecycles.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+
+/** Enqueues the job that ends the lease of a session; the workspace stays. */
+export const releases = Effect.map(
+  Jobs,
+  (jobs) => (row: SessionRow, reason: "requested" | "idle") =>
+    jobs.enqueue({
+      kind: releaseJobKind,
+      subject: { type: "session", id: row.id },
+      workspaceId: row.workspace_id,
+      payload: { lease_id: row.lease_id, reason },
+      maxAttempts: 20
+    })
+)

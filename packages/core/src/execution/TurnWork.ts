@@ -1,0 +1,31 @@
+import { systemActor } from "../access/Access.js"
+import type { Actor } from "../domain/Event.js"
+import { TurnId } from "../domain/Ids.js"
+import type { Message } from "../domain/Message.js"
+import type { Turn, TurnReason } from "../domain/Turn.js"
+import type { RunningAttempt } from "../jobs/JobKind.js"
+import type { Claim } from "../jobs/Jobs.js"
+import type { SessionRow } from "../sessions/SessionStore.js"
+
+/** The service itself, where it moves turns. */
+export const system = systemActor("turns")
+
+/** The turn that a job runs. */
+export const turnOf = (claim: Claim): TurnId => TurnId.make(claim.subject.id)
+
+/** An attempt to run a turn. The turn, its session and its message are as they were when the attempt began. */
+export interface TurnWork {
+  readonly attempt: RunningAttempt
+  readonly turn: Turn
+  readonly session: SessionRow
+  readonly message: Message
+}
+
+/** The reason for which a turn has failed, with a sentence for people. */
+export interface TurnProblem {
+  readonly reason: TurnReason
+  readonly message: string
+}
+
+/** The agent of a session, as the events name it. */
+export const harnessActor = (session: SessionRow): Actor => ({ kind: "harness", id: session.provider_id })

@@ -1,0 +1,142 @@
+import { Context, Effect, Layer } from "effect"
+import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { Providers, type Unrunnable } from "../catalog/Providers.js"
+import type { Actor } from "../domain/Event.js"
+import { MessageId, newId } from "../domain/Ids.js"
+import type { ContentBlock, Message } from "../domain/Message.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
+import type { Commit } from "../store/Commit.js"
+import { Journal } from "../store/Journal.js"
+import { MessageStore } from "./MessageStore.js"
+import { notOpen } from "./Refusals.js"
+import type { SessionRow } from "./SessionStore.js"
+import { TurnStore } from "./TurnStore.js"
+import { UploadStore } from "./UploadStore.js"
+
+/** The content of a message with its files looked up. */
+export interface Posting {
+  readonly content: string | ReadonlyArray<ContentBlock>
+  /** `queue` where it is left out. */
+  readonly routing?: Message["routing"] | undefined
+}
+
+/** The refusals of a message: the session, the content, the provider or the queue does not take it. */
+export type Unpostable =
+  | Unrunnable
+  | ReinsError<
+      | "invalid_transition"
+      | "payload_too_large"
+      | "provider_disabled"
+      | "unsupported_capability"
+      | "context_unavailable"
+      | "quota_exhausted"
+    >
+
+/** The way of a message into a session, for every author. The commit holds the session. */
+export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
+  Inbox,
+  {
+    /** Takes a message and, unless it is a note, queues its turn. The service itself may leave a note in an archived session. */
+    readonly post: (
+      session: SessionRow,
+      actor: Actor,
+      posting: Posting,
+      kind: Message["kind"]
+    ) => Effect.Effect<SentMessage, Unpostable, Commit>
+    /**
+     * `post` for the body of a request, whose files have to be uploads of the session. `field` is the name of the content in that body,
+     * for the errors that point to it.
+     */
+    readonly accept: (
+      session: SessionRow,
+      actor: Actor,
+      input: MessageSend,
+      as?: { readonly kind?: Message["kind"]; readonly field?: "content" | "message" }
+    ) => Effect.Effect<SentMessage, Unpostable | RequestInvalid, Commit>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Inbox,
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      const messages = yield* MessageStore
+      const turns = yield* TurnStore
+      const providers = yield* Providers
+      const uploads = yield* UploadStore
+      const { limits } = yield* CoreConfig
+
+      const post = Effect.fnUntraced(function* (
+        session: SessionRow,
+        actor: Actor,
+        { content, routing = "queue" }: Posting,
+        kind: Message["kind"]
+      ) {
+        const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
+        if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
+        if (actor.kind !== "system") yield* checkLength(content, limits.messageCharacters)
+        if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
+        if (routing !== "note") {
+          yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
+          if (session.context_lost === 1) return yield* contextLost(session)
+        }
+        const accepted = yield* messages.accept(
+          {
+            id: yield* newId(MessageId),
+            session_id: session.id,
+            role: actor.kind === "system" ? "system" : "user",
+            kind,
+            author: { kind: actor.kind, id: actor.id },
+            routing,
+            content: typeof content === "string" ? [{ type: "text", text: content }] : content
+          },
+          actor
+        )
+        if (routing === "note") return accepted
+        const { message } = accepted
+        const { operation, turn } = yield* turns.queue(session, actor, message.id)
+        yield* messages.assign(message.id, turn.id)
+        const watermark = yield* journal.append(session.id, actor, [])
+        return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
+      })
+
+      return Inbox.of({
+        post,
+        accept: (session, actor, input, { field = "content", kind = "message" } = {}) =>
+          Effect.flatMap(uploads.contentOf(session.id, input, field), (content) =>
+            post(session, actor, { content, routing: input.routing }, kind)
+          )
+      })
+    })
+  )
+}
+
+const contextLost = (session: SessionRow): ReinsError<"context_unavailable"> =>
+  new ReinsError({
+    code: "context_unavailable",
+    message:
+      "The agent's own record of this conversation was changed or lost, so it cannot go on with it. " +
+      "Create a new session with a summary as its first message.",
+    details: { session_id: session.id, provider_id: session.provider_id }
+  })
+
+/** The schema knows the most that any installation takes; this installation may take less. */
+const checkLength = (
+  content: Posting["content"],
+  limit: number
+): Effect.Effect<void, ReinsError<"payload_too_large">> => {
+  const length =
+    typeof content === "string"
+      ? content.length
+      : content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0)
+  return length <= limit
+    ? Effect.void
+    : Effect.fail(
+        new ReinsError({
+          code: "payload_too_large",
+          message: `A message may have ${limit} characters of text here; this one has ${length}. Send less, or a file.`,
+          details: { limit_characters: limit, characters: length }
+        })
+      )
+}

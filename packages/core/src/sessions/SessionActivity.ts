@@ -1,0 +1,34 @@
+import type { SessionActivity } from "../domain/Session.js"
+import { askingTurnState } from "../domain/Turn.js"
+import type { SessionRow } from "./SessionStore.js"
+import { isAsking, isHolding, isLive, isWaiting } from "./TurnConditions.js"
+
+/** The activity of a session, as its turns make it. `activityCondition` says the same in SQL. */
+export const activityOf = (
+  row: Pick<SessionRow, "held_turns" | "active_turn_state" | "queued_turns">
+): SessionActivity => {
+  if (row.held_turns > 0) return "attention"
+  if (row.active_turn_state === askingTurnState) return "requires_action"
+  if (row.active_turn_state !== null) return "running"
+  return row.queued_turns > 0 ? "queued" : "idle"
+}
+
+const turnThat = (condition: string): string =>
+  `exists (select 1 from turns where turns.session_id = sessions.id and ${condition})`
+
+const held = turnThat(isHolding("turns"))
+const live = turnThat(isLive("turns"))
+const asking = turnThat(isAsking("turns"))
+const waiting = turnThat(isWaiting("turns"))
+
+const conditions: Record<SessionActivity, string> = {
+  attention: held,
+  requires_action: `${asking} and not ${held}`,
+  // A session has one live turn at most.
+  running: `${live} and not ${asking} and not ${held}`,
+  queued: `${waiting} and not ${live} and not ${held}`,
+  idle: `not ${waiting} and not ${live} and not ${held}`
+}
+
+/** The condition, on a row of `sessions`, that its activity is the given one. */
+export const activityCondition = (activity: SessionActivity): string => conditions[activity]

@@ -1,0 +1,131 @@
+import { Context, Effect, Layer } from "effect"
+import type { SessionInput } from "../api/SessionsApi.js"
+import { Providers, type Unrunnable } from "../catalog/Providers.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import type { Actor } from "../domain/Event.js"
+import { newId, SessionId, type WorkspaceId } from "../domain/Ids.js"
+import type { ProjectVersion } from "../domain/Project.js"
+import type { ReinsError } from "../domain/ReinsError.js"
+import { sessionStates } from "../domain/Session.js"
+import { now } from "../domain/Timestamp.js"
+import { Executors } from "../executor/Executors.js"
+import { Jobs } from "../jobs/Jobs.js"
+import { Projects } from "../projects/Projects.js"
+import type { Commit } from "../store/Commit.js"
+import { SessionListeners } from "./SessionListeners.js"
+import * as SessionOrigin from "./SessionOrigin.js"
+import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { TurnStore } from "./TurnStore.js"
+
+/** The refusals of a session that no turn could run in. */
+export type Unbegun = ReinsError<Unrunnable["code"] | "executor_unavailable">
+
+/** The kind of the job that ends the executor of a session. */
+export const releaseJobKind = "session.release"
+
+/** The beginning and the end of sessions, for every actor, inside a commit of the caller. */
+export class SessionLifecycles extends Context.Tag("@reins/core/sessions/SessionLifecycles")<
+  SessionLifecycles,
+  {
+    /** Makes a session as a client asks for it. Fails like `Providers.requireRunnable`, and with `not_found` for its project. */
+    readonly begin: (
+      workspaceId: WorkspaceId,
+      actor: Actor,
+      input: SessionInput
+    ) => Effect.Effect<SessionRow, Unbegun, Commit>
+    /** Makes the child session of a delegation. The commit holds the parent. */
+    readonly spawn: (
+      parent: SessionRow,
+      actor: Actor,
+      child: SessionOrigin.ChildSession
+    ) => Effect.Effect<SessionRow, Unbegun, Commit>
+    /** Makes a session that goes on from another one, which the commit holds. */
+    readonly link: (
+      from: SessionRow,
+      actor: Actor,
+      next: SessionOrigin.LinkedSession
+    ) => Effect.Effect<SessionRow, Unbegun, Commit>
+    /** Cancels the turns of a session, closes it, and has its executor released. The commit holds the session. */
+    readonly close: (
+      session: SessionRow,
+      actor: Actor
+    ) => Effect.Effect<SessionRow, ReinsError<"invalid_transition">, Commit>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    SessionLifecycles,
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const turns = yield* TurnStore
+      const jobs = yield* Jobs
+      const listeners = yield* SessionListeners
+      const columnsOf = yield* newColumns
+
+      const insert = (workspaceId: WorkspaceId, actor: Actor, origin: SessionOrigin.SessionOrigin) =>
+        Effect.flatMap(columnsOf(workspaceId, origin), (columns) => sessions.insert(columns, actor))
+
+      return SessionLifecycles.of({
+        begin: (workspaceId, actor, input) => insert(workspaceId, actor, SessionOrigin.ofRequest(input)),
+        spawn: (parent, actor, child) => insert(parent.workspace_id, actor, SessionOrigin.ofChild(parent, child)),
+        link: (from, actor, next) => insert(from.workspace_id, actor, SessionOrigin.ofLink(from, next)),
+        close: Effect.fnUntraced(function* (row, actor) {
+          yield* sessionStates.check(row.lifecycle, "closed")
+          yield* listeners.closing(row, actor)
+          yield* turns.cancelAll(row.id, actor)
+          yield* jobs.enqueue({
+            kind: releaseJobKind,
+            subject: { type: "session", id: row.id },
+            workspaceId: row.workspace_id,
+            payload: { session_id: row.id },
+            maxAttempts: 20
+          })
+          return yield* sessions.move(row, "closed", actor)
+        })
+      })
+    })
+  )
+}
+
+/** The columns of a new session: what is asked for comes before what its project version says, and a provider has to run with it. */
+const newColumns = Effect.gen(function* () {
+  const projects = yield* Projects
+  const providers = yield* Providers
+  const executors = yield* Executors
+  const connections = yield* ConnectionStore
+
+  const versionOf = (
+    workspaceId: WorkspaceId,
+    { project_id: projectId, project_version_id: versionId }: SessionInput
+  ): Effect.Effect<ProjectVersion | undefined, ReinsError<"not_found">> => {
+    if (versionId !== undefined) return projects.resolve(workspaceId, { versionId })
+    return projectId === undefined ? Effect.succeed(undefined) : projects.resolve(workspaceId, { projectId })
+  }
+
+  return Effect.fnUntraced(function* (workspaceId: WorkspaceId, { input, lineage }: SessionOrigin.SessionOrigin) {
+    const version = yield* versionOf(workspaceId, input)
+    const repository = input.repository ?? version?.spec.repository
+    const selection = input.harness ?? version?.spec.harness
+    const manifest = yield* providers.requireEnabled(selection?.provider_id ?? providers.defaultId)
+    const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
+    const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
+    const preferred = connectionId === null ? null : yield* connections.preferredModel(workspaceId, connectionId)
+    const at = yield* now
+    return {
+      id: yield* newId(SessionId),
+      workspace_id: workspaceId,
+      project_id: version?.project_id ?? null,
+      project_version_id: version?.id ?? null,
+      title: input.title ?? null,
+      labels: JSON.stringify(input.labels ?? {}),
+      provider_id: manifest.provider_id,
+      model: selection?.model ?? preferred,
+      connection_id: connectionId,
+      backend: yield* executors.choose((input.executor ?? version?.spec.executor)?.backend),
+      repository: repository?.url ?? null,
+      base_ref: repository?.base_ref ?? null,
+      ...lineage,
+      auto_capture: input.auto_capture === false ? 0 : 1,
+      created_at: at
+    }
+  })
+})

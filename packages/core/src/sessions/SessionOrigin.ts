@@ -1,0 +1,117 @@
+import type { SessionInput } from "../api/SessionsApi.js"
+import type { ChangesetId, ConnectionId, DelegationId, SessionId } from "../domain/Ids.js"
+import type { HarnessSelection } from "../domain/Project.js"
+import type { LinkKind } from "../domain/Session.js"
+import type { SessionRow } from "./SessionStore.js"
+
+/** The tree of a sealed changeset that a workspace takes on top of the base commit of that changeset. */
+export interface WorkspaceSeed {
+  readonly changeset_id: ChangesetId
+  readonly session_id: SessionId
+  readonly base_commit: string | null
+  readonly tree: string
+}
+
+/** A session that works for another one. Its workspace starts from the base of `source`, and then takes the seed. */
+export interface ChildSession {
+  readonly delegationId: DelegationId
+  readonly title: string
+  /** Where it is undefined, the child has the provider, the connection and the model of its parent. */
+  readonly harness: HarnessSelection | undefined
+  readonly source: Pick<SessionRow, "project_version_id" | "repository" | "base_ref" | "base_commit">
+  readonly seed: WorkspaceSeed | null
+}
+
+/** A session that goes on from another one with another provider, and takes over its project, repository, title and labels. */
+export interface LinkedSession {
+  readonly kind: LinkKind
+  readonly harness: HarnessSelection
+  readonly connectionId: ConnectionId | undefined
+  /** The workspace starts with it. With null it starts from the present head of the repository. */
+  readonly seed: WorkspaceSeed | null
+}
+
+/** The columns of a session that say where it comes from. */
+export type Lineage = Pick<
+  SessionRow,
+  "parent_session_id" | "parent_delegation_id" | "base_commit" | "seed" | "linked_from_session_id" | "link_kind"
+>
+
+/** A session to be made: what is asked for, and where it comes from. */
+export interface SessionOrigin {
+  readonly input: SessionInput
+  readonly lineage: Lineage
+}
+
+const ownLineage: Lineage = {
+  parent_session_id: null,
+  parent_delegation_id: null,
+  base_commit: null,
+  seed: null,
+  linked_from_session_id: null,
+  link_kind: null
+}
+
+/** The origin of a session that a client asks for. */
+export const ofRequest = (input: SessionInput): SessionOrigin => ({ input, lineage: ownLineage })
+
+/** The origin of the child session of a delegation. */
+export const ofChild = (
+  parent: SessionRow,
+  { delegationId, harness, seed, source, title }: ChildSession
+): SessionOrigin => {
+  const isSameProvider = harness === undefined || harness.provider_id === parent.provider_id
+  const model = harness?.model ?? (isSameProvider ? parent.model : null)
+  return {
+    input: {
+      title,
+      harness: { provider_id: harness?.provider_id ?? parent.provider_id, ...(model !== null && { model }) },
+      executor: { backend: parent.backend },
+      ...(isSameProvider && parent.connection_id !== null && { connection_id: parent.connection_id }),
+      ...sourceOf(source)
+    },
+    lineage: {
+      ...ownLineage,
+      parent_session_id: parent.id,
+      parent_delegation_id: delegationId,
+      base_commit: source.base_commit,
+      seed: seed === null ? null : JSON.stringify(seed)
+    }
+  }
+}
+
+/** The origin of a session that goes on from another one. */
+export const ofLink = (from: SessionRow, { connectionId, harness, kind, seed }: LinkedSession): SessionOrigin => {
+  const isSameProvider = harness.provider_id === from.provider_id
+  const connection = connectionId ?? (isSameProvider ? (from.connection_id ?? undefined) : undefined)
+  return {
+    input: {
+      harness,
+      executor: { backend: from.backend },
+      labels: JSON.parse(from.labels),
+      auto_capture: from.auto_capture === 1,
+      ...(from.title !== null && { title: from.title }),
+      ...(connection !== undefined && { connection_id: connection }),
+      ...sourceOf(from)
+    },
+    lineage: {
+      ...ownLineage,
+      linked_from_session_id: from.id,
+      link_kind: kind,
+      ...(seed !== null && { base_commit: seed.base_commit, seed: JSON.stringify(seed) })
+    }
+  }
+}
+
+/** The project version and the repository of a session, as a request asks for them. */
+const sourceOf = ({
+  base_ref,
+  project_version_id,
+  repository
+}: Pick<SessionRow, "project_version_id" | "repository" | "base_ref">): Pick<
+  SessionInput,
+  "project_version_id" | "repository"
+> => ({
+  ...(project_version_id !== null && { project_version_id }),
+  ...(repository !== null && { repository: { url: repository, ...(base_ref !== null && { base_ref }) } })
+})

@@ -1,0 +1,31 @@
+import type { Fragment } from "@effect/sql/Statement"
+import { roleQuery } from "../access/Memberships.js"
+import type { Role } from "../domain/Account.js"
+import type { Database } from "../store/Database.js"
+import type { SessionRow } from "./SessionStore.js"
+import { isHolding, isLive, isWaiting } from "./TurnConditions.js"
+
+/** The statements that give back and add sessions, each made once. */
+export const make = (db: Database["Type"]) => {
+  const sql = db.sql
+  const countOf = (condition: string): string =>
+    `(select cast(count(*) as integer) from turns where turns.session_id = sessions.id and ${condition})`
+  const columns = sql.literal(`sessions.*, live.id as active_turn_id, live.state as active_turn_state,
+    ${countOf(isWaiting("turns"))} as queued_turns, ${countOf(isHolding("turns"))} as held_turns`)
+  // A session has one live turn at most.
+  const joined = sql.literal(`sessions left join turns as live on live.session_id = sessions.id and ${isLive("live")}`)
+  const workspace = sql.literal("sessions.workspace_id")
+
+  const byId = db.prepare((id: string) => sql<SessionRow>`select ${columns} from ${joined} where sessions.id = ${id}`)
+  return {
+    byId,
+    find: (id: string) => db.first(byId(id)),
+    byIdFor: db.prepare(
+      (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
+        (${roleQuery(sql, workspace, accountId)}) as role from ${joined} where sessions.id = ${id}`
+    ),
+    select: (where: Fragment) => db.all(sql<SessionRow>`select ${columns} from ${joined} where ${where}`),
+    insert: db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`),
+    hold: db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
+  }
+}

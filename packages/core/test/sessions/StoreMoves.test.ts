@@ -1,0 +1,86 @@
+import { assert, describe, it } from "@effect/vitest"
+import { systemActor } from "@reins/core/access/Access"
+import { type Message, type MessageState, messageStates } from "@reins/core/domain/Message"
+import { leaseStates, sessionStates, workspaceStates } from "@reins/core/domain/Session"
+import { liveTurnStates, TurnState, turnStates, waitingTurnState } from "@reins/core/domain/Turn"
+import { MessageStore } from "@reins/core/sessions/MessageStore"
+import { Messages } from "@reins/core/sessions/Messages"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import type { Commit } from "@reins/core/store/Commit"
+import { Journal } from "@reins/core/store/Journal"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Exit } from "effect"
+
+const actor = systemActor("test")
+
+/** Every move between two states of a machine. */
+const pairs = <State>(states: ReadonlyArray<State>): ReadonlyArray<readonly [State, State]> =>
+  states.flatMap((from) => states.map((to) => [from, to] as const))
+
+/** True when the commit of a move goes through. */
+const isDone = <A, E>(move: Effect.Effect<A, E, Commit>) =>
+  Effect.flatMap(Journal, (journal) => Effect.map(Effect.exit(journal.commit(move)), Exit.isSuccess))
+
+const given = Effect.gen(function* () {
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+  const store = yield* SessionStore
+  const row = Effect.flatMap(store.find(session.id), (found) =>
+    found === undefined ? Effect.dieMessage("no session") : Effect.succeed(found)
+  )
+  return { principal, session, store, row }
+})
+
+it("a turn that has not ended waits or is live", () => {
+  const ongoing = TurnState.literals.filter((state) => !turnStates.isTerminal(state))
+  assert.sameMembers([waitingTurnState, ...liveTurnStates], ongoing)
+})
+
+for (const { layer, name } of databases) {
+  describe(`the moves that stores make on ${name}`, () => {
+    it.scopedLive("a session, its lease and its workspace move as drawn and not otherwise", () =>
+      Effect.gen(function* () {
+        const { row, store } = yield* given
+        for (const [from, to] of pairs(sessionStates.states)) {
+          const move = store.move({ ...(yield* row), lifecycle: from }, to, actor)
+          assert.strictEqual(yield* isDone(move), sessionStates.allows(from, to), `session ${from} to ${to}`)
+        }
+        for (const [from, to] of pairs(workspaceStates.states)) {
+          const move = store.moveWorkspace({ ...(yield* row), workspace_state: from }, to)
+          assert.strictEqual(yield* isDone(move), workspaceStates.allows(from, to), `workspace ${from} to ${to}`)
+        }
+        for (const [from, to] of pairs(leaseStates.states)) {
+          const move = store.moveLease({ ...(yield* row), lease_state: from }, to, {})
+          const isNext = leaseStates.isTerminal(from) && to === "allocating"
+          assert.strictEqual(yield* isDone(move), isNext || leaseStates.allows(from, to), `lease ${from} to ${to}`)
+        }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a message is delivered and cancelled as drawn", () =>
+      Effect.gen(function* () {
+        const { principal, session } = yield* given
+        const messages = yield* Messages
+        const store = yield* MessageStore
+        const stateOf = ({ id }: Message) => Effect.map(store.find(id), (found) => found?.state)
+        const queued = (yield* messages.send(principal, session.id, { content: "Go." })).message
+        const note = (yield* messages.send(principal, session.id, { content: "Note.", routing: "note" })).message
+        const at = (state: MessageState): Message => ({ ...queued, state })
+        for (const state of messageStates.states) {
+          // A message that is delivered already stays so without a word.
+          const isTaken = state === "delivered" || messageStates.allows(state, "delivered")
+          assert.strictEqual(yield* isDone(store.deliver(at(state), actor)), isTaken, state)
+        }
+        const waiting = (yield* messages.send(principal, session.id, { content: "Later." })).message
+        assert.isTrue(yield* isDone(Effect.all([queued, note, waiting].map(({ id }) => store.cancel(id)))))
+        assert.deepStrictEqual(yield* Effect.all([queued, note, waiting].map(stateOf)), [
+          "delivered",
+          "accepted",
+          "cancelled"
+        ])
+      }).pipe(Effect.provide(services(layer)))
+    )
+  })
+}

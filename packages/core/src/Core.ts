@@ -57,6 +57,8 @@ import { Members } from "./identity/Members.js"
 import { PasswordChanges } from "./identity/PasswordChanges.js"
 import { Passwords } from "./identity/Passwords.js"
 import { Workspaces } from "./identity/Workspaces.js"
+import { JobClaims } from "./jobs/JobClaims.js"
+import { JobStore } from "./jobs/JobStore.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
@@ -161,7 +163,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
 export const layerWith = <E>(manifests: Layer.Layer<Manifests, E>) =>
   Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
-    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
+    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(manifests))
   )

@@ -13,7 +13,7 @@ import { ApplicationId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { notOpen } from "../sessions/Turns.js"
@@ -67,7 +67,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const sessions = yield* SessionStore
       const changesets = yield* Changesets
       const sql = db.sql

@@ -14,7 +14,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { turnActive } from "../sessions/Sessions.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
@@ -89,7 +89,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const store = yield* SessionStore
       const trees = yield* WorkingTrees
       const git = yield* Git

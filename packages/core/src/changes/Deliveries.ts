@@ -13,7 +13,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { isForgeKind } from "../forge/ForgeHost.js"
 import { isRefName } from "../git/RefName.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
@@ -66,7 +66,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
     Effect.gen(function* () {
       const sql = (yield* Database).sql
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const sessions = yield* SessionStore
       const projects = yield* Projects
       const connections = yield* Connections

@@ -14,7 +14,7 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { mergeMethods } from "../forge/Forge.js"
 import { forgeHost, isForgeKind, repositoryOn } from "../forge/ForgeHost.js"
 import { isRefName } from "../git/RefName.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
@@ -67,7 +67,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
     Effect.gen(function* () {
       const sql = (yield* Database).sql
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const sessions = yield* SessionStore
       const projects = yield* Projects
       const connections = yield* Connections

@@ -19,7 +19,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -103,7 +103,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const access = yield* Access
       const sessions = yield* SessionStore
       const sql = db.sql

@@ -13,7 +13,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { fromNow } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Messages } from "../sessions/Messages.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { type ChildSession, Sessions } from "../sessions/Sessions.js"
@@ -66,7 +66,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     Effect.gen(function* () {
       const journal = yield* Journal
       const access = yield* Access
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const rows = yield* SessionStore
       const sessions = yield* Sessions
       const messages = yield* Messages

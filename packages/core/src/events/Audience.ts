@@ -1,5 +1,5 @@
 import type { MessageDelta } from "../domain/Message.js"
-import type { EventFilter, StoredEvent } from "./EventLog.js"
+import type { LogFilter, StoredEvent } from "../store/SessionLog.js"
 
 /** An event ready to be delivered, shared by everybody who reads it. */
 export class Frame {
@@ -35,7 +35,7 @@ export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
 export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
 
 export interface Reader {
-  readonly filter: EventFilter
+  readonly filter: LogFilter
   readonly sink: Sink
   /** Takes deltas, as server-sent events; undefined for a reader that wants none. */
   readonly deltas: ((frame: Buffer) => void) | undefined
@@ -136,10 +136,10 @@ const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
   return frames.slice(from)
 }
 
-const wantsDelta = (delta: MessageDelta, { turnId, types }: EventFilter): boolean =>
+const wantsDelta = (delta: MessageDelta, { turnId, types }: LogFilter): boolean =>
   (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
 
-const wantsAll = ({ turnId, types }: EventFilter): boolean => turnId === undefined && types === undefined
+const wantsAll = ({ turnId, types }: LogFilter): boolean => turnId === undefined && types === undefined
 
-const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
+const matches = (event: StoredEvent, { turnId, types }: LogFilter): boolean =>
   (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

@@ -3,12 +3,12 @@ import { fn } from "../base/Traced.js"
 import { Event } from "../domain/Event.js"
 import type { MessageDelta } from "../domain/Message.js"
 import type { Principal } from "../domain/Principal.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import { Bell, sessionTopic } from "../store/Bell.js"
+import type { LogFilter } from "../store/SessionLog.js"
 import { Audience, type Frame, type Reader, type Sink } from "./Audience.js"
-import { type EventFilter, EventLog } from "./EventLog.js"
+import { EventLog, type Unreadable } from "./EventLog.js"
 
-export interface FeedRequest extends EventFilter {
+export interface FeedRequest extends LogFilter {
   /** The `seq` to read on from, exclusive; the beginning when undefined. */
   readonly after?: number | undefined
 }
@@ -40,11 +40,11 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
       sessionId: string,
       request: FeedRequest & { readonly batch: number; readonly deltas?: ((frame: Buffer) => void) | undefined },
       sink: Sink
-    ) => Effect.Effect<Subscription, ReinsError>
+    ) => Effect.Effect<Subscription, Unreadable>
     /** Tells the readers of this process that want deltas. It is not in the log, and nobody can rely on it. */
     readonly whisper: (delta: MessageDelta) => Effect.Effect<void>
     /** The same as a stream that never ends. A slow reader holds up nobody and misses nothing. */
-    readonly stream: (principal: Principal, sessionId: string, request: FeedRequest) => Stream.Stream<Event, ReinsError>
+    readonly stream: (principal: Principal, sessionId: string, request: FeedRequest) => Stream.Stream<Event, Unreadable>
   }
 >() {
   static readonly layer = Layer.scoped(

@@ -8,7 +8,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { leaseStates } from "../domain/Session.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { isHeld, Leases } from "../sessions/Leases.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { releaseJobKind, turnActive } from "../sessions/Sessions.js"
@@ -55,7 +55,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const store = yield* SessionStore
       const turns = yield* Turns
       const leases = yield* Leases

@@ -8,7 +8,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Vault } from "../secrets/Vault.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
@@ -66,7 +66,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
       const db = yield* Database
       const { sql } = db
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const passwords = yield* Passwords
       const vault = yield* Vault
       const throttle = yield* Throttle.make

@@ -8,7 +8,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -66,7 +66,7 @@ export class Members extends Context.Tag("@reins/core/identity/Members")<
       const access = yield* Access
       const apiKeys = yield* ApiKeys
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const throttle = yield* Throttle.make
 
       /** Changes of the members of a workspace wait for each other, so that the last owner is known. */

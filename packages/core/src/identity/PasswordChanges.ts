@@ -6,7 +6,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -51,7 +51,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
       const { sql } = db
       const access = yield* Access
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const logins = yield* LoginSessions
       const passwords = yield* Passwords
       const guesses = yield* PasswordGuesses.make

@@ -2,7 +2,7 @@ import { Data, type Effect } from "effect"
 import type { JobFailure } from "../domain/Job.js"
 import type { Commit } from "../store/Commit.js"
 import type { StorageFault } from "../store/StorageFault.js"
-import type { Claim, Loss } from "./Jobs.js"
+import type { Claim, Loss } from "./Claim.js"
 
 /** Why an attempt failed. `retryable` failures are tried again until the attempts of the job are used up. */
 export class JobError extends Data.TaggedError("JobError")<{

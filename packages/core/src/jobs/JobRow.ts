@@ -4,7 +4,7 @@ import type { AttemptId, JobId, OperationId, WorkspaceId } from "../domain/Ids.j
 import type { Attempt, Job, JobState } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
-import type { Claim } from "./Jobs.js"
+import type { Claim } from "./Claim.js"
 
 /** A job as it is stored. */
 export interface JobRow {

@@ -20,7 +20,7 @@ import {
   sessionStates
 } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
@@ -114,7 +114,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const projects = yield* Projects
       const providers = yield* Providers
       const connections = yield* Connections
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const listeners = yield* SessionListeners
       const sql = db.sql
 

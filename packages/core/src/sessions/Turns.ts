@@ -12,7 +12,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { addUsage, noUsage, type Usage } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { type Turn, type TurnReason, type TurnState, turnStates } from "../domain/Turn.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
@@ -74,7 +74,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const store = yield* SessionStore
       const listeners = yield* SessionListeners
       const projects = yield* Projects

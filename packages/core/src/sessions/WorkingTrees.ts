@@ -13,7 +13,7 @@ import { mayReceive } from "../forge/ForgeHost.js"
 import { Git } from "../git/Git.js"
 import { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobClaims } from "../jobs/JobClaims.js"
 import { Placement } from "../placement/Placement.js"
 import { Projects } from "../projects/Projects.js"
 import { Journal } from "../store/Journal.js"
@@ -62,7 +62,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const connections = yield* Connections
       const git = yield* Git
       const leases = yield* Leases
-      const jobs = yield* Jobs
+      const jobs = yield* JobClaims
       const { bootId } = yield* Placement
       const pathOf = (name: "inUse" | "lock") => (id: SessionId) => sessionPaths(config.dataDir, id)[name]
       const { isSilent, leaseMs } = jobs

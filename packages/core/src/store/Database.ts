@@ -1,6 +1,6 @@
 import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect } from "effect"
-import { prepare, prepareRow, type Query } from "./Query.js"
+import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
 /**
  * Runs the statements of one kind of database; `Database` adds what is the same for all. A statement that fails is a defect: an
@@ -31,6 +31,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     /** Runs a statement whose rows nobody reads. In a transaction its failure may come with a later statement, or with the commit. */
     readonly run: (query: Query<object>) => Effect.Effect<void>
     readonly prepare: typeof prepare
+    readonly prepareNamed: typeof prepareNamed
     readonly prepareRow: typeof prepareRow
     /** ` for update` where writers of other connections could slip in between; nothing on SQLite, which has one writer. */
     readonly forUpdate: Statement.Fragment
@@ -51,6 +52,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
       dialect,
       first: (query) => Effect.map(engine.all(query), (rows) => rows[0]),
       prepare,
+      prepareNamed,
       prepareRow,
       forUpdate: sql.literal(dialect === "pg" ? " for update" : ""),
       skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : "")

@@ -17,7 +17,7 @@ export const jobStates = StateMachine.make<JobState>("job", {
 })
 
 /** The states of a job that waits for its next attempt, which may begin once `run_at` has come. */
-export const waitingJobStates: ReadonlyArray<JobState> = jobStates.states.filter((state) =>
+export const waitingJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ jobStates.states.filter((state) =>
   jobStates.allows(state, "running")
 )
 
@@ -26,7 +26,7 @@ export const AttemptState = Schema.Literal("running", "succeeded", "failed", "ab
 export type AttemptState = typeof AttemptState.Type
 
 /** The moves of an attempt. The jobs room writes no other. */
-export const attemptStates = StateMachine.make<AttemptState>("attempt", {
+export const attemptStates = /* @__PURE__ */ StateMachine.make<AttemptState>("attempt", {
   running: ["succeeded", "failed", "abandoned", "unknown"],
   succeeded: [],
   failed: [],

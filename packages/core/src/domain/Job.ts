@@ -21,6 +21,9 @@ export const waitingJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ jobStat
   jobStates.allows(state, "running")
 )
 
+/** The states of a job that has not ended. */
+export const liveJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ waitingJobStates.concat("running")
+
 /** The worker of an `abandoned` attempt was lost. The outside effect of an `unknown` one may or may not have happened. */
 export const AttemptState = Schema.Literal("running", "succeeded", "failed", "abandoned", "unknown")
 export type AttemptState = typeof AttemptState.Type

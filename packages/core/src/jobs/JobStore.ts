@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
-import { type JobState, type OperationRef, type Subject, unprovenAttemptStates } from "../domain/Job.js"
+import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "../domain/Job.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { jobsTopic, jobTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
@@ -40,6 +40,8 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
     /** True when an attempt for the subject has ended and nobody knows how far it came. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
+    /** The number of jobs in each state that is not an end. A state without a job is absent. */
+    readonly countLive: Effect.Effect<ReadonlyMap<JobState, number>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -100,7 +102,12 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
             db.first(sql`select attempts.id from attempts join jobs on jobs.id = attempts.job_id
             where jobs.subject_id = ${subjectId} and ${sql.in("attempts.state", unprovenAttemptStates)} limit 1`),
             (row) => row !== undefined
-          )
+          ),
+        countLive: Effect.map(
+          db.all(sql<{ state: JobState; count: number }>`select state, cast(count(*) as integer) as count
+            from jobs where ${sql.in("state", liveJobStates)} group by state`),
+          (rows) => new Map(rows.map(({ count, state }) => [state, count]))
+        )
       })
     })
   )

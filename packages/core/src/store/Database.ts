@@ -3,7 +3,7 @@ import { Context, Effect } from "effect"
 import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
 /**
- * Runs the statements of one kind of database; `Database` adds what is the same for all. A statement that fails is a defect: an
+ * Runs the statements of one kind of database. `Database` adds the parts that all kinds share. A statement that fails is a defect: an
  * `SqlError` with the error of the driver as its cause.
  */
 export interface Engine {
@@ -17,7 +17,7 @@ export interface Engine {
 
 /**
  * The one SQL database of an installation. Every statement is written once for SQLite and PostgreSQL. A statement that fails is
- * a defect: what a caller can expect (a duplicate, a missing row) is asked for with `on conflict` and `returning`.
+ * a defect. A statement asks for cases that a caller can expect (a duplicate, a missing row) with `on conflict` and `returning`.
  */
 export class Database extends Context.Tag("@reins/core/store/Database")<
   Database,
@@ -44,7 +44,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
 >() {
-  /** `sql` makes the texts of statements, and the engine runs them. */
+  /** Puts a database together: `sql` makes the texts of statements, and the engine runs them. */
   static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", engine: Engine) =>
     Database.of({
       ...engine,

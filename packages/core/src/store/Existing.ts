@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** What a command has just written or held, by its id: that it is not there is a defect. */
+/** Finds a row by its id that a command has just written or held. Dies when there is none. */
 export const existingOf =
   <A>(resource: string, find: (id: string) => Effect.Effect<A | undefined>) =>
   (id: string): Effect.Effect<A> =>

@@ -23,7 +23,7 @@ export const known: ReadonlyArray<Migration> = Object.keys(steps).map((step) => 
   return { id: Number(number), name: words.join("_") }
 })
 
-/** The data has steps behind it that this release does not know: a newer release made it. */
+/** A newer release made the data: it has taken steps that this release does not know. */
 export class DatabaseNewer extends Data.TaggedError("DatabaseNewer")<{ readonly unknown: ReadonlyArray<Migration> }> {
   override get message() {
     return (
@@ -36,7 +36,7 @@ export class DatabaseNewer extends Data.TaggedError("DatabaseNewer")<{ readonly 
 
 const table = "effect_sql_migrations"
 
-/** The steps that the database has behind it, in their order; none when it is empty. */
+/** The steps that the database has taken, in their order; none when it is empty. */
 export const applied: Effect.Effect<ReadonlyArray<Migration>, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const sql = yield* SqlClient.SqlClient
@@ -59,7 +59,7 @@ export const requireKnown = (steps: ReadonlyArray<Migration>): Effect.Effect<voi
 export const pending = (steps: ReadonlyArray<Migration>): ReadonlyArray<Migration> =>
   known.filter((step) => !steps.some(({ id }) => id === step.id))
 
-/** Brings the schema up to date and gives back the steps that were taken. A database of a newer release is refused as it is. */
+/** Brings the schema up to date and gives back the steps that were taken. A database of a newer release is refused and left as it is. */
 export const migrate: Effect.Effect<ReadonlyArray<Migration>, DatabaseNewer, SqlClient.SqlClient> = Effect.gen(
   function* () {
     yield* requireKnown(yield* Effect.orDie(applied))

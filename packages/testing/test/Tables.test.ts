@@ -4,6 +4,7 @@ import ts from "typescript"
 import { assert, it } from "vitest"
 
 const source = join(import.meta.dirname, "../../core/src")
+const others = ["server", "client"].map((name) => join(import.meta.dirname, "../..", name, "src"))
 const migrations = join(source, "store/migrations")
 
 /** Statements that name a table of another room for good, with the reason. */
@@ -34,9 +35,12 @@ const roomOf = new Map(
   )
 )
 
-const sourceFiles = readdirSync(source, { recursive: true, withFileTypes: true })
-  .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.parentPath.startsWith(migrations))
-  .map((entry) => join(entry.parentPath, entry.name))
+const filesBelow = (directory: string): ReadonlyArray<string> =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.parentPath.startsWith(migrations))
+    .map((entry) => join(entry.parentPath, entry.name))
+
+const sourceFiles = filesBelow(source)
 
 /** The texts of the statements of a file, without the values that are put into them. */
 const statementsOf = (path: string): ReadonlyArray<string> => {
@@ -70,6 +74,11 @@ it("SQL names the tables of its own room alone, but for the exceptions that are 
     return [...new Set(foreign)].map((table) => `${file} names ${table}`)
   })
   assert.sameMembers(named, [...Object.keys(lasting), ...remaining])
+})
+
+it("the server and the client name no table", () => {
+  const named = others.flatMap(filesBelow).flatMap((path) => statementsOf(path).flatMap(tablesOf))
+  assert.deepStrictEqual(named, [])
 })
 
 it("every table that is made belongs to a room, and some statement of that room names it", () => {

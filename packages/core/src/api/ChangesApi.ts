@@ -19,7 +19,7 @@ export const Diff = Schema.Struct({
 }).annotations({ identifier: "Diff" })
 export type Diff = typeof Diff.Type
 
-/** Without `path` the list of changed files; with it the content of that file. */
+/** The list of changed files, or with `path` the content of that file. */
 export const ChangesetFiles = Schema.Struct({
   items: Schema.optionalWith(Schema.Array(ChangedFile), { exact: true }),
   path: Schema.optionalWith(Schema.String, { exact: true }),
@@ -59,7 +59,7 @@ export type ApplicationInput = typeof ApplicationInput.Type
 export const ApplicationAnswer = Schema.Struct({
   operation: OperationRef,
   application: Application,
-  /** Of the target session, which is told how the application ends. */
+  /** The newest event of the target session before the application. Later events of that session tell its end. */
   event_watermark: Schema.Int
 }).annotations({ identifier: "ApplicationAnswer" })
 export type ApplicationAnswer = typeof ApplicationAnswer.Type
@@ -76,7 +76,7 @@ export const MergeRequestInput = Schema.Struct({
 export type MergeRequestInput = typeof MergeRequestInput.Type
 
 export const MergeInput = Schema.Struct({
-  /** The full id of the commit that was reviewed: nothing else is merged. */
+  /** The full id of the commit that was reviewed. No other commit is merged. */
   expected_head_sha: Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)),
   /** `merge` when absent. */
   method: optional(MergeMethod)

@@ -7,7 +7,7 @@ import { HarnessSelection } from "../domain/Project.js"
 import { MessageSend, SentMessage } from "./ConversationApi.js"
 import { idPath, NotReplayed, optional, post, read } from "./Endpoint.js"
 
-/** A name on one line: it is the title of the child session. */
+/** A name on one line. It is the title of the child session. */
 const Role = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100), Schema.pattern(/^[^\p{Cc}]+$/u))
 
 export const DelegationInput = Schema.Struct({
@@ -34,7 +34,7 @@ export type DelegationAnswer = typeof DelegationAnswer.Type
 
 export const ResultInput = Schema.Struct({
   kind: ResultKind,
-  /** Only of a `review`, a `test` or an `integration`. */
+  /** Only a `review`, a `test` or an `integration` has one. */
   verdict: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
   summary: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
   /** Satisfies the `result_schema` of the delegation, where it has one. */
@@ -49,7 +49,7 @@ export const WaitInput = Schema.Struct({
 }).annotations({ identifier: "WaitInput" })
 export type WaitInput = typeof WaitInput.Type
 
-/** `result` is there once the delegation has succeeded. */
+/** A delegation. It has a `result` once it has succeeded. */
 export const WaitAnswer = Schema.Struct({
   wait: Wait,
   delegation: Delegation,

@@ -71,7 +71,7 @@ const lookForWork = Effect.fnUntraced(function* (worker: Worker, rung: Effect.La
   yield* recover(worker)
   yield* worker.claims.catchUp
   const waitMs = yield* claimDue(worker)
-  // What was claimed may have left more of its kind, which is due at once.
+  // More jobs of a kind that was claimed may be due at once.
   if (waitMs > 0) yield* Effect.timeoutOption(rung.await, waitMs)
 })
 

@@ -33,14 +33,14 @@ export const decodeOrdinal = (
       : Effect.fail(invalidCursor)
   })
 
-/** For a list of ids, newest first: the rows with an id below `before`, `limit + 1` of them. */
+/** Bounds a page of a list of ids, newest first. The query selects `limit + 1` rows with an id below `before`. */
 export const descending = (
   request: PageRequest
 ): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError<"invalid_cursor">> =>
   // Above every id, in every collation: no id begins with z.
   Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: limitOf(request) }))
 
-/** For a list by ordinal: the rows with an ordinal above `after`, `limit + 1` of them. */
+/** Bounds a page of a list by ordinal. The query selects `limit + 1` rows with an ordinal above `after`. */
 export const ascending = (
   request: PageRequest
 ): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError<"invalid_cursor">> =>

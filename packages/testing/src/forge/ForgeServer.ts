@@ -28,7 +28,7 @@ export interface Canned {
   readonly after?: boolean
 }
 
-/** Where the branches are, and what a merge does to them. */
+/** The place of the branches, and the effect of a merge on them. */
 export interface Branches {
   readonly headOf: (branch: string) => string | undefined
   readonly merge: (head: string, base: string) => void
@@ -145,7 +145,7 @@ export class ForgeServer {
   private readonly shown = (pull: Pull): unknown => this.dialect.shown(pull, this.branches.headOf(pull.head) ?? "")
 }
 
-/** How one product speaks. */
+/** The language of one product. */
 interface Dialect {
   readonly authorized: (headers: IncomingHttpHeaders, token: string) => boolean
   readonly unauthorized: Answer

@@ -100,6 +100,37 @@ const server: Options = {
   onSuccess: async () => finishServer(serverDist)
 }
 
+/** The entry points of the core that semantic versions cover. */
+const publicCore = new Set(
+  Object.keys(JSON.parse(readFileSync("packages/core/package.json", "utf8")).exports).map((path) =>
+    path.replace(/^\./, "@reins/core")
+  )
+)
+
+/** What is published may import the rest of the core below `internal/` only; the sources of this repository name modules by their path. */
+const publishedName = (name: string): string =>
+  publicCore.has(name) ? name : name.replace(/^@reins\/core\/(?!internal\/)/, "@reins/core/internal/")
+
+const publishedNames: Plugin = {
+  name: "published-names",
+  setup: (build) =>
+    build.onResolve({ filter: /^@reins\/core\// }, ({ path }) => ({ path: publishedName(path), external: true }))
+}
+
+/** For programs that serve a core of their own: nothing of the core, of effect or of another package is in it, so that there is one of each. */
+const serverLibrary: Options = {
+  ...shared,
+  name: "server library",
+  entry: { index: "packages/server/src/index.ts" },
+  outDir: "packages/server/lib",
+  splitting: true,
+  esbuildPlugins: [publishedNames],
+  external: [/^(?:effect|@effect\/[\w-]+|find-my-way-ts)(?:\/|$)/],
+  onSuccess: async () => {
+    if (declared) serverDeclarations()
+  }
+}
+
 const packages: ReadonlyArray<Options> = [
   {
     ...shared,
@@ -124,7 +155,8 @@ const packages: ReadonlyArray<Options> = [
       if (declared) bundleDeclarations()
     }
   },
-  server
+  server,
+  serverLibrary
 ]
 
 /** The server of the crash suite, which can be killed at named points and given another agent for alpha. It is never published. */
@@ -189,14 +221,32 @@ const bundleDeclarations = (): void => {
   for (const room of ["api", "domain"]) copyFiles(join(coreTypes, room), `packages/client/dist/core/${room}`)
   copyFiles("packages/client/dist", "packages/client/dist", (text, file) => {
     const root = "../".repeat(file.split("/").length - 1) || "./"
-    return text.replaceAll(/"@reins\/core\/([\w/]+)"/g, (_, path: string) => `"${root}core/${path}.js"`)
+    // The type check itself names what it infers by the published path.
+    return text.replaceAll(
+      imported("core/(?:internal/)?"),
+      (_, by: string, path: string) => `${by}"${root}core/${path}.js"`
+    )
+  })
+}
+
+/** The imports of a module of ours, also those within types. The ids of tags look like names of modules and are none. */
+const imported = (names: string): RegExp => new RegExp(`(from |import\\()"@reins/${names}([\\w/]+)"`, "g")
+
+/** The server's modules name each other and those of the core as they are published. */
+const serverDeclarations = (): void => {
+  copyDeclarations("server", ".cache/types/server", "lib")
+  copyFiles("packages/server/lib", "packages/server/lib", (text, file) => {
+    const root = "../".repeat(file.split("/").length - 1) || "./"
+    return text
+      .replaceAll(imported("core/"), (_, by: string, path: string) => `${by}"${publishedName(`@reins/core/${path}`)}"`)
+      .replaceAll(imported("server/"), (_, by: string, path: string) => `${by}"${root}${path}.js"`)
   })
 }
 
 /** The declarations come from the type check, which is incremental; bundling those of a hundred modules is not. */
-const copyDeclarations = (name: string, from: string): void => {
+const copyDeclarations = (name: string, from: string, to = "dist"): void => {
   execFileSync("node_modules/.bin/tsc", ["-b", `packages/${name}`], { stdio: "inherit" })
-  copyFiles(from, `packages/${name}/dist`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"))
+  copyFiles(from, `packages/${name}/${to}`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"))
 }
 
 const copyFiles = (from: string, to: string, change = (text: string, _file: string): string => text): void => {

@@ -2,6 +2,7 @@ import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
 import { CoreConfig } from "./base/CoreConfig.js"
+import { Installed } from "./catalog/Installed.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
 import { Providers } from "./catalog/Providers.js"
@@ -16,7 +17,11 @@ import { mergeJob, openMergeRequestJob } from "./changes/MergeRequestJob.js"
 import { MergeRequestStore } from "./changes/MergeRequestStore.js"
 import { MergeRequests } from "./changes/MergeRequests.js"
 import { refreshJob } from "./changes/RefreshJob.js"
+import type { ConnectionKind } from "./connections/ConnectionKind.js"
+import { builtInGateways, ConnectionKinds } from "./connections/ConnectionKinds.js"
+import { ConnectionStore } from "./connections/ConnectionStore.js"
 import { Connections } from "./connections/Connections.js"
+import { ConnectionUses } from "./connections/ConnectionUses.js"
 import { CredentialProxy } from "./connections/CredentialProxy.js"
 import { validationJob } from "./connections/ValidationJob.js"
 import { ValidationStore } from "./connections/ValidationStore.js"
@@ -43,19 +48,23 @@ import { Executors } from "./executor/Executors.js"
 import { markVariables } from "./executor/Marks.js"
 import { endProcessesOf } from "./executor/Orphans.js"
 import { Files } from "./files/Files.js"
-import { Forges } from "./forge/Forges.js"
+import type { ForgeKind } from "./forge/Forge.js"
+import { builtInForges, Forges } from "./forge/Forges.js"
 import { Git } from "./git/Git.js"
-import { Harness } from "./harness/Harness.js"
+import { builtInDrivers, Harness } from "./harness/Harness.js"
+import type { HarnessDriver } from "./harness/HarnessDriver.js"
 import { HarnessInstall } from "./harness/Install.js"
 import { Manifests } from "./harness/Manifests.js"
 import { Accounts } from "./identity/Accounts.js"
 import { ApiKeys } from "./identity/ApiKeys.js"
 import { LoginSessions } from "./identity/LoginSessions.js"
-import { Mailer } from "./identity/Mailer.js"
+import type { Mailer } from "./identity/Mailer.js"
 import * as MailJob from "./identity/MailJob.js"
 import { Members } from "./identity/Members.js"
+import * as OutboxMailer from "./identity/OutboxMailer.js"
 import { PasswordChanges } from "./identity/PasswordChanges.js"
 import { Passwords } from "./identity/Passwords.js"
+import * as SmtpMailer from "./identity/SmtpMailer.js"
 import { Workspaces } from "./identity/Workspaces.js"
 import { JobClaims } from "./jobs/JobClaims.js"
 import { JobStore } from "./jobs/JobStore.js"
@@ -66,6 +75,7 @@ import { Placement } from "./placement/Placement.js"
 import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
 import { Vault } from "./secrets/Vault.js"
+import * as ConnectionTurns from "./sessions/ConnectionTurns.js"
 import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { Messages } from "./sessions/Messages.js"
@@ -76,6 +86,8 @@ import { Sessions } from "./sessions/Sessions.js"
 import { Turns } from "./sessions/Turns.js"
 import { Uploads } from "./sessions/Uploads.js"
 import { WorkingTrees } from "./sessions/WorkingTrees.js"
+import type { Bell } from "./store/Bell.js"
+import type { Database } from "./store/Database.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
@@ -84,35 +96,79 @@ import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
+/** What the layers of one's own may need: where Reins runs, and its database. */
+export type Given = CoreConfig | Placement | Database | Bell
+
+/**
+ * The parts of Reins that a program may bring of its own, each a plain value or a layer. What is left out is as in a server. `E` is how the
+ * layers may fail.
+ */
+export interface Layers<E = unknown> {
+  /** The providers. `Manifests.layerOf` makes them of manifests; unless given, they are those in `manifests/`. */
+  readonly manifests?: Layer.Layer<Manifests, E, Given>
+  /** The ways to run agents. `Executors.layerOf` makes them of a list, whose first one is the default; unless given, it is `local`. */
+  readonly executors?: Layer.Layer<Executors, E, Given>
+  /** The ways to speak with agents; unless given, `builtInDrivers` of `harness/Harness`. */
+  readonly drivers?: ReadonlyArray<HarnessDriver>
+  /** The kinds of forge; unless given, `builtInForges` of `forge/Forges`. */
+  readonly forges?: ReadonlyArray<ForgeKind>
+  /** The kinds of connection besides `git` and those of forges; unless given, `builtInGateways` of `connections/ConnectionKinds`. */
+  readonly connectionKinds?: ReadonlyArray<ConnectionKind>
+  /** Unless given, mails go through the SMTP server of the configuration, or to files in the outbox where it names none. */
+  readonly mailer?: Layer.Layer<Mailer, E, Given>
+  /** The keys that seal credentials; unless given, those in the key file of the configuration, which is made when it is not there. */
+  readonly keyRing?: Layer.Layer<KeyRing, E, Given>
+  /** The database with its bell. Unless given, the core needs both: give it `store/Sqlite` or `store/Postgres`. */
+  readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Placement>
+}
+
 const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A, E, R>) =>
   Layer.unwrapEffect(Effect.map(CoreConfig, make))
 
-const outside = <E>(manifests: Layer.Layer<Manifests, E>) =>
-  Layer.mergeAll(
-    fromConfig((config) => KeyRing.layerFile(config.keyFile)),
-    fromConfig((config) =>
-      config.smtpUrl === null
-        ? Mailer.layerOutbox(join(config.dataDir, "outbox"))
-        : Mailer.layerSmtp(config.smtpUrl, config.mailFrom)
-    ),
-    fromConfig((config) => HarnessInstall.layer(config.cacheDir)).pipe(Layer.provideMerge(manifests)),
-    Layer.unwrapEffect(
-      Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
-        Git.layerWith({
-          allowFile: config.allowLocalRepositories,
-          maxDiffBytes: config.limits.diffBytes,
-          maxDiffFileBytes: config.limits.diffFileBytes,
-          maxDiffFiles: config.limits.diffFiles,
-          marks: markVariables([{ kind: "boot", id: bootId }])
-        })
+const keyFile = fromConfig((config) => KeyRing.layerFile(config.keyFile))
+
+const configuredMailer = fromConfig((config) =>
+  config.smtpUrl === null
+    ? OutboxMailer.layer(join(config.dataDir, "outbox"))
+    : SmtpMailer.layer(config.smtpUrl, config.mailFrom)
+)
+
+const git = Layer.unwrapEffect(
+  Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
+    Git.layerWith({
+      allowFile: config.allowLocalRepositories,
+      maxDiffBytes: config.limits.diffBytes,
+      maxDiffFileBytes: config.limits.diffFileBytes,
+      maxDiffFiles: config.limits.diffFiles,
+      marks: markVariables([{ kind: "boot", id: bootId }])
+    })
+  )
+)
+
+/** What is outside of the service, as its own layers or ours bring it, and the lists of what there is. */
+const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests }: Layers<E>) =>
+  Installed.layer.pipe(
+    Layer.provideMerge(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        fromConfig((config) => HarnessInstall.layer(config.cacheDir)),
+        Harness.layerOf(drivers ?? builtInDrivers),
+        Forges.layerOf(forges ?? builtInForges)
       )
     ),
-    Files.layer,
-    Harness.layer,
-    Executors.layer,
-    Limits.layer,
-    Outbound.layer,
-    Passwords.layer
+    Layer.provideMerge(
+      Layer.mergeAll(
+        manifests ?? Manifests.layer,
+        executors ?? Executors.layer,
+        keyRing ?? keyFile,
+        mailer ?? configuredMailer,
+        git,
+        Files.layer,
+        Limits.layer,
+        Outbound.layer,
+        Passwords.layer
+      )
+    )
   )
 
 const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
@@ -124,7 +180,7 @@ const identity = Layer.mergeAll(PasswordChanges.layer, Members.layer).pipe(
 const sessions = Sessions.layer.pipe(
   Layer.provideMerge(Messages.layer),
   Layer.provideMerge(Turns.layer),
-  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer)),
+  Layer.provideMerge(Layer.mergeAll(SessionListeners.layer, Uploads.layer, ConnectionTurns.layer)),
   Layer.provideMerge(Providers.layer)
 )
 
@@ -143,7 +199,7 @@ const conversations = Layer.mergeAll(
 
 const changes = Layer.mergeAll(Applications.layer, MergeRequests.layer).pipe(
   Layer.provideMerge(Deliveries.layer),
-  Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer, Forges.layer))
+  Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, MergeRequestStore.layer))
 )
 
 const connected = Layer.mergeAll(Validations.layer, Layer.provide(Models.layer, Workspaces.layer))
@@ -156,23 +212,52 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
   Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
+  Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
   Layer.provideMerge(ValidationStore.layer)
 )
 
-/** `layer` with other providers than those that are part of Reins. */
-export const layerWith = <E>(manifests: Layer.Layer<Manifests, E>) =>
-  Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
+const compose = <E>(layers: Layers<E>) => {
+  // Without one it is taken from where the core is used.
+  const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
+  return Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
     Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     Layer.provideMerge(store),
-    Layer.provideMerge(outside(manifests))
+    Layer.provideMerge(outside(layers)),
+    Layer.provideMerge(database)
   )
+}
+
+type Composed<E> = ReturnType<typeof compose<E>>
+
+/** How the layers that are given may fail. */
+export type FailureOf<L> = {
+  [K in keyof L]: L[K] extends Layer.Layer<infer _A, infer E, infer _R> ? E : never
+}[keyof L]
+
+type Needs<L> = CoreConfig | Placement | (L extends { readonly database: object } ? never : Database | Bell)
 
 /**
- * Every service of Reins. It needs a `Database` with its `Bell`, a `Placement` and a `CoreConfig`, and nothing else; it opens no
- * port and starts no work of its own. Fails with `KeysMissing` when stored credentials cannot be opened with the key ring.
+ * Every service of Reins, with parts of one's own in the place of ours:
+ *
+ *     Core.layerWith({ forges: [...builtInForges, myForge], mailer: myMailer })
+ *
+ * It needs a `CoreConfig`, a `Placement` and, unless one is given, a `Database` with its `Bell`. It opens no port and starts no work of its
+ * own. Fails as the given layers do, with `KeysMissing` when stored credentials cannot be opened with the key ring, and with
+ * `ProviderUndriven` or `ConnectionKindMissing` when a manifest names a driver or a kind of connection that is not there.
  */
-export const layer = layerWith(Manifests.layer)
+export const layerWith = <const L extends Layers>(
+  layers: L
+): Layer.Layer<Layer.Layer.Success<Composed<never>>, Layer.Layer.Error<Composed<FailureOf<L>>>, Needs<L>> =>
+  // Boundary: the compiler does not follow that the layers fail as their types say, and that a given database is needed no more.
+  compose(layers as Layers<FailureOf<L>>) as Layer.Layer<
+    Layer.Layer.Success<Composed<never>>,
+    Layer.Layer.Error<Composed<FailureOf<L>>>,
+    Needs<L>
+  >
+
+/** Every service of Reins, as a server has them: `layerWith` without anything of one's own. */
+export const layer = layerWith({})
 
 /**
  * Runs the durable jobs of the installation in this process, and deletes what is of no use any more. On SQLite one process for a data

@@ -4,7 +4,6 @@ import { CoreConfig } from "./base/CoreConfig.js"
 import * as Core from "./Core.js"
 import type { WorkspaceId } from "./domain/Ids.js"
 import type { Principal } from "./domain/Principal.js"
-import { Manifests } from "./harness/Manifests.js"
 import { Accounts } from "./identity/Accounts.js"
 import { Workspaces } from "./identity/Workspaces.js"
 import { Placement } from "./placement/Placement.js"
@@ -14,24 +13,24 @@ import * as Sqlite from "./store/Sqlite.js"
 const ownerEmail = "owner@embedded.localhost"
 
 /**
- * Reins inside a program: every service on a SQLite database below `dataDir`, working its jobs in this process, without HTTP and
- * without a port. Fails with `DataDirectoryInUse` while another process works on the directory. Closing the scope ends what runs. The providers
- * are those of Reins, or those of the given manifests.
+ * Reins inside a program: every service, working its jobs in this process, without HTTP and without a port. Fails with `DataDirectoryInUse`
+ * while another process works on the directory. Closing the scope ends what runs.
+ *
+ *     Embedded.layer({ dataDir: "./reins-data" }, { executors: Executors.layerOf([myExecutor]) })
+ *
+ * `layers` are parts of one's own, as `Core.layerWith` takes them. The database is SQLite below `dataDir` unless one is given.
  */
-export const layer = (
+export const layer = <const L extends Core.Layers = Record<never, never>>(
   config: Parameters<typeof CoreConfig.from>[0],
-  manifests: typeof Manifests.layer = Manifests.layer
+  layers?: L
 ) => {
   const { dataDir } = CoreConfig.from(config)
+  // Boundary: without layers `L` is the type of none.
+  const given = layers ?? ({} as L)
+  const database = Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer)
   return Core.worker.pipe(
-    Layer.provideMerge(Core.layerWith(manifests)),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        CoreConfig.layer(config),
-        Layer.provideMerge(Sqlite.layer(dataDir), Bell.layer),
-        Placement.layerOn(dataDir, { alone: true })
-      )
-    ),
+    Layer.provideMerge(Core.layerWith({ database, ...given })),
+    Layer.provideMerge(Layer.merge(CoreConfig.layer(config), Placement.layerOn(dataDir, { alone: true }))),
     Layer.provide(Sqlite.lockLayer(dataDir))
   )
 }

@@ -19,8 +19,6 @@ const remaining: ReadonlyArray<string> = [
   "backup/Inventory.ts names credentials",
   "backup/Inventory.ts names sessions",
   "changes/Changesets.ts names turns",
-  "connections/Connections.ts names sessions",
-  "connections/Connections.ts names turns",
   "projects/Projects.ts names connections",
   "sessions/SessionStore.ts names workspace_members",
   "upkeep/KeyRotation.ts names credentials"

@@ -1,6 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { ExecutorBackend, HarnessEntry, Model } from "../domain/Catalog.js"
+import { withDefaultOf } from "../domain/Installed.js"
 import { Job, Operation } from "../domain/Job.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { extension, idPath, read } from "./Endpoint.js"
@@ -21,7 +22,8 @@ export type ModelList = typeof ModelList.Type
 export const ModelQuery = Schema.Struct({
   /** The caller's personal workspace when absent. */
   workspace_id: Schema.optionalWith(Schema.String, { exact: true }),
-  provider_id: Schema.optionalWith(Schema.String, { exact: true, default: () => "alpha" })
+  /** The default provider of the installation when absent. */
+  provider_id: Schema.optionalWith(withDefaultOf("providers"), { exact: true })
 })
 export type ModelQuery = typeof ModelQuery.Type
 

@@ -1,7 +1,8 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { Connection, ConnectionKind, ConnectionState } from "../domain/Connection.js"
+import { Connection, ConnectionState } from "../domain/Connection.js"
 import { ConnectionCapabilities, ConnectionValidation } from "../domain/ConnectionValidation.js"
+import { installed } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, optional, patch, post, read, remove, withStatus } from "./Endpoint.js"
@@ -12,7 +13,7 @@ const Label = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 const Credential = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 
 export const ConnectionInput = Schema.Struct({
-  kind: ConnectionKind,
+  kind: installed("connection_kinds"),
   label: Label,
   credential: Credential
 }).annotations({ identifier: "ConnectionInput" })

@@ -1,6 +1,8 @@
 import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
 import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
 import { fn } from "../base/Traced.js"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { Connections } from "../connections/Connections.js"
 import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
@@ -32,6 +34,8 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
     Models,
     Effect.gen(function* () {
       const connections = yield* Connections
+      const store = yield* ConnectionStore
+      const connectionKinds = yield* ConnectionKinds
       const manifests = yield* Manifests
       const outbound = yield* Outbound
       const providers = yield* Providers
@@ -39,9 +43,10 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       const scope = yield* Effect.scope
 
       const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, ReinsError> {
-        const manifest = manifests.list.find((each) => each.provider_id === key.providerId)
-        const connection = yield* connections.open(key.workspaceId, key.connectionId)
-        const gateway = gatewayOf(connection, manifest?.credential?.default_base_url)
+        const provider = manifests.list.find((each) => each.provider_id === key.providerId)
+        const connection = yield* store.open(key.workspaceId, key.connectionId)
+        const kind = connectionKinds.find(connection.kind)
+        const gateway = gatewayOf(kind, connection, provider?.credential?.default_base_url)
         if (gateway === undefined)
           return yield* failed(key, "The connection has no API key to ask a gateway with.", null)
         const { name, request, url } = listModels(gateway)
@@ -67,7 +72,10 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       })
 
       return Models.of({
-        list: fn("Models.list")(function* (principal, { provider_id: providerId, workspace_id: given }) {
+        list: fn("Models.list")(function* (
+          principal,
+          { provider_id: providerId = providers.defaultId, workspace_id: given }
+        ) {
           const workspaceId = given ?? (yield* workspaces.defaultFor(principal))
           const workspace = yield* workspaces.get(principal, workspaceId)
           yield* providers.requireCapability(providerId, "model_discovery")

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -13,6 +13,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   Providers,
   {
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
+    /** The provider of a request that names none. */
+    readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
     readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError>
     /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
@@ -36,7 +38,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     Effect.gen(function* () {
       const manifests = yield* Manifests
       const install = yield* HarnessInstall
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
 
       const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
         const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
@@ -71,6 +73,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
             })
           )
         ),
+        defaultId: manifests.defaultId,
         requireEnabled,
         requireCapability: fn("Providers.requireCapability")(function* (providerId, capability) {
           const manifest = yield* requireEnabled(providerId)

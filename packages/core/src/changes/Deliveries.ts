@@ -2,16 +2,17 @@ import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf } from "../access/Access.js"
 import type { DeliveryAnswer, DeliveryInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { Connections } from "../connections/Connections.js"
 import type { Changeset } from "../domain/Changeset.js"
 import { type Delivery, deliveryStates } from "../domain/Delivery.js"
 import { type ConnectionId, DeliveryId, newId } from "../domain/Ids.js"
+import { oneOf } from "../domain/Installed.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ProjectSpec } from "../domain/Project.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { isForgeKind } from "../forge/ForgeHost.js"
 import { isRefName } from "../git/RefName.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
@@ -70,6 +71,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const sessions = yield* SessionStore
       const projects = yield* Projects
       const connections = yield* Connections
+      const connectionKinds = yield* ConnectionKinds
       const changesets = yield* Changesets
       const store = yield* DeliveryStore
       const cancelled = yield* deliveryCancelled
@@ -125,7 +127,8 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const requireGit = Effect.fnUntraced(function* (principal: Principal, session: SessionRow, id: ConnectionId) {
         const connection = yield* connections.get(principal, id)
         if (connection.workspace_id !== session.workspace_id) return yield* notFound()
-        if (connection.kind !== "git" && !isForgeKind(connection.kind)) return yield* notGit(connection.kind)
+        if (!connectionKinds.forGit.includes(connection.kind))
+          return yield* notGit(connection.kind, connectionKinds.forGit)
       })
       /** What a request stands for, with everything that it leaves open filled in. */
       const resolve = Effect.fnUntraced(function* (session: SessionRow, changeset: Changeset, input: DeliveryInput) {
@@ -263,10 +266,10 @@ export const notBranch = (field: string, given: unknown): RequestInvalid =>
     input: given
   })
 
-const notGit = (kind: string): ReinsError =>
+const notGit = (kind: string, kinds: ReadonlyArray<string>): ReinsError =>
   new ReinsError({
     code: "connection_required",
-    message: "A delivery needs a connection of the kind git, github, gitlab or gitea. Choose one of these, or none.",
+    message: `A delivery needs a connection of the kind ${oneOf(kinds)}. Choose one of these, or none.`,
     details: { kind }
   })
 

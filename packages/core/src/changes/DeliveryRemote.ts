@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Delivery, DeliveryReason } from "../domain/Delivery.js"
-import { mayReceive } from "../forge/ForgeHost.js"
+import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import { JobError } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
@@ -10,14 +10,15 @@ import { toGitCredential, WorkingTrees } from "../sessions/WorkingTrees.js"
 /** The branch of a delivery as git is asked for it, with the credential of its connection or of the project. */
 export const deliveryRemote = Effect.gen(function* () {
   const trees = yield* WorkingTrees
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
+  const forges = yield* Forges
 
   const credentialOf = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
     if (delivery.connection_id === null) return yield* trees.gitCredential(session)
     const connection = yield* connections
       .open(session.workspace_id, delivery.connection_id)
       .pipe(Effect.mapError((error) => refusedCredential(error.message)))
-    if (!mayReceive(connection, delivery.remote_url ?? "")) {
+    if (!forges.mayReceive(connection, delivery.remote_url ?? "")) {
       return yield* refusedCredential(
         "The repository is not on the forge of the connection, so its token is not sent there: use another connection."
       )

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { systemActor } from "../access/Access.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
 import { MergeRequestId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
@@ -54,7 +54,7 @@ const markerOf = (request: MergeRequest): string => `Reins-Delivery: ${request.d
 /** Talks to the forge of a merge request, and keeps what that says of the connection. */
 export const forgeAccess = Effect.gen(function* () {
   const forges = yield* Forges
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
   const sessions = yield* SessionStore
   const deliveries = yield* DeliveryStore
 

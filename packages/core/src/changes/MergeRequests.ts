@@ -3,16 +3,15 @@ import { actorOf } from "../access/Access.js"
 import type { MergeInput, MergeRequestAnswer, MergeRequestInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import { Connections } from "../connections/Connections.js"
-import type { Connection } from "../domain/Connection.js"
 import { type Delivery, deliveryStates } from "../domain/Delivery.js"
 import { MergeRequestId, newId } from "../domain/Ids.js"
-import { type ForgeKind, type MergeRequest, mergeRequestStates } from "../domain/MergeRequest.js"
+import { oneOf } from "../domain/Installed.js"
+import { type MergeRequest, mergeRequestStates } from "../domain/MergeRequest.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { mergeMethods } from "../forge/Forge.js"
-import { forgeHost, isForgeKind, repositoryOn } from "../forge/ForgeHost.js"
+import { Forges } from "../forge/Forges.js"
 import { isRefName } from "../git/RefName.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
@@ -70,6 +69,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       const jobs = yield* JobStore
       const sessions = yield* SessionStore
       const projects = yield* Projects
+      const forges = yield* Forges
       const connections = yield* Connections
       const deliveries = yield* Deliveries
       const store = yield* MergeRequestStore
@@ -106,10 +106,12 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
         const own = delivery.connection_id === null ? undefined : [delivery.connection_id]
         const ids = own ?? (yield* projectConnections(session))
         for (const id of ids) {
-          const place = placeOf(yield* connections.get(principal, id), delivery)
-          if (place !== undefined) return place
+          const connection = yield* connections.get(principal, id)
+          if (connection.state !== "active") continue
+          const repository = forges.pathOf(connection, delivery.remote_url ?? "")
+          if (repository !== undefined) return { connection, forge: connection.kind, repository }
         }
-        return yield* forgeRequired
+        return yield* forgeRequired(forges.list.map(({ kind }) => kind))
       })
       const projectConnections = Effect.fnUntraced(function* (session: SessionRow) {
         if (session.project_version_id === null) return []
@@ -176,7 +178,8 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
               const request = yield* existing(id)
               yield* mergeRequestStates.check(request.state, "merged")
               const method = input.method ?? "merge"
-              if (!mergeMethods[request.forge].has(method)) return yield* unsupportedMethod(request.forge, method)
+              const methods = forges.find(request.forge)?.mergeMethods ?? new Set()
+              if (!methods.has(method)) return yield* unsupportedMethod(request.forge, method, methods)
               if (request.head_sha !== input.expected_head_sha) return yield* headChanged(request)
               const last = yield* jobs.newestOf(request.id)
               if (last.state !== "succeeded" && last.state !== "failed" && last.state !== "cancelled") {
@@ -190,13 +193,6 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       })
     })
   )
-}
-
-const placeOf = (connection: Connection, delivery: Delivery) => {
-  if (!isForgeKind(connection.kind) || connection.state !== "active") return undefined
-  const host = forgeHost(connection.kind, connection.settings["base_url"])
-  const repository = repositoryOn(host, delivery.remote_url ?? "")
-  return repository === undefined ? undefined : { connection, forge: connection.kind, repository }
 }
 
 /** Fails unless the delivery has put a branch on the remote. */
@@ -242,17 +238,17 @@ const baseBranch = (
 const titleOf = (input: MergeRequestInput, delivery: Delivery): string =>
   (input.title ?? delivery.title ?? "Changes by a coding session").replace(/\s+/g, " ").trim().slice(0, 250)
 
-const forgeRequired = new ReinsError({
-  code: "connection_required",
-  message:
-    "A merge request needs an active connection of the kind github, gitlab or gitea to the host of the repository. Create one, then name it in the delivery or in the project."
-})
+const forgeRequired = (forges: ReadonlyArray<string>) =>
+  new ReinsError({
+    code: "connection_required",
+    message: `A merge request needs an active connection of the kind ${oneOf(forges)} to the host of the repository. Create one, then name it in the delivery or in the project.`
+  })
 
-const unsupportedMethod = (forge: ForgeKind, method: string): ReinsError =>
+const unsupportedMethod = (forge: string, method: string, supported: ReadonlySet<string>): ReinsError =>
   new ReinsError({
     code: "unsupported_capability",
     message: `${forge} cannot be asked to merge with the method "${method}". Use another one.`,
-    details: { forge, method, supported: [...mergeMethods[forge]] }
+    details: { forge, method, supported: [...supported] }
   })
 
 const headChanged = (request: MergeRequest): ReinsError =>

@@ -2,10 +2,10 @@ import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
 import { fn } from "../base/Traced.js"
-import { Manifests } from "../harness/Manifests.js"
 import type { HarnessConnection } from "../harness/TurnInput.js"
 import type { GuardedAgents } from "../outbound/GuardedAgents.js"
 import { Outbound } from "../outbound/Outbound.js"
+import { ConnectionKinds } from "./ConnectionKinds.js"
 import { refuse, relay } from "./GatewayRelay.js"
 import * as Loan from "./Loan.js"
 
@@ -35,7 +35,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
   static readonly layer = Layer.scoped(
     CredentialProxy,
     Effect.gen(function* () {
-      const manifests = yield* Manifests
+      const kinds = yield* ConnectionKinds
       const scope = yield* Effect.scope
       const outbound = yield* Outbound
       const pools = yield* Effect.acquireRelease(
@@ -59,8 +59,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
         )
       )
       const gatewayOf = ({ kind, settings }: HarnessConnection) => {
-        const { credential } = manifests.list.find((each) => each.credential?.connection_kind === kind) ?? {}
-        const url = settings["base_url"] ?? credential?.default_base_url ?? ""
+        const url = settings["base_url"] ?? kinds.providerOf(kind)?.credential?.default_base_url ?? ""
         return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url) : undefined
       }
 

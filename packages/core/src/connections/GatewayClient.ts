@@ -1,8 +1,9 @@
 import { Either, Redacted, Schema } from "effect"
-import type { GatewayProtocol } from "../domain/Connection.js"
+import { GatewayProtocol } from "../domain/Connection.js"
 import { scrubber } from "../harness/Secrets.js"
-import type { OutboundRequest } from "../outbound/Outbound.js"
-import type { OpenConnection } from "./Connections.js"
+import type { ConnectionKind } from "./ConnectionKind.js"
+import type { OpenConnection } from "./OpenConnection.js"
+import type { ProbeRequest } from "./Verdict.js"
 
 /** A gateway as the service asks it: where, in which protocol, and with which key. */
 export interface Gateway {
@@ -11,27 +12,17 @@ export interface Gateway {
   readonly key: Redacted.Redacted
 }
 
-/** What one request to a gateway is, for `Outbound.fetch`. */
-export interface GatewayRequest {
-  readonly url: string
-  /** Method and path, as evidence names it. */
-  readonly name: string
-  readonly request: OutboundRequest
-}
-
-const protocolOf = ({ kind, settings }: OpenConnection): GatewayProtocol =>
-  settings["protocol"] === "anthropic_messages" || settings["protocol"] === "openai_responses"
-    ? settings["protocol"]
-    : kind === "beta"
-      ? "openai_responses"
-      : "openai_chat"
-
-/** The gateway of a connection: undefined for one without a key, or without a base URL of its own or of its provider. */
-export const gatewayOf = (connection: OpenConnection, defaultBaseUrl: string | undefined): Gateway | undefined => {
-  const key = connection.secrets["api_key"]
-  const baseUrl = connection.settings["base_url"] ?? defaultBaseUrl
-  if (key === undefined || baseUrl === undefined || !URL.canParse(baseUrl)) return undefined
-  return { baseUrl: new URL(baseUrl), protocol: protocolOf(connection), key }
+/** The gateway of a connection; undefined when it has no key, no base URL of its own or of its provider, or a kind without gateways. */
+export const gatewayOf = (
+  kind: Pick<ConnectionKind, "gateway"> | undefined,
+  { secrets, settings }: OpenConnection,
+  defaultBaseUrl: string | undefined
+): Gateway | undefined => {
+  const key = secrets["api_key"]
+  const baseUrl = settings["base_url"] ?? defaultBaseUrl
+  if (!kind?.gateway || key === undefined || baseUrl === undefined || !URL.canParse(baseUrl)) return undefined
+  const named = GatewayProtocol.literals.find((protocol) => protocol === settings["protocol"])
+  return { baseUrl: new URL(baseUrl), protocol: named ?? kind.gateway, key }
 }
 
 const below = ({ baseUrl }: Gateway, path: string): URL => {
@@ -49,7 +40,7 @@ const headersOf = ({ key, protocol }: Gateway): Readonly<Record<string, string>>
 })
 
 /** Asks which models there are. */
-export const listModels = (gateway: Gateway): GatewayRequest => {
+export const listModels = (gateway: Gateway): ProbeRequest => {
   const url = below(gateway, "/models")
   // Without it the protocol gives a page of 20.
   if (gateway.protocol === "anthropic_messages") url.searchParams.set("limit", "1000")
@@ -75,7 +66,7 @@ const completions: Readonly<
 }
 
 /** Has a model say as little as it can. */
-export const complete = (gateway: Gateway, model: string): GatewayRequest => {
+export const complete = (gateway: Gateway, model: string): ProbeRequest => {
   const { body, path } = completions[gateway.protocol]
   return {
     url: below(gateway, path).href,

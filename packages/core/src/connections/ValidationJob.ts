@@ -2,27 +2,29 @@ import { Effect, Either } from "effect"
 import { fn } from "../base/Traced.js"
 import { type ConnectionId, ValidationId } from "../domain/Ids.js"
 import type { ReinsError } from "../domain/ReinsError.js"
-import { Manifests } from "../harness/Manifests.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { Outbound } from "../outbound/Outbound.js"
-import { Connections, type OpenConnection } from "./Connections.js"
-import { probe, type Verdict } from "./Probe.js"
+import { ConnectionKinds } from "./ConnectionKinds.js"
+import { ConnectionStore } from "./ConnectionStore.js"
+import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { validationJobKind } from "./Validations.js"
+import { inconclusive, type Verdict } from "./Verdict.js"
 
 const validationOf = (claim: Claim): ValidationId => ValidationId.make(claim.subject.id)
 
 /** Carries out a validation. It changes nothing outside, so an attempt that is lost is simply made again. */
 export const validationJob = Effect.gen(function* () {
-  const connections = yield* Connections
-  const manifests = yield* Manifests
+  const connections = yield* ConnectionStore
+  const kinds = yield* ConnectionKinds
   const outbound = yield* Outbound
   const store = yield* ValidationStore
 
-  const verdictOn = (connection: OpenConnection) => {
-    const manifest = manifests.list.find((each) => each.credential?.connection_kind === connection.kind)
-    return probe(outbound, connection, manifest?.credential?.default_base_url)
+  const verdictOn = (connection: OpenConnection): Effect.Effect<Verdict> => {
+    const kind = kinds.find(connection.kind)
+    const defaultBaseUrl = kinds.providerOf(connection.kind)?.credential?.default_base_url
+    return kind === undefined ? Effect.succeed(noKind) : kind.probe(connection, { outbound, defaultBaseUrl })
   }
   /** In the commit that ends the attempt. A version that was replaced meanwhile has ended the validation before. */
   const settle = (id: ValidationId, connectionId: ConnectionId, verdict: Verdict) =>
@@ -78,6 +80,12 @@ export const validationJob = Effect.gen(function* () {
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })
+
+const noKind = inconclusive(
+  "no_endpoint",
+  "unverified",
+  "This installation has no connections of that kind any more. Create one of another kind."
+)
 
 const unreadable = ({ message }: ReinsError): Verdict => ({
   state: "failed",

@@ -5,12 +5,11 @@ import type { ConnectionCapabilities, ConnectionValidation } from "../domain/Con
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
-import { Manifests } from "../harness/Manifests.js"
 import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
+import { ConnectionKinds } from "./ConnectionKinds.js"
 import { Connections } from "./Connections.js"
-import { capabilitiesOf } from "./Probe.js"
 import { ValidationStore } from "./ValidationStore.js"
 
 export const validationJobKind = "connection.validate"
@@ -43,7 +42,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
       const journal = yield* Journal
       const jobs = yield* JobStore
       const connections = yield* Connections
-      const manifests = yield* Manifests
+      const kinds = yield* ConnectionKinds
       const store = yield* ValidationStore
 
       return Validations.of({
@@ -72,11 +71,10 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
         capabilities: fn("Validations.capabilities")(function* (principal, connectionId) {
           const { credential, id, kind } = yield* connections.get(principal, connectionId)
           const observed = credential === null ? undefined : yield* store.findObserved(credential.id)
-          const provider = manifests.list.find((manifest) => manifest.credential?.connection_kind === kind)
           return {
             connection_id: id,
-            provider_id: provider?.provider_id ?? null,
-            items: capabilitiesOf[kind].map(
+            provider_id: kinds.providerOf(kind)?.provider_id ?? null,
+            items: (kinds.find(kind)?.capabilities ?? []).map(
               (capability) =>
                 observed?.observations.find((observation) => observation.capability === capability) ?? {
                   capability,

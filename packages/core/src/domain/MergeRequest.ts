@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ChangesetId, ConnectionId, DeliveryId, MergeRequestId, SessionId } from "./Ids.js"
+import { installed } from "./Installed.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -25,9 +26,6 @@ export const MergeRequestReason = Schema.Literal(
 )
 export type MergeRequestReason = typeof MergeRequestReason.Type
 
-export const ForgeKind = Schema.Literal("github", "gitlab", "gitea")
-export type ForgeKind = typeof ForgeKind.Type
-
 export const MergeMethod = Schema.Literal("merge", "squash", "rebase")
 export type MergeMethod = typeof MergeMethod.Type
 
@@ -38,7 +36,7 @@ export const MergeRequest = Schema.Struct({
   changeset_id: ChangesetId,
   session_id: SessionId,
   connection_id: ConnectionId,
-  forge: ForgeKind,
+  forge: installed("forges"),
   /** The path of the repository on the forge, as in `owner/name`. */
   repository: Schema.String,
   head_branch: Schema.String,

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
+import { installed } from "./Installed.js"
 import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
@@ -24,7 +25,7 @@ export const HarnessSelection = Schema.Struct({
 export type HarnessSelection = typeof HarnessSelection.Type
 
 export const ExecutorSelection = Schema.Struct({
-  backend: Schema.Literal("local")
+  backend: installed("executors")
 }).annotations({ identifier: "ExecutorSelection" })
 export type ExecutorSelection = typeof ExecutorSelection.Type
 

@@ -69,11 +69,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
       })
 
       const chooseBackend = Effect.fnUntraced(function* (row: SessionRow, wanted: SessionRow["backend"]) {
-        yield* Effect.mapError(
-          executors.get(wanted),
-          (error) =>
-            new ReinsError({ code: "executor_unavailable", message: error.message, details: { backend: wanted } })
-        )
+        yield* executors.choose(wanted)
         if (wanted === row.backend) return
         if (isHeld(row.lease_state)) return yield* otherBackend(row, wanted)
         yield* store.change(row.id, { backend: wanted }, "touch")

@@ -4,7 +4,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
 import { type Captured, Changesets } from "../changes/Changesets.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import { CredentialProxy } from "../connections/CredentialProxy.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
 import type { Actor } from "../domain/Event.js"
@@ -54,7 +54,7 @@ interface Work {
  */
 export const turnJob = Effect.gen(function* () {
   const config = yield* CoreConfig
-  const connections = yield* Connections
+  const connections = yield* ConnectionStore
   const credentials = yield* CredentialProxy
   const feed = yield* EventFeed
   const journal = yield* Journal

@@ -1,7 +1,7 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
@@ -40,7 +40,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     Effect.gen(function* () {
       const config = yield* CoreConfig
       const manifests = yield* Manifests
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
       const executors = yield* Executors
       const harness = yield* Harness
       const install = yield* HarnessInstall

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { ExecutorBackend } from "../domain/Catalog.js"
+import { ReinsError } from "../domain/ReinsError.js"
 import { Placement } from "../placement/Placement.js"
 import { type Executor, ExecutorError } from "./Executor.js"
 import * as Local from "./Local.js"
@@ -8,15 +9,26 @@ import * as Local from "./Local.js"
 export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   Executors,
   {
+    /** As the catalog shows them. The first one is the default. */
     readonly list: ReadonlyArray<ExecutorBackend>
+    /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for one that is not here. */
+    readonly choose: (backend: string | undefined) => Effect.Effect<string, ReinsError<"executor_unavailable">>
     /** Fails with `unavailable` for a backend that is not here. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
   }
 >() {
+  /** Only the given executors. The first one is the default. */
   static readonly layerOf = (executors: ReadonlyArray<Executor>) =>
-    Layer.succeed(
-      Executors,
-      Executors.of({
+    Layer.sync(Executors, () => {
+      const get = (backend: string): Effect.Effect<Executor, ExecutorError> => {
+        const executor = executors.find((candidate) => candidate.backend === backend)
+        return executor === undefined
+          ? Effect.fail(
+              new ExecutorError({ kind: "unavailable", message: `There is no executor "${backend}" on this server.` })
+            )
+          : Effect.succeed(executor)
+      }
+      return Executors.of({
         list: executors.map(({ backend, isolation }, index) => ({
           backend,
           available: true,
@@ -29,17 +41,16 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
           },
           note: isolation.summary
         })),
-        get: (backend) => {
-          const executor = executors.find((candidate) => candidate.backend === backend)
-          return executor === undefined
-            ? Effect.fail(
-                new ExecutorError({ kind: "unavailable", message: `There is no executor "${backend}" on this server.` })
-              )
-            : Effect.succeed(executor)
-        }
+        get,
+        choose: (backend = executors[0]?.backend ?? "default") =>
+          Effect.mapBoth(get(backend), {
+            onFailure: ({ message }) => new ReinsError({ code: "executor_unavailable", message, details: { backend } }),
+            onSuccess: () => backend
+          })
       })
-    )
+    })
 
+  /** The executors that are part of Reins. */
   static readonly layer = Layer.unwrapEffect(
     Effect.map(
       Effect.flatMap(Placement, ({ bootId }) => Local.make(bootId)),

@@ -1,5 +1,6 @@
 import { Data, type Effect } from "effect"
-import type { ForgeKind, MergeMethod } from "../domain/MergeRequest.js"
+import type { MergeMethod } from "../domain/MergeRequest.js"
+import type { Ask } from "./ForgeRequest.js"
 
 /** The branch that holds the change, and the one that it goes into. Both are of the same repository. */
 export interface Branches {
@@ -66,11 +67,11 @@ export const unproven = (error: ForgeError): ForgeError =>
 
 /** One repository on a forge, with a token. A forge asks its own host only and follows no redirect. */
 export interface Forge {
-  readonly kind: ForgeKind
-  /** The open merge request of the two branches, if there is one. */
+  /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
   /** Fails with `exists` when the forge says that there may be one already: look again. */
   readonly create: (request: NewMergeRequest) => Effect.Effect<RemoteMergeRequest, ForgeError>
+  /** Fails with `not_found` for a number that the forge does not have. */
   readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Merges if the head is exactly `expectedHead`; else fails with `remote_head_changed`. */
   readonly merge: (
@@ -79,9 +80,33 @@ export interface Forge {
   ) => Effect.Effect<void, ForgeError>
 }
 
-/** The ways of merging that each forge can be asked for; GitLab rebases by the settings of the project only. */
-export const mergeMethods: Readonly<Record<ForgeKind, ReadonlySet<MergeMethod>>> = {
-  github: new Set(["merge", "squash", "rebase"]),
-  gitlab: new Set(["merge", "squash"]),
-  gitea: new Set(["merge", "squash", "rebase"])
+/** The web address of a forge, which the URLs of its repositories have, and the root of its API without a trailing slash. */
+export interface ForgeAddress {
+  readonly web: URL
+  readonly api: string
+}
+
+/**
+ * A kind of forge, as a plain value: all that is particular to it. Each kind is also a kind of connection, of the same name, with a token
+ * and an optional `base_url`.
+ */
+export interface ForgeKind {
+  /** As the API and the database name it. It never changes. */
+  readonly kind: string
+  /** The web address of a connection that names none. */
+  readonly defaultUrl: string
+  /** The path of its API below the web address, as in `/api/v1`. */
+  readonly apiPath: string
+  /** For a forge that has its API elsewhere on some hosts: the address of such a host, and undefined for every other one. */
+  readonly addressOf?: (given: URL) => ForgeAddress | undefined
+  /** The ways of merging that it can be asked for. */
+  readonly mergeMethods: ReadonlySet<MergeMethod>
+  /** True when a repository may lie in groups within groups; else its path is `owner/name`. */
+  readonly nestsGroups: boolean
+  /** The headers that carry the token. They are sent with every request. */
+  readonly headers: (token: string) => Readonly<Record<string, string>>
+  /** The path below its API that tells whose token it is, to try one out. */
+  readonly userPath: string
+  /** The client for one repository, by its path on the forge. `ask` sends the token and knows what every refusal means. */
+  readonly open: (ask: Ask, repository: string) => Forge
 }

@@ -1,40 +1,22 @@
-import { ForgeKind } from "../domain/MergeRequest.js"
+import type { ForgeAddress, ForgeKind } from "./Forge.js"
 
-/** Where a forge is: its web address, which repositories have in their URLs, and the root of its API. */
-export interface ForgeHost {
-  readonly kind: ForgeKind
-  readonly web: URL
-  /** Without a trailing slash. */
-  readonly api: string
+/** A forge at an address. */
+export interface ForgeHost extends ForgeAddress {
+  readonly forge: ForgeKind
 }
-
-/** Whether a kind of connection holds the token of a forge. */
-export const isForgeKind = (kind: string): kind is ForgeKind => ForgeKind.literals.some((forge) => forge === kind)
-
-const defaults: Readonly<Record<ForgeKind, string>> = {
-  github: "https://github.com",
-  gitlab: "https://gitlab.com",
-  gitea: "https://gitea.com"
-}
-
-const apiPaths: Readonly<Record<ForgeKind, string>> = { github: "/api/v3", gitlab: "/api/v4", gitea: "/api/v1" }
 
 const withoutSlash = (text: string): string => text.replace(/\/+$/, "")
 
-/** The host of a connection, from its base URL: the web address of the forge, or the root of its API. */
-export const forgeHost = (kind: ForgeKind, baseUrl: string | undefined): ForgeHost => {
-  const web = new URL(baseUrl ?? defaults[kind])
+/** The host of a connection to a forge, by its base URL: the web address of the forge, or the root of its API. */
+export const forgeHost = (forge: ForgeKind, baseUrl: string | undefined): ForgeHost => {
+  const web = new URL(baseUrl ?? forge.defaultUrl)
   web.search = ""
   web.hash = ""
-  // GitHub's own clouds have their API on a host of its own.
-  if (kind === "github" && /^(?:api\.)?(?:github\.com|[\w-]+\.ghe\.com)$/.test(web.hostname)) {
-    web.pathname = "/"
-    web.hostname = web.hostname.replace(/^api\./, "")
-    return { kind, web, api: `${web.protocol}//api.${web.host}` }
-  }
+  const own = forge.addressOf?.(web)
+  if (own !== undefined) return { forge, ...own }
   const path = withoutSlash(web.pathname)
-  web.pathname = path.endsWith(apiPaths[kind]) ? path.slice(0, -apiPaths[kind].length) : path
-  return { kind, web, api: `${withoutSlash(web.href)}${apiPaths[kind]}` }
+  web.pathname = path.endsWith(forge.apiPath) ? path.slice(0, -forge.apiPath.length) : path
+  return { forge, web, api: `${withoutSlash(web.href)}${forge.apiPath}` }
 }
 
 const scpLike = /^(?:[^@/\s:]+@)?([A-Za-z0-9][\w.-]*):(?!\/\/)([^\s]+)$/
@@ -78,19 +60,15 @@ export const repositoryOn = (host: ForgeHost, repositoryUrl: string): string | u
     .replace(/\.git$/, "")
     .split("/")
   const depth = segments.length
-  if (!segments.every(isSegment) || depth < 2 || (depth > 2 && host.kind !== "gitlab")) return undefined
+  if (!segments.every(isSegment) || depth < 2 || (depth > 2 && !host.forge.nestsGroups)) return undefined
   return segments.join("/")
 }
 
 /**
- * Whether git may send the credential of a connection to a repository. The token of a forge goes to its own host, through the same
- * protocol, and is of no use over SSH; a connection of another kind names no host.
+ * True when git may send the token of a forge to a repository: on the forge's own host, through the same protocol, or over SSH, which has
+ * no use for it.
  */
-export const mayReceive = (
-  connection: { readonly kind: string; readonly settings: Readonly<Record<string, string>> },
-  repositoryUrl: string
-): boolean => {
-  if (!isForgeKind(connection.kind)) return true
+export const mayReceive = (host: ForgeHost, repositoryUrl: string): boolean => {
   const web = placeOf(repositoryUrl)?.web
-  return web === null || web?.origin === forgeHost(connection.kind, connection.settings["base_url"]).web.origin
+  return web === null || web?.origin === host.web.origin
 }

@@ -1,6 +1,6 @@
 import { Data, Effect, Redacted, Schema } from "effect"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
-import { ForgeError } from "./Forge.js"
+import { ForgeError, type ForgeKind } from "./Forge.js"
 
 /** What a forge is asked: a path below the root of its API, and a body that is sent as JSON. */
 export interface ForgeCall {
@@ -19,13 +19,13 @@ export class Refusal extends Data.TaggedError("Refusal")<{
   readonly said: string
 }> {}
 
+/** A way to ask one forge with one token. */
 export interface ForgeAccess {
   readonly outbound: Outbound["Type"]
   /** The root of the API, without a trailing slash. */
   readonly api: string
   readonly token: Redacted.Redacted
-  /** How the token is sent. */
-  readonly headers: (token: string) => Readonly<Record<string, string>>
+  readonly headers: ForgeKind["headers"]
 }
 
 /** A page of 50 merge requests with their descriptions and repositories. */

@@ -1,24 +1,41 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
-import { type Forge, ForgeError } from "./Forge.js"
-import { forgeHost, isForgeKind, repositoryOn } from "./ForgeHost.js"
-import * as Gitea from "./Gitea.js"
-import * as GitHub from "./GitHub.js"
-import * as GitLab from "./GitLab.js"
+import { type Forge, ForgeError, type ForgeKind } from "./Forge.js"
+import { forgeHost, mayReceive, repositoryOn } from "./ForgeHost.js"
+import { ask } from "./ForgeRequest.js"
+import { gitea } from "./Gitea.js"
+import { gitHub } from "./GitHub.js"
+import { gitLab } from "./GitLab.js"
 
-const makers = { github: GitHub.make, gitlab: GitLab.make, gitea: Gitea.make } as const
+/** The forges that are part of Reins. A new one is a file of its own and its name in this list. */
+export const builtInForges: ReadonlyArray<ForgeKind> = [gitHub, gitLab, gitea]
 
-/** An opened connection to a forge. */
-export interface ForgeCredential {
+/** A connection, as far as it says where its forge is. */
+export interface ForgeConnection {
   readonly kind: string
   readonly settings: Readonly<Record<string, string>>
+}
+
+/** An opened connection to a forge. */
+export interface ForgeCredential extends ForgeConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
 }
 
-/** The forges that connections lead to. A token is never sent to another host than its connection's own. */
+/** The forges that connections of this installation lead to. A token is never sent to another host than its connection's own. */
 export class Forges extends Context.Tag("@reins/core/forge/Forges")<
   Forges,
   {
+    /** The kinds of forge of this installation, in a fixed order. */
+    readonly list: ReadonlyArray<ForgeKind>
+    /** The forge of a kind of connection; undefined for a connection that leads to none. */
+    readonly find: (kind: string) => ForgeKind | undefined
+    /** The path of a repository on the forge of a connection, as in `owner/name`; undefined when it is not on that forge. */
+    readonly pathOf: (connection: ForgeConnection, repositoryUrl: string) => string | undefined
+    /**
+     * True when git may send the credential of a connection to a repository. The token of a forge goes to its own host only; a connection
+     * of another kind names no host.
+     */
+    readonly mayReceive: (connection: ForgeConnection, repositoryUrl: string) => boolean
     /**
      * The repository on the forge of a connection. Fails with `unauthenticated` when the connection is not one to a forge, and with
      * `rejected` when the repository is not on that forge.
@@ -26,26 +43,48 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
     readonly open: (credential: ForgeCredential, repositoryUrl: string) => Effect.Effect<Forge, ForgeError>
   }
 >() {
-  static readonly layer = Layer.effect(
-    Forges,
-    Effect.map(Outbound, (outbound) =>
-      Forges.of({
-        open: Effect.fnUntraced(function* ({ kind, secrets, settings }, repositoryUrl) {
-          const token = secrets["token"]
-          if (!isForgeKind(kind) || token === undefined) {
-            return yield* new ForgeError({ kind: "unauthenticated", message: "The connection is not one to a forge." })
-          }
-          const host = forgeHost(kind, settings["base_url"])
-          const repository = repositoryOn(host, repositoryUrl)
-          if (repository === undefined) {
-            return yield* new ForgeError({
-              kind: "rejected",
-              message: `The repository is not on ${host.web.host}, where the connection leads: use a connection to its forge.`
-            })
-          }
-          return makers[kind]({ outbound, api: host.api, token }, repository)
+  /** Only the given forges. */
+  static readonly layerOf = (forges: ReadonlyArray<ForgeKind>) =>
+    Layer.effect(
+      Forges,
+      Effect.map(Outbound, (outbound) => {
+        const find = (kind: string) => forges.find((forge) => forge.kind === kind)
+        const hostOf = ({ kind, settings }: ForgeConnection) => {
+          const forge = find(kind)
+          return forge === undefined ? undefined : forgeHost(forge, settings["base_url"])
+        }
+        return Forges.of({
+          list: forges,
+          find,
+          pathOf: (connection, repositoryUrl) => {
+            const host = hostOf(connection)
+            return host === undefined ? undefined : repositoryOn(host, repositoryUrl)
+          },
+          mayReceive: (connection, repositoryUrl) => {
+            const host = hostOf(connection)
+            return host === undefined || mayReceive(host, repositoryUrl)
+          },
+          open: Effect.fnUntraced(function* (credential, repositoryUrl) {
+            const host = hostOf(credential)
+            const token = credential.secrets["token"]
+            if (host === undefined || token === undefined) return yield* notAForge
+            const repository = repositoryOn(host, repositoryUrl)
+            if (repository === undefined) return yield* notThere(host.web)
+            const { api, forge } = host
+            return forge.open(ask({ outbound, api, token, headers: forge.headers }), repository)
+          })
         })
       })
     )
-  )
+
+  /** The forges that are part of Reins. */
+  static readonly layer = Forges.layerOf(builtInForges)
 }
+
+const notAForge = new ForgeError({ kind: "unauthenticated", message: "The connection is not one to a forge." })
+
+const notThere = (web: URL): ForgeError =>
+  new ForgeError({
+    kind: "rejected",
+    message: `The repository is not on ${web.host}, where the connection leads: use a connection to its forge.`
+  })

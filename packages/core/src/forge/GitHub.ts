@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import type { Forge, RemoteMergeRequest } from "./Forge.js"
-import { type Ask, ask, type ForgeAccess } from "./ForgeRequest.js"
+import type { Forge, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import type { Ask } from "./ForgeRequest.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({
@@ -22,16 +22,7 @@ const toRemote = (pull: typeof PullRequest.Type): RemoteMergeRequest => ({
   headSha: pull.head.sha
 })
 
-/** Pull requests of a repository `owner/name` on GitHub or GitHub Enterprise. */
-export const make = (access: Omit<ForgeAccess, "headers">, repository: string): Forge => {
-  const call: Ask = ask({
-    ...access,
-    headers: (token) => ({
-      accept: "application/vnd.github+json",
-      authorization: `Bearer ${token}`,
-      "x-github-api-version": "2022-11-28"
-    })
-  })
+const open = (call: Ask, repository: string): Forge => {
   const [owner = ""] = repository.split("/")
   const pulls = pullRequests(call, repository, {
     name: "GitHub",
@@ -40,7 +31,6 @@ export const make = (access: Omit<ForgeAccess, "headers">, repository: string): 
     isDouble: ({ said, status }) => status === 422 && /already exists/i.test(said)
   })
   return {
-    kind: "github",
     find: ({ base, head }) =>
       Effect.map(pulls.list({ state: "open", head: `${owner}:${head}`, base }), ([first]) =>
         first === undefined ? undefined : toRemote(first)
@@ -55,4 +45,28 @@ export const make = (access: Omit<ForgeAccess, "headers">, repository: string): 
         return /base branch was modified/i.test(said) ? "unavailable" : undefined
       })
   }
+}
+
+/** GitHub and GitHub Enterprise, with pull requests of a repository `owner/name`. */
+export const gitHub: ForgeKind = {
+  kind: "github",
+  defaultUrl: "https://github.com",
+  apiPath: "/api/v3",
+  // GitHub's own clouds have their API on a host of its own.
+  addressOf: (given) => {
+    if (!/^(?:api\.)?(?:github\.com|[\w-]+\.ghe\.com)$/.test(given.hostname)) return undefined
+    const web = new URL(given)
+    web.pathname = "/"
+    web.hostname = web.hostname.replace(/^api\./, "")
+    return { web, api: `${web.protocol}//api.${web.host}` }
+  },
+  mergeMethods: new Set(["merge", "squash", "rebase"]),
+  nestsGroups: false,
+  headers: (token) => ({
+    accept: "application/vnd.github+json",
+    authorization: `Bearer ${token}`,
+    "x-github-api-version": "2022-11-28"
+  }),
+  userPath: "/user",
+  open
 }

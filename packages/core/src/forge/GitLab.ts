@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import { type Forge, ForgeError, type RemoteMergeRequest } from "./Forge.js"
-import { type Ask, ask, type ForgeAccess, type Refusal, understood } from "./ForgeRequest.js"
+import { type Forge, ForgeError, type ForgeKind, type RemoteMergeRequest } from "./Forge.js"
+import { type Ask, type Refusal, understood } from "./ForgeRequest.js"
 
 const MergeRequest = Schema.Struct({
   /** The number within the project, which people see; `id` is another one. */
@@ -26,13 +26,9 @@ const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
   headSha: request.sha ?? ""
 })
 
-/** Merge requests of a project `group/.../name` on GitLab. */
-export const make = (access: Omit<ForgeAccess, "headers">, repository: string): Forge => {
-  // Personal, project and OAuth tokens are all taken as a bearer.
-  const call: Ask = ask({ ...access, headers: (token) => ({ authorization: `Bearer ${token}` }) })
+const open = (call: Ask, repository: string): Forge => {
   const requests = `/projects/${encodeURIComponent(repository)}/merge_requests`
   return {
-    kind: "gitlab",
     find: ({ base, head }) => {
       const query = new URLSearchParams({ state: "opened", source_branch: head, target_branch: base })
       return call({ method: "GET", path: `${requests}?${query}` }).pipe(
@@ -96,3 +92,17 @@ const declined = ({ said, status }: Refusal): Effect.Effect<never, ForgeError> =
   Effect.fail(
     status === 404 ? absent : new ForgeError({ kind: "rejected", message: `GitLab declines the request: ${said}` })
   )
+
+/** GitLab, with merge requests of a project `group/.../name`. */
+export const gitLab: ForgeKind = {
+  kind: "gitlab",
+  defaultUrl: "https://gitlab.com",
+  apiPath: "/api/v4",
+  // It rebases by the settings of the project only.
+  mergeMethods: new Set(["merge", "squash"]),
+  nestsGroups: true,
+  // Personal, project and OAuth tokens are all taken as a bearer.
+  headers: (token) => ({ authorization: `Bearer ${token}` }),
+  userPath: "/user",
+  open
+}

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import type { Branches, Forge, ForgeError, RemoteMergeRequest } from "./Forge.js"
-import { type Ask, ask, type ForgeAccess } from "./ForgeRequest.js"
+import type { Branches, Forge, ForgeError, ForgeKind, RemoteMergeRequest } from "./Forge.js"
+import type { Ask } from "./ForgeRequest.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({
@@ -27,9 +27,7 @@ const toRemote = (pull: PullRequest): RemoteMergeRequest => ({
 const pageSize = 50
 const maxPages = 20
 
-/** Pull requests of a repository `owner/name` on Gitea or Forgejo. */
-export const make = (access: Omit<ForgeAccess, "headers">, repository: string): Forge => {
-  const call: Ask = ask({ ...access, headers: (token) => ({ authorization: `token ${token}` }) })
+const open = (call: Ask, repository: string): Forge => {
   const pulls = pullRequests(call, repository, {
     name: "Gitea",
     schema: PullRequest,
@@ -49,7 +47,6 @@ export const make = (access: Omit<ForgeAccess, "headers">, repository: string): 
     )
 
   return {
-    kind: "gitea",
     find: (branches) => search(branches, 1),
     create: ({ base, description, draft, head, title }) =>
       pulls.create({ title: draft ? `WIP: ${title}` : title, head, base, body: description }),
@@ -66,3 +63,15 @@ export const make = (access: Omit<ForgeAccess, "headers">, repository: string): 
 
 const isOf = ({ base, head }: Branches, pull: PullRequest): boolean =>
   pull.head.ref === head && pull.base.ref === base && pull.head.repo_id === pull.base.repo_id
+
+/** Gitea and Forgejo, with pull requests of a repository `owner/name`. */
+export const gitea: ForgeKind = {
+  kind: "gitea",
+  defaultUrl: "https://gitea.com",
+  apiPath: "/api/v1",
+  mergeMethods: new Set(["merge", "squash", "rebase"]),
+  nestsGroups: false,
+  headers: (token) => ({ authorization: `token ${token}` }),
+  userPath: "/user",
+  open
+}

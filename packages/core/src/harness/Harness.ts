@@ -1,9 +1,20 @@
-import { Context, type Effect, Layer, type Stream } from "effect"
-import * as AcpDriver from "./acp/AcpDriver.js"
-import type { HarnessEvent, HarnessFailure } from "./HarnessEvent.js"
+import { Context, Data, Effect, Layer, Stream } from "effect"
+import { acpDriver } from "./acp/AcpDriver.js"
+import type { HarnessDriver, RunTurn } from "./HarnessDriver.js"
+import { type HarnessEvent, HarnessFailure } from "./HarnessEvent.js"
 import type { Manifest } from "./Manifest.js"
+import { Manifests } from "./Manifests.js"
 import * as NativeState from "./NativeState.js"
 import type { TurnInput } from "./TurnInput.js"
+
+/** The drivers that are part of Reins. A new one is a file of its own and its name in this list. */
+export const builtInDrivers: ReadonlyArray<HarnessDriver> = [acpDriver]
+
+/** A provider cannot be driven: its driver is not here, or does not take the settings of the manifest. */
+export class ProviderUndriven extends Data.TaggedError("ProviderUndriven")<{
+  readonly providerId: string
+  readonly message: string
+}> {}
 
 /** Runs turns on real agents. */
 export class Harness extends Context.Tag("@reins/core/harness/Harness")<
@@ -22,8 +33,46 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
     ) => Effect.Effect<NativeState.NativeState>
   }
 >() {
-  static readonly layer = Layer.succeed(
-    Harness,
-    Harness.of({ runTurn: AcpDriver.runTurn, nativeState: NativeState.read })
-  )
+  /** Only the given drivers. Fails with `ProviderUndriven` unless every provider that is not disabled has its driver. */
+  static readonly layerOf = (drivers: ReadonlyArray<HarnessDriver>) =>
+    Layer.effect(
+      Harness,
+      Effect.gen(function* () {
+        yield* Effect.forEach((yield* Manifests).list, (manifest) =>
+          manifest.runtime === null ? Effect.void : bound(drivers, manifest)
+        )
+        return Harness.of({
+          runTurn: (input) =>
+            Stream.unwrap(Effect.map(Effect.mapError(bound(drivers, input.manifest), cannotRun), (run) => run(input))),
+          nativeState: NativeState.read
+        })
+      })
+    )
+
+  /** The drivers that are part of Reins. */
+  static readonly layer = Harness.layerOf(builtInDrivers)
 }
+
+const bound = (
+  drivers: ReadonlyArray<HarnessDriver>,
+  { provider_id: providerId, runtime }: Manifest
+): Effect.Effect<RunTurn, ProviderUndriven> => {
+  if (runtime === null) return new ProviderUndriven({ providerId, message: `${providerId} is disabled.` })
+  const driver = drivers.find((each) => each.driver === runtime.driver)
+  return driver === undefined
+    ? new ProviderUndriven({
+        providerId,
+        message: `The manifest of ${providerId} names the driver ${runtime.driver}, which this installation does not have.`
+      })
+    : Effect.mapError(
+        driver.bind(runtime.settings),
+        ({ message }) =>
+          new ProviderUndriven({
+            providerId,
+            message: `The driver ${runtime.driver} does not take the settings of ${providerId}: ${message}`
+          })
+      )
+}
+
+const cannotRun = ({ message }: ProviderUndriven): HarnessFailure =>
+  new HarnessFailure({ reason: "executor_unavailable", message, retryable: false })

@@ -35,7 +35,8 @@ export type Capabilities = typeof Capabilities.Type
 
 const exactOptional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-const regexSource = Schema.String.pipe(
+/** The source of a regular expression that ignores case. */
+export const regexSource = Schema.String.pipe(
   Schema.filter((source) => {
     try {
       new RegExp(source, "i")
@@ -50,7 +51,7 @@ const regexSource = Schema.String.pipe(
  * Text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>`.
  * `{{name|default}}` gives a default; `{{json name}}` writes a quoted JSON string, which is a TOML string as well.
  */
-const Template = Schema.String.pipe(
+export const Template = Schema.String.pipe(
   Schema.filter((text) => !/\{\{[^}]*secret\./.test(text) || "a secret may only be named in environment")
 )
 
@@ -105,46 +106,10 @@ export const FailureReason = Schema.Literal(
 )
 export type FailureReason = typeof FailureReason.Type
 
-/** What the agent's own words mean. `pattern` is a case-insensitive regular expression over the whole error; the first match wins. */
-export const ErrorRule = Schema.Struct({
-  pattern: regexSource,
-  reason: FailureReason,
-  retryable: Schema.Boolean
-})
-export type ErrorRule = typeof ErrorRule.Type
-
-/** What differs between agents that speak ACP. */
-export const AcpQuirks = Schema.Struct({
-  resume: Schema.Literal("load", "resume", "none"),
-  /** What the `usage` of a prompt's answer covers. */
-  usage_scope: Schema.Literal("last_call", "turn", "process", "none"),
-  /**
-   * Some agents say a failed model call as the assistant and end the turn as if all was well. After an update in which the value at
-   * `path` is `value`, words are the error.
-   */
-  error_as_text: Schema.NullOr(Schema.Struct({ path: Schema.Array(Schema.String), value: Schema.String })),
-  /**
-   * Lines of stderr that tell more than the protocol does; the first group is the text. `error` explains a failure that the protocol
-   * reports, `fatal` ends a turn that the agent would go on with, for instance a retry too many.
-   */
-  stderr: Schema.Struct({ error: Schema.NullOr(regexSource), fatal: Schema.NullOr(regexSource) }),
-  /** Before the rules that hold for every agent. */
-  errors: Schema.Array(ErrorRule),
-  model_selector: Schema.Literal("config_option", "set_model", "none"),
-  /** The agent's name for the chosen model. */
-  model_value: Template,
-  /** Kinds of permission option that are chosen, best first. */
-  permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
-  start_timeout_ms: Schema.Int,
-  /** The longest time in a turn without any line from the agent. */
-  silence_timeout_ms: Schema.Int,
-  cancel_timeout_ms: Schema.Int
-})
-export type AcpQuirks = typeof AcpQuirks.Type
-
 /** How to install and run the agent that a provider is bound to. */
 export const Runtime = Schema.Struct({
-  driver: Schema.Literal("acp"),
+  /** The protocol that the agent speaks, by the name of its driver. */
+  driver: Schema.String,
   agent: Schema.Struct({ name: Schema.String, version: Schema.String, license: Schema.String }),
   install: Schema.Struct({ packages: Schema.Array(PinnedPackage), platforms: Schema.Array(Platform) }),
   launch: Schema.Struct({
@@ -157,7 +122,8 @@ export const Runtime = Schema.Struct({
     /** Said when no profile fits the connection. */
     no_profile: Schema.String
   }),
-  acp: AcpQuirks,
+  /** For the driver, which says what it takes. */
+  settings: Schema.Unknown,
   stop: StopPolicy,
   /** Files and directories below the agent's home that hold its native sessions; `ignore` names files that are no state. */
   state: Schema.Struct({ paths: Schema.Array(Schema.String), ignore: Schema.Array(regexSource) })

@@ -19,6 +19,8 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
   {
     /** All of them, disabled ones too, in a fixed order. */
     readonly list: ReadonlyArray<Manifest>
+    /** The provider of a session that names none: the first that can be chosen. */
+    readonly defaultId: string
     /** Fails with HarnessNotFound for an id that no manifest declares. A disabled provider is found. */
     readonly get: (providerId: string) => Effect.Effect<Manifest, HarnessNotFound>
   }
@@ -31,6 +33,7 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
         const list = yield* Effect.forEach(sources, (source) => decode(source))
         return Manifests.of({
           list,
+          defaultId: (list.find(({ tier }) => tier !== "disabled") ?? list[0])?.provider_id ?? "",
           get: fn("Manifests.get")(function* (providerId) {
             const manifest = list.find((candidate) => candidate.provider_id === providerId)
             return manifest ?? (yield* new HarnessNotFound({ providerId }))

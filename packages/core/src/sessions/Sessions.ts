@@ -3,7 +3,7 @@ import { Access, actorOf } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
 import { Providers } from "../catalog/Providers.js"
-import { Connections } from "../connections/Connections.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import { type ConnectionId, type DelegationId, newId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
@@ -20,6 +20,7 @@ import {
   sessionStates
 } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
+import { Executors } from "../executor/Executors.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Command } from "../store/Command.js"
@@ -113,7 +114,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const messages = yield* Messages
       const projects = yield* Projects
       const providers = yield* Providers
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
+      const executors = yield* Executors
       const jobs = yield* JobStore
       const listeners = yield* SessionListeners
       const sql = db.sql
@@ -161,7 +163,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         const version = yield* versionOf(workspaceId, input)
         const repository = input.repository ?? version?.spec.repository
         const selection = input.harness ?? version?.spec.harness
-        const manifest = yield* providers.requireEnabled(selection?.provider_id ?? "alpha")
+        const manifest = yield* providers.requireEnabled(selection?.provider_id ?? providers.defaultId)
         const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
         const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
         const preferred = connectionId === null ? null : yield* connections.preferredModel(workspaceId, connectionId)
@@ -176,7 +178,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
           provider_id: manifest.provider_id,
           model: selection?.model ?? preferred,
           connection_id: connectionId,
-          backend: (input.executor ?? version?.spec.executor)?.backend ?? "local",
+          backend: yield* executors.choose((input.executor ?? version?.spec.executor)?.backend),
           lease_id: null,
           lease_state: "none",
           lease_created_at: null,

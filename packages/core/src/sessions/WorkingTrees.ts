@@ -4,12 +4,13 @@ import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
-import { Connections, type OpenConnection } from "../connections/Connections.js"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import { ConnectionStore } from "../connections/ConnectionStore.js"
+import type { OpenConnection } from "../connections/OpenConnection.js"
 import type { ChangesetId, SessionId } from "../domain/Ids.js"
-import type { ProjectSpec } from "../domain/Project.js"
 import { workspaceStates } from "../domain/Session.js"
 import { removeTree } from "../files/RemoveTree.js"
-import { mayReceive } from "../forge/ForgeHost.js"
+import { Forges } from "../forge/Forges.js"
 import { Git } from "../git/Git.js"
 import { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
@@ -59,7 +60,9 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const journal = yield* Journal
       const store = yield* SessionStore
       const projects = yield* Projects
-      const connections = yield* Connections
+      const connections = yield* ConnectionStore
+      const { forGit } = yield* ConnectionKinds
+      const forges = yield* Forges
       const git = yield* Git
       const leases = yield* Leases
       const jobs = yield* JobClaims
@@ -79,7 +82,12 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
         const version = yield* Effect.orDie(
           projects.resolve(session.workspace_id, { versionId: session.project_version_id })
         )
-        return yield* firstCredential(connections, session, version.spec)
+        for (const id of version.spec.connection_ids ?? []) {
+          const connection = yield* Effect.option(connections.open(session.workspace_id, id))
+          if (connection._tag === "None" || !forGit.includes(connection.value.kind)) continue
+          if (forges.mayReceive(connection.value, session.repository ?? "")) return toGitCredential(connection.value)
+        }
+        return undefined
       })
 
       /** Brings the seed onto the base that it was made from. */
@@ -225,21 +233,6 @@ const reasonOf = (cause: Cause.Cause<GitError>): string =>
     onNone: () => (Cause.isInterrupted(cause) ? "cancelled" : "failed"),
     onSome: (error) => error.kind
   })
-
-const gitKinds: ReadonlySet<string> = new Set(["git", "github", "gitlab", "gitea"])
-
-const firstCredential = Effect.fnUntraced(function* (
-  connections: Connections["Type"],
-  session: SessionRow,
-  spec: ProjectSpec
-) {
-  for (const id of spec.connection_ids ?? []) {
-    const connection = yield* Effect.option(connections.open(session.workspace_id, id))
-    if (connection._tag === "None" || !gitKinds.has(connection.value.kind)) continue
-    if (mayReceive(connection.value, session.repository ?? "")) return toGitCredential(connection.value)
-  }
-  return undefined
-})
 
 /** The secrets of a git or forge connection in the form that git takes. */
 export const toGitCredential = ({ secrets, settings }: OpenConnection): GitCredential | undefined => {

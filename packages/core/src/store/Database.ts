@@ -2,6 +2,8 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect } from "effect"
 import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
+export type { Query } from "./Query.js"
+
 /**
  * Runs the statements of one kind of database. `Database` adds the parts that all kinds share. A statement that fails is a defect: an
  * `SqlError` with the error of the driver as its cause.

@@ -1,5 +1,5 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
-import { credentialContext } from "../connections/Connections.js"
+import { credentialContext } from "../connections/CredentialSeal.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { KeyRing } from "../secrets/KeyRing.js"

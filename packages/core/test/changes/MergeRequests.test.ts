@@ -4,7 +4,7 @@ import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Delivery } from "@reins/core/domain/Delivery"
-import type { ForgeKind, MergeRequest } from "@reins/core/domain/MergeRequest"
+import type { MergeRequest } from "@reins/core/domain/MergeRequest"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
 import { JobStore } from "@reins/core/jobs/JobStore"
@@ -19,12 +19,13 @@ import {
   token,
   workspace
 } from "@reins/testing/changes/Fixture"
+import type { KnownForge } from "@reins/testing/forge/ForgeServer"
 import { everythingStored } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 
 /** A branch that a session has delivered to a forge, through a connection to it. */
-const delivered = (kind: ForgeKind, secret = token) =>
+const delivered = (kind: KnownForge, secret = token) =>
   Effect.gen(function* () {
     const origin = yield* remote(kind)
     const { change, principal, session } = yield* workspace(origin.url)

@@ -1,10 +1,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { assert, it } from "@effect/vitest"
-import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
-import { Manifests } from "@reins/core/harness/Manifests"
-import { Outbound } from "@reins/core/outbound/Outbound"
-import { Effect, Fiber, Layer, Queue } from "effect"
-import { ask, bearer, errorOf, gatewayOf, key, lentTo, services } from "./Loans.js"
+import { Effect, Fiber, Queue } from "effect"
+import { ask, bearer, errorOf, gatewayOf, key, lentTo, services, servicesWith } from "./Loans.js"
 
 it.scopedLive("an answer streams chunk by chunk", () =>
   Effect.gen(function* () {
@@ -132,10 +129,7 @@ it.scopedLive(
         assert.include(errorOf(answer).message, "REINS_ALLOW_PRIVATE_HOSTS")
       }
       assert.strictEqual(asked, 0)
-    }).pipe(
-      Effect.provide(CredentialProxy.layer),
-      Effect.provide(Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: [] })))
-    )
+    }).pipe(Effect.provide(servicesWith([])))
 )
 
 it.scopedLive("a redirect is not followed and not passed on", () =>

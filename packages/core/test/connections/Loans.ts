@@ -1,5 +1,7 @@
 import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
+import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
 import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
+import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
 import { Outbound } from "@reins/core/outbound/Outbound"
@@ -7,10 +9,16 @@ import { onLoopback } from "@reins/testing/connections/Loopback"
 import { Effect, Layer, Redacted } from "effect"
 
 export const key = 'sk-real"key/Zq8rT2vX5nB7'
-export const services = Layer.provide(
-  CredentialProxy.layer,
-  Layer.merge(Manifests.layer, Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1", "gateway.invalid"] }))
-)
+
+/** The proxy of a service whose operator allows the given private hosts. */
+export const servicesWith = (allowPrivateHosts: ReadonlyArray<string>) =>
+  CredentialProxy.layer.pipe(
+    Layer.provide(ConnectionKinds.layer),
+    Layer.provide(Layer.merge(Manifests.layer, Forges.layer)),
+    Layer.provide(Outbound.layerWith({ allowPrivateHosts }))
+  )
+
+export const services = servicesWith(["127.0.0.1", "gateway.invalid"])
 
 /** A gateway on loopback with the base path `/v1`. */
 export const gatewayOf = (listener: RequestListener) =>

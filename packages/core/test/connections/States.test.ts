@@ -1,9 +1,11 @@
 import { assert, layer as suite } from "@effect/vitest"
+import { ConnectionStore } from "@reins/core/connections/ConnectionStore"
 import { Connections } from "@reins/core/connections/Connections"
 import { ValidationStore } from "@reins/core/connections/ValidationStore"
 import { Validations } from "@reins/core/connections/Validations"
 import { type ConnectionState, connectionStates } from "@reins/core/domain/Connection"
 import { type ConnectionValidationState, connectionValidationStates } from "@reins/core/domain/ConnectionValidation"
+import type { ConnectionId } from "@reins/core/domain/Ids"
 import * as Embedded from "@reins/core/Embedded"
 import { Journal } from "@reins/core/store/Journal"
 import { services } from "@reins/testing/sessions/Services"
@@ -65,10 +67,12 @@ for (const database of databases) {
         Effect.gen(function* () {
           const { principal, workspaceId } = yield* Embedded.owner
           const connections = yield* Connections
+          const store = yield* ConnectionStore
+          const journal = yield* Journal
           const validations = yield* Validations
           const credential = { username: "me", password: "a secret of some length" }
 
-          const take = Effect.fnUntraced(function* (step: Step, id: Parameters<typeof connections.hold>[0]) {
+          const take = Effect.fnUntraced(function* (step: Step, id: ConnectionId) {
             switch (step) {
               case "enable":
                 return yield* Effect.asVoid(connections.update(principal, id, { state: "active" }))
@@ -86,7 +90,7 @@ for (const database of databases) {
                 return yield* Effect.asVoid(connections.disconnect(principal, id))
               case "use": {
                 const current = (yield* connections.get(principal, id)).credential
-                if (current !== null) yield* connections.observe(id, current.id, "degraded")
+                if (current !== null) yield* journal.commit(store.observe(id, current.id, "degraded"))
               }
             }
           })

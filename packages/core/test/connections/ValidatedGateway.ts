@@ -2,7 +2,6 @@ import type { ServerResponse } from "node:http"
 import { assert } from "@effect/vitest"
 import { Connections } from "@reins/core/connections/Connections"
 import { Validations } from "@reins/core/connections/Validations"
-import type { ConnectionKind } from "@reins/core/domain/Connection"
 import type { ConnectionId } from "@reins/core/domain/Ids"
 import * as Embedded from "@reins/core/Embedded"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -12,7 +11,7 @@ import { workAll } from "./ValidationRun.js"
 
 export const canary = "canary-Val8rT2vX5nB7mK1p"
 
-export const connect = (kind: ConnectionKind, credential: Readonly<Record<string, unknown>>) =>
+export const connect = (kind: string, credential: Readonly<Record<string, unknown>>) =>
   Effect.gen(function* () {
     const { principal, workspaceId } = yield* Embedded.owner
     const connections = yield* Connections

@@ -50,7 +50,7 @@ export const installation = (
   dataDir: string,
   config: Partial<CoreConfig["Type"]> = {},
   manifests: typeof Manifests.layer = Manifests.layer
-) => Layer.provide(Embedded.layer(configOf(dataDir, config), manifests), cheap)
+) => Layer.provide(Embedded.layer(configOf(dataDir, config), { manifests }), cheap)
 
 /** The same on any database. */
 const installationOn = (
@@ -60,7 +60,7 @@ const installationOn = (
   manifests: typeof Manifests.layer
 ) =>
   Core.worker.pipe(
-    Layer.provideMerge(Core.layerWith(manifests)),
+    Layer.provideMerge(Core.layerWith({ manifests })),
     Layer.provideMerge(Layer.mergeAll(CoreConfig.layer(configOf(dataDir, config)), database, Placement.layerSingle)),
     Layer.provide(cheap)
   )

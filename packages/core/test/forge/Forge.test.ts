@@ -1,180 +1,23 @@
-import { createServer } from "node:http"
-import { assert, describe, it } from "@effect/vitest"
-import type { ForgeKind } from "@reins/core/domain/MergeRequest"
-import { type Forge, type ForgeError, mergeMethods } from "@reins/core/forge/Forge"
-import { forgeHost } from "@reins/core/forge/ForgeHost"
-import * as Gitea from "@reins/core/forge/Gitea"
-import * as GitHub from "@reins/core/forge/GitHub"
-import * as GitLab from "@reins/core/forge/GitLab"
-import { Outbound } from "@reins/core/outbound/Outbound"
-import { onLoopback } from "@reins/testing/connections/Loopback"
-import { type Canned, ForgeServer } from "@reins/testing/forge/ForgeServer"
-import { Effect, Redacted } from "effect"
+import { builtInForges } from "@reins/core/forge/Forges"
+import { type Canned, dialects } from "@reins/testing/forge/ForgeServer"
+import { forgeSuite } from "@reins/testing/forge/ForgeSuite"
+import { assert, it } from "vitest"
 
-const token = "forge-token-Zq8rT2vX5nB7"
-const makers = { github: GitHub.make, gitlab: GitLab.make, gitea: Gitea.make } as const
-const kinds: ReadonlyArray<ForgeKind> = ["github", "gitlab", "gitea"]
+const products: Readonly<Record<string, { readonly path: string; readonly notNow?: Canned }>> = {
+  github: {
+    path: "acme/shop",
+    notNow: { status: 405, body: '{"message":"Base branch was modified. Review and try the merge again."}' }
+  },
+  gitlab: { path: "acme/tools/shop" },
+  gitea: { path: "acme/shop", notNow: { status: 405, body: '{"message":"Please try again later"}' } }
+}
 
-/** A server of the kind with the branches `main`, `develop` and `work`, and a client for it. */
-const forgeOf = (kind: ForgeKind, given: { readonly token?: string } = {}) =>
-  Effect.gen(function* () {
-    const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
-    const heads = new Map([
-      ["main", "a".repeat(40)],
-      ["develop", "d".repeat(40)],
-      ["work", "c".repeat(40)]
-    ])
-    const server = new ForgeServer(kind, repository, token, {
-      headOf: (branch) => heads.get(branch),
-      merge: (head, base) => void heads.set(base, heads.get(head) ?? "")
-    })
-    const port = yield* onLoopback(() =>
-      createServer((request, response) => {
-        if (!server.handle(request, response)) response.writeHead(418).end()
-      })
-    )
-    const host = forgeHost(kind, `http://127.0.0.1:${port}`)
-    const outbound = yield* Outbound
-    const forge: Forge = makers[kind](
-      { outbound, api: host.api, token: Redacted.make(given.token ?? token) },
-      repository
-    )
-    return { forge, heads, server }
-  })
-
-const allowed = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
-const branches = { head: "work", base: "main" }
-const request = { ...branches, title: "Fix the sum", description: "It adds.\n\nReins-Delivery: dlv_1", draft: false }
-const kindOf = <A>(effect: Effect.Effect<A, ForgeError>) => Effect.map(Effect.flip(effect), (error) => error.kind)
-
-for (const kind of kinds) {
-  describe(kind, () => {
-    it.scopedLive("what is created is found by its branches and read by its number", () =>
-      Effect.gen(function* () {
-        const { forge, heads, server } = yield* forgeOf(kind)
-        server.add({ head: "other", base: "main" })
-        assert.isUndefined(yield* forge.find(branches))
-        const created = yield* forge.create(request)
-        assert.deepInclude(created, {
-          number: 2,
-          state: "open",
-          draft: false,
-          description: request.description,
-          headSha: heads.get("work") ?? ""
-        })
-        assert.match(created.webUrl, /^https:\/\/.*\/2$/)
-        assert.deepStrictEqual(yield* forge.find(branches), created)
-        assert.deepStrictEqual(yield* forge.get(2), created)
-      }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive("a draft is one in the way of the forge", () =>
-      Effect.gen(function* () {
-        const { forge, server } = yield* forgeOf(kind)
-        assert.isTrue((yield* forge.create({ ...request, draft: true })).draft)
-        assert.isTrue(server.pulls[0]?.draft)
-      }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive("only an open one of the same repository and base is found", () =>
-      Effect.gen(function* () {
-        const { forge, server } = yield* forgeOf(kind)
-        server.add({ ...branches, state: "closed" })
-        server.add({ ...branches, state: "merged" })
-        server.add({ ...branches, fork: true })
-        server.add({ head: "work", base: "develop" })
-        assert.isUndefined(yield* forge.find(branches))
-        const own = server.add(branches)
-        for (let index = 0; index < 60; index++) server.add({ head: `noise-${index}`, base: "main" })
-        assert.strictEqual((yield* forge.find(branches))?.number, own.number)
-      }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive("a second one for the same branches is exists; a branch that is not there is not", () =>
-      Effect.gen(function* () {
-        const { forge, server } = yield* forgeOf(kind)
-        yield* forge.create(request)
-        assert.strictEqual(yield* kindOf(forge.create(request)), "exists")
-        assert.strictEqual(server.pulls.length, 1)
-        const nowhere = yield* kindOf(forge.create({ ...request, base: "nowhere" }))
-        assert.strictEqual(nowhere, kind === "gitea" ? "not_found" : "rejected")
-      }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive("a merge takes exactly the expected head, by every method that the forge has", () =>
-      Effect.gen(function* () {
-        for (const method of mergeMethods[kind]) {
-          const { forge, heads } = yield* forgeOf(kind)
-          const { headSha, number } = yield* forge.create(request)
-          heads.set("work", "e".repeat(40))
-          assert.strictEqual(
-            yield* kindOf(forge.merge(number, { expectedHead: headSha, method })),
-            "remote_head_changed"
-          )
-          assert.strictEqual((yield* forge.get(number)).state, "open")
-          yield* forge.merge(number, { expectedHead: "e".repeat(40), method })
-          assert.strictEqual((yield* forge.get(number)).state, "merged")
-          assert.strictEqual(heads.get("main"), "e".repeat(40))
-        }
-      }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive("what the forge does not merge is not_mergeable, and what is not there not_found", () =>
-      Effect.gen(function* () {
-        const { forge, server } = yield* forgeOf(kind)
-        const { headSha, number } = yield* forge.create({ ...request, draft: true })
-        const merge = forge.merge(number, { expectedHead: headSha, method: "merge" })
-        assert.strictEqual(yield* kindOf(merge), "not_mergeable")
-        assert.strictEqual(yield* kindOf(forge.get(99)), "not_found")
-        assert.strictEqual(yield* kindOf(forge.merge(99, { expectedHead: headSha, method: "merge" })), "not_found")
-        const later: ReadonlyArray<Canned> = [
-          { status: 405, body: '{"message":"Base branch was modified. Review and try the merge again."}' },
-          { status: 405, body: '{"message":"Please try again later"}' }
-        ]
-        const own = kind === "github" ? later[0] : kind === "gitea" ? later[1] : undefined
-        if (own === undefined) return
-        server.canned.push(own)
-        assert.strictEqual(yield* kindOf(merge), "unavailable")
-      }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive(
-      "a token that is not taken, one that may not, and a limit are told apart, without naming the token",
-      () =>
-        Effect.gen(function* () {
-          const stranger = yield* forgeOf(kind, { token: "another-token-9Wq2" })
-          assert.strictEqual(yield* kindOf(stranger.forge.find(branches)), "unauthenticated")
-          const { forge, server } = yield* forgeOf(kind)
-          const cases: ReadonlyArray<readonly [Canned, string]> = [
-            [{ status: 403, body: `{"message":"no ${token}"}` }, "forbidden"],
-            [{ status: 429, headers: { "retry-after": "60" }, body: "Retry later\n" }, "rate_limited"],
-            [
-              { status: 403, headers: { "x-ratelimit-remaining": "0" }, body: '{"message":"API rate"}' },
-              "rate_limited"
-            ],
-            [{ status: 403, headers: { "retry-after": "9" }, body: '{"message":"secondary"}' }, "rate_limited"],
-            [{ status: 503, body: "<html>" }, "unavailable"],
-            [{ status: 200, body: "<html>" }, "unavailable"],
-            [{ status: 200, body: '{"some":"thing"}' }, "unavailable"],
-            [{ status: 200, body: `"${"x".repeat(1024 * 1024)}"` }, "unavailable"],
-            [{ status: 301, headers: { location: "http://127.0.0.1:1/stolen" } }, "rejected"]
-          ]
-          for (const [canned, expected] of cases) {
-            server.canned.push(canned)
-            const error = yield* Effect.flip(forge.find(branches))
-            assert.strictEqual(error.kind, expected, JSON.stringify(canned).slice(0, 100))
-            assert.notInclude(error.message, token)
-          }
-          assert.strictEqual(server.seen.length, cases.length)
-        }).pipe(Effect.provide(allowed))
-    )
-
-    it.scopedLive("a private address is asked only where the operator allows it", () =>
-      Effect.gen(function* () {
-        const { forge, server } = yield* forgeOf(kind)
-        assert.strictEqual(yield* kindOf(forge.find(branches)), "rejected")
-        assert.deepStrictEqual(server.seen, [])
-      }).pipe(Effect.provide(Outbound.layerWith({ allowPrivateHosts: [] })))
-    )
-  })
+for (const forge of builtInForges) {
+  const product = products[forge.kind]
+  const dialect = Object.entries(dialects).find(([kind]) => kind === forge.kind)?.[1]
+  if (product === undefined || dialect === undefined) {
+    it(`${forge.kind} has a server to be tried against`, () => assert.fail("add it to this file"))
+    continue
+  }
+  forgeSuite({ forge, repository: product.path, dialect: dialect(product.path), ...product })
 }

@@ -1,5 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { forgeHost, mayReceive, repositoryOn } from "@reins/core/forge/ForgeHost"
+import { forgeHost as hostOf, mayReceive, repositoryOn } from "@reins/core/forge/ForgeHost"
+import { gitea } from "@reins/core/forge/Gitea"
+import { gitHub } from "@reins/core/forge/GitHub"
+import { gitLab } from "@reins/core/forge/GitLab"
+
+const forges = { github: gitHub, gitlab: gitLab, gitea }
+const forgeHost = (kind: keyof typeof forges, baseUrl?: string) => hostOf(forges[kind], baseUrl)
 
 describe("where a forge is", () => {
   it("its API follows from its web address or from its API's own", () => {
@@ -18,7 +24,7 @@ describe("where a forge is", () => {
 
 describe("the repository of a URL", () => {
   it("is found by https and by both forms of SSH, on its own host only", () => {
-    const github = forgeHost("github", undefined)
+    const github = forgeHost("github")
     for (const url of [
       "https://github.com/acme/shop",
       "https://github.com/acme/shop.git",
@@ -60,12 +66,11 @@ describe("the repository of a URL", () => {
 
 describe("a token", () => {
   it("is sent by git to the host of its connection only", () => {
-    const connection = { kind: "gitea", settings: { base_url: "https://git.acme.com" } }
-    assert.isTrue(mayReceive(connection, "https://git.acme.com/acme/shop.git"))
-    assert.isTrue(mayReceive(connection, "git@git.acme.com:acme/shop.git"))
-    assert.isFalse(mayReceive(connection, "https://evil.example/acme/shop.git"))
-    assert.isFalse(mayReceive(connection, "http://git.acme.com/acme/shop.git"))
-    assert.isFalse(mayReceive(connection, "https://git.acme.com:8443/acme/shop.git"))
-    assert.isTrue(mayReceive({ kind: "git", settings: {} }, "https://anywhere.example/shop.git"))
+    const host = forgeHost("gitea", "https://git.acme.com")
+    assert.isTrue(mayReceive(host, "https://git.acme.com/acme/shop.git"))
+    assert.isTrue(mayReceive(host, "git@git.acme.com:acme/shop.git"))
+    assert.isFalse(mayReceive(host, "https://evil.example/acme/shop.git"))
+    assert.isFalse(mayReceive(host, "http://git.acme.com/acme/shop.git"))
+    assert.isFalse(mayReceive(host, "https://git.acme.com:8443/acme/shop.git"))
   })
 })

@@ -3,8 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Mailer } from "@reins/core/identity/Mailer"
 import { Passwords } from "@reins/core/identity/Passwords"
+import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { Database } from "@reins/core/store/Database"
 import { goodPassword, identityWith, mailWorker, newEmail } from "@reins/testing/identity/Identity"
+import { mailerSuite } from "@reins/testing/identity/MailerSuite"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, Queue, Redacted } from "effect"
 import { type Options, SMTPServer } from "smtp-server"
@@ -74,7 +76,7 @@ const mail = {
   text: "Hello,\n\nopen this:\nhttps://x/verify?abc-_1\n"
 }
 
-const smtp = (url: string) => Mailer.layerSmtp(Redacted.make(url), "Reins <reins@example.com>")
+const smtp = (url: string) => SmtpMailer.layer(Redacted.make(url), "Reins <reins@example.com>")
 
 const sendThrough = (url: string) =>
   Effect.provide(
@@ -83,6 +85,16 @@ const sendThrough = (url: string) =>
   )
 
 const anyCertificate = "tls.rejectUnauthorized=false"
+
+mailerSuite(
+  "over SMTP",
+  Effect.map(mailServer(), ({ address, next, left }) => ({
+    layer: smtp(`smtp://${address}`),
+    handedOver: Effect.flatMap(left, (count) =>
+      Effect.map(Effect.replicateEffect(next, count), (mails) => mails.map(({ text }) => text))
+    )
+  }))
+)
 
 describe("a mail server", () => {
   it.scopedLive("gets each mail once, for its recipient, as it is", () =>

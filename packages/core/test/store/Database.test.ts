@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
-import { postgresDatabase } from "@reins/testing/store/Databases"
+import { databaseSuite } from "@reins/testing/store/DatabaseSuite"
+import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Redacted } from "effect"
 import pg from "pg"
 
@@ -63,3 +64,5 @@ it.scopedLive("on PostgreSQL, a statement that nobody waits for any more does no
     }).pipe(Effect.provide(Postgres.layer(url)))
   })
 )
+
+for (const { layer, name } of databases) databaseSuite(name, layer)

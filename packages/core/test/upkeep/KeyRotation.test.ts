@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { credentialContext } from "@reins/core/connections/Connections"
+import { credentialContext } from "@reins/core/connections/CredentialSeal"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Passwords } from "@reins/core/identity/Passwords"
 import { KeyRing } from "@reins/core/secrets/KeyRing"

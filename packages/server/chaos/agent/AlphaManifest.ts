@@ -17,8 +17,8 @@ export default agent === undefined
           environment: {},
           profiles: [{ id: "scripted", when: { connection: true }, environment: {}, files: [] }]
         },
-        acp: {
-          ...alpha.runtime.acp,
+        settings: {
+          ...alpha.runtime.settings,
           resume: "load",
           stderr: { error: null, fatal: null },
           model_selector: "none"

@@ -6,7 +6,7 @@ import { inventory } from "@reins/core/backup/Inventory"
 import * as Local from "@reins/core/executor/Local"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
-import { checkSmtp } from "@reins/core/identity/Mailer"
+import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
@@ -236,7 +236,7 @@ const mail = (config: Config): Effect.Effect<Finding> =>
           ? ok("mail", "mails are files in the outbox")
           : warn("mail", "mails are files in the outbox, which people cannot read", "Set REINS_SMTP_URL.")
       )
-    : Effect.match(checkSmtp(config.smtpUrl), {
+    : Effect.match(SmtpMailer.check(config.smtpUrl), {
         onFailure: ({ code }) => fail("mail", `the mail server does not take us (${code})`, "Check REINS_SMTP_URL."),
         onSuccess: () => ok("mail", "the mail server takes us")
       })

@@ -1,53 +1,32 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
-import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
-import { EventStreams } from "../EventStreams.js"
-import { metered } from "../http/Metrics.js"
-import { Authentication } from "../http/middleware/Authentication.js"
-import { RateLimit } from "../http/middleware/RateLimit.js"
-import { routes } from "../http/Routes.js"
+import * as HttpServer from "../HttpServer.js"
 import { type ListenOptions, Server } from "../Server.js"
-import { Shutdown } from "../Shutdown.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
-/** The HTTP service over a core that is there. */
+/** The HTTP service over a core that is there, as a configuration wants it. */
 export const serverLayer = (
   config: Pick<
     Config,
-    "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "rateLimit" | "requestSeconds" | "trustedProxies"
+    "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "requestSeconds" | "trustedProxies"
   >,
   stop: Pick<ListenOptions, "notice"> = {}
 ) =>
-  Server.layer(config.metrics ? Effect.flatMap(routes, metered) : routes, {
+  HttpServer.layer({
     host: config.host,
     port: config.port,
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
-    grace: "5 seconds",
+    metrics: config.metrics,
+    heartbeat: Duration.seconds(config.heartbeatSeconds),
     requestMs: config.requestSeconds * 1000,
     ...stop
-  }).pipe(
-    Layer.provide(
-      Layer.unwrapEffect(
-        Effect.map(CoreConfig, ({ limits }) =>
-          EventStreams.layer({
-            perSession: limits.streamsPerSession,
-            heartbeat: Duration.seconds(config.heartbeatSeconds),
-            patience: Duration.seconds(2 * config.heartbeatSeconds)
-          })
-        )
-      )
-    ),
-    Layer.provide(Authentication.layer(config.publicUrl)),
-    Layer.provide(
-      Layer.merge(config.rateLimit === null ? RateLimit.layerOff : RateLimit.layer(config.rateLimit), Shutdown.layer)
-    )
-  )
+  })
 
 /** Tells the program that started this one where the service is, and its operator what to do first. */
 const announce = (config: Config) =>

@@ -1,4 +1,5 @@
 import { Api } from "@reins/core/api/Api"
+import { Installed } from "@reins/core/catalog/Installed"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
 import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect } from "effect"
@@ -8,9 +9,10 @@ import type { Route } from "./Route.js"
 
 /** The routes that describe the service to anybody: its contract for programs and for people, and its health. */
 export const documentRoutes = Effect.gen(function* () {
+  const installed = yield* Installed
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
-  const document = yield* Effect.cached(Effect.sync(() => documentOf(Api)))
+  const document = yield* Effect.cached(Effect.sync(() => documentOf(Api, installed)))
   const json = yield* Effect.cached(Effect.map(document, (value) => Reply.json(200, value)))
   // The page is large and seldom asked for, so it is loaded with the first request.
   const page = yield* Effect.cached(

@@ -1,5 +1,6 @@
 import type { HttpApiEndpoint, HttpMethod } from "@effect/platform"
 import { inItsTurn } from "@reins/core/base/EventLoop"
+import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
@@ -9,6 +10,7 @@ import { readBody, type TooLarge } from "./middleware/BodyLimit.js"
 import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
 import type { PathParams } from "./Route.js"
 import { withBoundedIssues } from "./validation/BoundedIssues.js"
+import { withInstalledNames } from "./validation/InstalledNames.js"
 import { maxErrors, missing, toDetails, type ValidationError } from "./validation/Validation.js"
 
 /** The decoded parts of a request. A part that the endpoint does not have is undefined. */
@@ -31,12 +33,13 @@ export type DecodeParts = (
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
 /** Prepares the decoders of an endpoint once. A request fails with all errors of its path, query, headers and body together. */
-export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number): DecodeParts => {
+export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: InstalledNames): DecodeParts => {
+  const payloadSchema = Option.map(endpoint.payloadSchema, (schema) => withInstalledNames(schema, lists))
   const decodePath = partDecoder("path", endpoint.pathSchema)
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
-  const decodeBody = bodyDecoder(endpoint.payloadSchema, maxBodyBytes)
-  const isConditional = Option.exists(endpoint.payloadSchema, takesVersion)
+  const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes)
+  const isConditional = Option.exists(payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
     // No id holds this character, and a text of PostgreSQL cannot.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()

@@ -3,6 +3,7 @@ import type { HttpApiGroup } from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { Installed } from "@reins/core/catalog/Installed"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -25,6 +26,9 @@ type Handler = (
   }
 ) => Effect.Effect<unknown, ReinsError | RequestInvalid> | Command<unknown, ReinsError | RequestInvalid>
 
+/** What routes need besides their handlers. */
+type Services = Authentication | CoreConfig | Idempotency | Installed
+
 /**
  * The routes of an API. A request is let in first, then checked whole, then run. A mutation runs once for its Idempotency-Key and to its
  * end, even when the client has gone.
@@ -32,8 +36,8 @@ type Handler = (
 export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   handlers: AllHandlersOf<Groups>
-): Effect.Effect<ReadonlyArray<Route>, never, Authentication | CoreConfig | Idempotency> =>
-  Effect.map(Effect.context<Authentication | CoreConfig | Idempotency>(), (context) => {
+): Effect.Effect<ReadonlyArray<Route>, never, Services> =>
+  Effect.map(Effect.context<Services>(), (context) => {
     const routes: Array<Route> = []
     HttpApi.reflect(api, {
       onGroup: () => {},
@@ -49,18 +53,14 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, 
     return routes
   })
 
-const routeOf = (
-  endpoint: Endpoint,
-  handler: Handler,
-  context: Context.Context<Authentication | CoreConfig | Idempotency>
-): Route => {
+const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<Services>): Route => {
   const authentication = Context.get(context, Authentication)
   const idempotency = Context.get(context, Idempotency)
   const { limits } = Context.get(context, CoreConfig)
   const { annotations, method, path: pattern } = endpoint
   const mutates = method !== "GET"
   const limit = maxBodyBytes(annotations, limits)
-  const decode = decoderOf(endpoint, limit)
+  const decode = decoderOf(endpoint, limit, Context.get(context, Installed))
   const scope = requiredScope(endpoint)
   const status = HttpApiSchema.getStatusSuccess(endpoint.successSchema)
   const replays = mutates && !isRepeated(endpoint)

@@ -1,6 +1,5 @@
-import { Api } from "@reins/core/api/Api"
-import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Schema } from "effect"
+import { builtInDocument } from "./BuiltIn.js"
 
 const Json = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 export type Json = typeof Json.Type
@@ -57,7 +56,7 @@ export const operationsOf = (document: Document): ReadonlyArray<Operation> =>
   )
 
 /** The document as the API value gives it; a test holds the served one to it. */
-export const document = decodeDocument(JSON.parse(JSON.stringify(documentOf(Api))))
+export const document = decodeDocument(JSON.parse(JSON.stringify(builtInDocument)))
 
 export const operations = operationsOf(document)
 

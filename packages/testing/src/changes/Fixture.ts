@@ -10,7 +10,6 @@ import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import type { Operation } from "@reins/core/domain/Job"
-import type { ForgeKind } from "@reins/core/domain/MergeRequest"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
@@ -24,7 +23,7 @@ import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
-import { ForgeServer } from "../forge/ForgeServer.js"
+import { dialects, ForgeServer, type KnownForge } from "../forge/ForgeServer.js"
 import { plainGit, put } from "../git/Fixture.js"
 import { gitHttpServer } from "../git/GitHttpServer.js"
 import { ownerWithConnection } from "../sessions/Services.js"
@@ -54,7 +53,7 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
 /** A bare repository served over http, by a forge of the kind where one is wanted. */
-export const remote = (kind: ForgeKind = "github") =>
+export const remote = (kind: KnownForge = "github") =>
   Effect.gen(function* () {
     const root = yield* dataDirectory
     const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
@@ -79,7 +78,7 @@ export const remote = (kind: ForgeKind = "github") =>
         return undefined
       }
     }
-    const forge = new ForgeServer(kind, repository, token, {
+    const forge = new ForgeServer(dialects[kind](repository), token, {
       headOf,
       merge: (head, base) => void git("update-ref", `refs/heads/${base}`, headOf(head) ?? "")
     })
@@ -198,7 +197,7 @@ export const sealed = Effect.gen(function* () {
 
 export const system = systemActor("test")
 
-export const forgeConnection = (kind: ForgeKind, baseUrl: string, secret = token) =>
+export const forgeConnection = (kind: KnownForge, baseUrl: string, secret = token) =>
   Effect.gen(function* () {
     const { principal, workspaceId } = yield* Embedded.owner
     return yield* (yield* Connections).create(principal, workspaceId, {

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import type { ForgeKind } from "@reins/core/domain/MergeRequest"
 import { Schema } from "effect"
 
 /** A pull or merge request as the server holds it. */
@@ -48,21 +47,16 @@ const Body = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
-/** One repository of a forge, which speaks as GitHub, GitLab or Gitea do: their paths, status codes and bodies. */
+/** One repository of a forge, which speaks as a product does: its paths, status codes and bodies. */
 export class ForgeServer {
   readonly pulls: Array<Pull> = []
   readonly seen: Array<Seen> = []
   readonly canned: Array<Canned> = []
-  private readonly dialect: Dialect
-
   constructor(
-    kind: ForgeKind,
-    repository: string,
+    private readonly dialect: Dialect,
     private readonly token: string,
     readonly branches: Branches
-  ) {
-    this.dialect = dialects[kind](repository)
-  }
+  ) {}
 
   /** Adds what somebody else opened. */
   readonly add = (pull: Partial<Pull> & Pick<Pull, "head" | "base">): Pull => {
@@ -145,8 +139,8 @@ export class ForgeServer {
   private readonly shown = (pull: Pull): unknown => this.dialect.shown(pull, this.branches.headOf(pull.head) ?? "")
 }
 
-/** The language of one product. */
-interface Dialect {
+/** The language of one product about one repository. */
+export interface Dialect {
   readonly authorized: (headers: IncomingHttpHeaders, token: string) => boolean
   readonly unauthorized: Answer
   readonly notFound: Answer
@@ -322,4 +316,6 @@ const gitea = (repository: string): Dialect => {
   }
 }
 
-const dialects = { github, gitlab, gitea } as const
+/** The forges that are part of Reins, by their kind. */
+export const dialects = { github, gitlab, gitea } as const
+export type KnownForge = keyof typeof dialects

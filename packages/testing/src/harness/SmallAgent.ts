@@ -31,8 +31,8 @@ const withSmallAgent = (manifest: typeof alpha | typeof beta, permission: "allow
         }
       ]
     },
-    acp: {
-      ...manifest.runtime.acp,
+    settings: {
+      ...manifest.runtime.settings,
       usage_scope: "turn",
       error_as_text: null,
       stderr: { error: null, fatal: null },

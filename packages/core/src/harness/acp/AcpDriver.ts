@@ -2,12 +2,14 @@ import { pathToFileURL } from "node:url"
 import { Clock, Deferred, Duration, Effect, Fiber, Mailbox, Option, Ref, Schema, Stream } from "effect"
 import { failpoint } from "../../base/Failpoint.js"
 import type { AgentProcess, ExecutorError, StopHooks } from "../../executor/Executor.js"
+import type { HarnessDriver, RunTurn } from "../HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import * as Launch from "../Launch.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
 import type { PromptBlock, TurnInput } from "../TurnInput.js"
 import { InitializeResult, PermissionRequest, PromptResult, SessionResult } from "./AcpSchema.js"
+import { AcpSettings } from "./AcpSettings.js"
 import * as Failures from "./Failures.js"
 import * as JsonRpc from "./JsonRpc.js"
 import * as Permission from "./Permission.js"
@@ -21,6 +23,7 @@ const drainTimeout = "2 seconds"
 interface Turn {
   readonly input: TurnInput
   readonly runtime: Runtime
+  readonly settings: AcpSettings
   readonly scrubber: Scrubber
   readonly emit: (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
   /** Fails when nothing more can come of the turn. */
@@ -38,10 +41,16 @@ interface Turn {
   readonly report: Ref.Ref<string>
 }
 
-const makeTurn = Effect.fnUntraced(function* (input: TurnInput, runtime: Runtime, emit: Turn["emit"]) {
+const makeTurn = Effect.fnUntraced(function* (
+  input: TurnInput,
+  runtime: Runtime,
+  settings: AcpSettings,
+  emit: Turn["emit"]
+) {
   const turn: Turn = {
     input,
     runtime,
+    settings,
     scrubber: scrubber(input.connection?.secrets ?? {}),
     emit,
     broken: yield* Deferred.make<never, HarnessFailure>(),
@@ -89,7 +98,7 @@ const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
   if (yield* Ref.get(turn.cancelled)) return Effect.succeed(Permission.outcome(null))
   const { ask } = turn.input
   if (ask === undefined || Option.isNone(transcript) || request.options.length === 0) {
-    return Effect.succeed(Permission.outcome(Permission.chosenBy(turn.runtime.acp, request)))
+    return Effect.succeed(Permission.outcome(Permission.chosenBy(turn.settings, request)))
   }
   const requestId = `ask-${yield* Ref.updateAndGet(turn.asked, (count) => count + 1)}`
   yield* turn.emit([Permission.asked(requestId, request, about)])
@@ -133,14 +142,13 @@ const watchOutput = (turn: Turn, process: AgentProcess, peer: JsonRpc.Peer) =>
   })
 
 const watchStderr = (turn: Turn, process: AgentProcess) => {
-  const { error, fatal } = turn.runtime.acp.stderr
+  const { error, fatal } = turn.settings.stderr
   const text = (pattern: string | null, line: string) =>
     pattern === null ? undefined : new RegExp(pattern, "i").exec(line)?.[1]
   return Stream.runForEach(process.stderrLines, (raw) => {
     const line = turn.scrubber.scrub(raw)
     const fatalText = text(fatal, line)
-    if (fatalText !== undefined)
-      return Deferred.fail(turn.broken, Failures.reported(fatalText, turn.input, turn.runtime))
+    if (fatalText !== undefined) return Deferred.fail(turn.broken, Failures.reported(fatalText, turn))
     const report = text(error, line)
     return report === undefined ? Effect.void : Ref.set(turn.report, report)
   })
@@ -148,7 +156,7 @@ const watchStderr = (turn: Turn, process: AgentProcess) => {
 
 /** Silence counts only while the agent waits for its model: a tool may be quiet for as long as it runs, and so may a person who is asked. */
 const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
-  const limit = Duration.toMillis(turn.input.silenceTimeout ?? turn.runtime.acp.silence_timeout_ms)
+  const limit = Duration.toMillis(turn.input.silenceTimeout ?? turn.settings.silence_timeout_ms)
   while (true) {
     const transcript = yield* Ref.get(turn.transcript)
     const now = yield* Clock.currentTimeMillis
@@ -182,14 +190,14 @@ const ask = <A, I>(turn: Turn, peer: JsonRpc.Peer, method: string, params: unkno
 
 const failed = (turn: Turn) => (error: JsonRpc.RpcError) =>
   Effect.flatMap(Ref.get(turn.report), (report) =>
-    Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, turn.input, turn.runtime))
+    Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, turn))
   )
 
 const inTime =
   (turn: Turn) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
     Effect.timeoutFail(effect, {
-      duration: turn.runtime.acp.start_timeout_ms,
+      duration: turn.settings.start_timeout_ms,
       onTimeout: () => Failures.timedOut(turn.runtime, "did not start in time")
     })
 
@@ -211,13 +219,13 @@ const initialize = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) 
 
 /** A session that cannot be resumed is a failure. A new one in its place would have forgotten everything. */
 const resume = (turn: Turn, peer: JsonRpc.Peer, sessionId: string) => {
-  const { resume } = turn.runtime.acp
+  const { resume } = turn.settings
   if (resume === "none") return Effect.fail(Failures.contextUnavailable(turn.runtime, "it has no way to resume"))
   const params = { sessionId, cwd: turn.input.workspaceDir, mcpServers: [] }
   return ask(turn, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
     Effect.map((result) => ({ ...result, sessionId })),
     Effect.catchTag("RpcError", (error) => {
-      const meaning = Failures.reported(Failures.rpcText(error), turn.input, turn.runtime)
+      const meaning = Failures.reported(Failures.rpcText(error), turn)
       return Effect.fail(
         meaning.reason === "credential_invalid"
           ? meaning
@@ -243,7 +251,7 @@ const openSession = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer)
 
 /** A resumed session may come with the model of its last turn. */
 const selectModel = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, id: string, session: SessionResult) {
-  const { model_selector, model_value } = turn.runtime.acp
+  const { model_selector, model_value } = turn.settings
   const { model } = turn.input
   if (model === null || model_selector === "none") return
   const wanted = model_value.replaceAll("{{model}}", model)
@@ -276,7 +284,7 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
     return "denied"
   if (reason !== "completed") return reason
   const error = transcript.errorText()
-  if (error !== "") return yield* Failures.reported(error, turn.input, turn.runtime)
+  if (error !== "") return yield* Failures.reported(error, turn)
   return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
 })
 
@@ -298,7 +306,7 @@ const prompt = Effect.fnUntraced(function* (
   sessionId: string,
   answered: Deferred.Deferred<void>
 ) {
-  const transcript = Transcript.make(sessionId, turn.runtime.acp, turn.scrubber)
+  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber)
   yield* Ref.set(turn.transcript, Option.some(transcript))
   const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }
   const answer = yield* Effect.fork(
@@ -314,7 +322,7 @@ const prompt = Effect.fnUntraced(function* (
       Effect.ignore(peer.notify("session/cancel", { sessionId })).pipe(
         Effect.zipRight(Deferred.succeed(turn.cancelSent, undefined)),
         Effect.zipRight(Effect.option(Fiber.join(answer))),
-        Effect.timeoutOption(turn.runtime.acp.cancel_timeout_ms)
+        Effect.timeoutOption(turn.settings.cancel_timeout_ms)
       )
     ),
     Effect.map(Option.flatten)
@@ -370,20 +378,31 @@ const runSession = Effect.fnUntraced(function* (turn: Turn) {
   return yield* prompt(turn, peer, id, answered)
 })
 
-const run = Effect.fnUntraced(function* (input: TurnInput, emit: Turn["emit"]) {
+const run = Effect.fnUntraced(function* (settings: AcpSettings, input: TurnInput, emit: Turn["emit"]) {
   const { runtime } = input.manifest
   if (runtime === null) return yield* Failures.executorUnavailable(`${input.manifest.provider_id} is disabled.`, false)
-  const turn = yield* makeTurn(input, runtime, emit)
+  const turn = yield* makeTurn(input, runtime, settings, emit)
   const stop_reason = yield* Effect.scoped(runSession(turn))
   yield* emit([{ _tag: "ended", stop_reason }])
 })
 
-/** One turn over the Agent Client Protocol, version 1. See `Harness.runTurn` for what it promises. */
-export const runTurn = (input: TurnInput): Stream.Stream<HarnessEvent, HarnessFailure> =>
-  Stream.unwrapScoped(
-    Effect.gen(function* () {
-      const events = yield* Mailbox.make<HarnessEvent, HarnessFailure>({ capacity: waitingEvents })
-      yield* run(input, (batch) => Effect.asVoid(events.offerAll(batch))).pipe(Mailbox.into(events), Effect.forkScoped)
-      return Mailbox.toStream(events)
-    })
-  )
+/** One turn over the Agent Client Protocol, version 1. */
+const runTurn =
+  (settings: AcpSettings): RunTurn =>
+  (input) =>
+    Stream.unwrapScoped(
+      Effect.gen(function* () {
+        const events = yield* Mailbox.make<HarnessEvent, HarnessFailure>({ capacity: waitingEvents })
+        yield* run(settings, input, (batch) => Effect.asVoid(events.offerAll(batch))).pipe(
+          Mailbox.into(events),
+          Effect.forkScoped
+        )
+        return Mailbox.toStream(events)
+      })
+    )
+
+/** For agents that speak the Agent Client Protocol. */
+export const acpDriver: HarnessDriver = {
+  driver: "acp",
+  bind: (settings) => Effect.map(Schema.decodeUnknown(AcpSettings, { onExcessProperty: "error" })(settings), runTurn)
+}

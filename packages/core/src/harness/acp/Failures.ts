@@ -1,6 +1,7 @@
 import { HarnessFailure } from "../HarnessEvent.js"
-import type { ErrorRule, FailureReason, Runtime } from "../Manifest.js"
+import type { FailureReason, Runtime } from "../Manifest.js"
 import type { TurnInput } from "../TurnInput.js"
+import type { ErrorRule } from "./AcpSettings.js"
 import type { RpcError } from "./JsonRpc.js"
 
 const quotedLength = 500
@@ -62,9 +63,16 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
 const quote = (text: string): string =>
   text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : `${text.replace(/[.\s]+$/, "")}.`
 
+/** The turn that an agent reports of. */
+export interface Reporting {
+  readonly input: TurnInput
+  readonly runtime: Runtime
+  readonly settings: { readonly errors: ReadonlyArray<ErrorRule> }
+}
+
 /** What an agent's report of a failed model call means. */
-export const reported = (text: string, input: TurnInput, runtime: Runtime): HarnessFailure => {
-  const verdict = judge(text, runtime.acp.errors)
+export const reported = (text: string, { input, runtime, settings }: Reporting): HarnessFailure => {
+  const verdict = judge(text, settings.errors)
   return new HarnessFailure({
     ...verdict,
     message: `${runtime.agent.name} could not go on: ${quote(text)} ${advice(verdict, input, runtime)}`

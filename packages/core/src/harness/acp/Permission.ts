@@ -1,7 +1,7 @@
 import type { InteractionOption } from "../../domain/Interaction.js"
 import type { Asked, HarnessEvent } from "../HarnessEvent.js"
-import type { AcpQuirks } from "../Manifest.js"
 import type { PermissionRequest } from "./AcpSchema.js"
+import type { AcpSettings } from "./AcpSettings.js"
 
 const titleLength = 1000
 const descriptionLength = 4000
@@ -13,8 +13,8 @@ export const isRefusal = ({ options }: PermissionRequest, id: string | null): bo
   options.find(({ optionId }) => optionId === id)?.kind.startsWith("reject") ?? true
 
 /** The option that the manifest chooses where nobody is asked; null when the agent offers none of its kinds. */
-export const chosenBy = (quirks: AcpQuirks, { options }: PermissionRequest): string | null =>
-  quirks.permission_answer.flatMap((kind) => options.filter((option) => option.kind === kind))[0]?.optionId ?? null
+export const chosenBy = (settings: AcpSettings, { options }: PermissionRequest): string | null =>
+  settings.permission_answer.flatMap((kind) => options.filter((option) => option.kind === kind))[0]?.optionId ?? null
 
 /** What a person is asked. `about` is what is known of the tool call that it is about. */
 export const asked = (requestId: string, { options }: PermissionRequest, about: ReadonlyArray<HarnessEvent>): Asked => {

@@ -1,8 +1,8 @@
 import { Either, Option, Schema } from "effect"
 import type { HarnessDiff, HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
-import type { AcpQuirks } from "../Manifest.js"
 import type { Scrubber } from "../Secrets.js"
 import { MessageChunk, type PromptResult, SessionUpdate, ToolCall, ToolContent, UsageUpdate } from "./AcpSchema.js"
+import type { AcpSettings } from "./AcpSettings.js"
 
 const diagnosticLength = 8 * 1024
 const outputLength = 256 * 1024
@@ -109,7 +109,7 @@ export interface Transcript {
   readonly errorText: () => string
 }
 
-export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): Transcript => {
+export const make = (sessionId: string, settings: AcpSettings, scrubber: Scrubber): Transcript => {
   const tools = new Map<string, Tool>()
   let words: Words | undefined
   let part = 0
@@ -172,7 +172,7 @@ export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): 
       const decoded = Option.filter(decodeUpdate(params), (update) => update.sessionId === sessionId)
       if (Option.isNone(decoded)) return [diagnostic("unknown_update", line)]
       const { update } = decoded.value
-      const mark = quirks.error_as_text
+      const mark = settings.error_as_text
       if (mark !== null && valueAt(update, mark.path) === mark.value) error ??= ""
       return Option.getOrElse(read(update.sessionUpdate, update), () => [diagnostic("unknown_update", line)])
     },
@@ -182,12 +182,12 @@ export const make = (sessionId: string, quirks: AcpQuirks, scrubber: Scrubber): 
     },
     tool: (call) => Option.match(decodeTool(call), { onNone: () => [], onSome: upsert }),
     usage: ({ usage }) =>
-      usage === null || usage === undefined || quirks.usage_scope === "none"
+      usage === null || usage === undefined || settings.usage_scope === "none"
         ? []
         : [
             {
               _tag: "usage",
-              scope: quirks.usage_scope,
+              scope: settings.usage_scope,
               input_tokens: count(usage.inputTokens),
               output_tokens: count(usage.outputTokens),
               cached_tokens: count(usage.cachedReadTokens),

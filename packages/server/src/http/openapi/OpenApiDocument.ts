@@ -1,5 +1,7 @@
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, HttpMethod, OpenApi } from "@effect/platform"
 import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
+import type { InstalledNames } from "@reins/core/catalog/Installed"
+import { defaultKeyword, installedKeyword } from "@reins/core/domain/Installed"
 import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
 import { Context, Option, Predicate, Schema } from "effect"
 import { HTTPValidationError } from "../validation/Validation.js"
@@ -8,11 +10,12 @@ import * as Texts from "./OpenApiTexts.js"
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The OpenAPI 3.1 description of an API as it is served. It adds to the schemas the answers that every operation shares, the callers of
- * each, and the headers of mutations by the names that people write.
+ * The OpenAPI 3.1 description of an API as an installation serves it. It adds to the schemas the names that the installation has, the answers
+ * that every operation shares, the callers of each, and the headers of mutations by the names that people write.
  */
 export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
-  api: HttpApi.HttpApi<Id, Groups, E, R>
+  api: HttpApi.HttpApi<Id, Groups, E, R>,
+  installed: InstalledNames
 ): Json => {
   const operations = new Map<string, Endpoint>()
   HttpApi.reflect(api, {
@@ -22,7 +25,7 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
     }
   })
   const described = api.annotate(HttpApi.AdditionalSchemas, [HTTPValidationError, ErrorEnvelope])
-  const spec = plain(OpenApi.fromApi(described, { additionalPropertiesStrategy: "allow" }))
+  const spec = plain(OpenApi.fromApi(described, { additionalPropertiesStrategy: "allow" }), installed)
   const components = fieldsOf(spec["components"])
   return {
     ...spec,
@@ -116,7 +119,12 @@ const parameterOf = (parameter: Json, defaults: Json): Json => {
   if (parameter["in"] !== "query" || parameter["required"] === true) return described
   return {
     ...described,
-    schema: name in defaults ? { ...schema, default: defaults[name] } : { anyOf: [schema, { type: "null" }] }
+    schema:
+      "default" in schema
+        ? schema
+        : name in defaults
+          ? { ...schema, default: defaults[name] }
+          : { anyOf: [schema, { type: "null" }] }
   }
 }
 
@@ -167,17 +175,24 @@ const mapFields = (fields: Json, f: (name: string, value: unknown) => unknown): 
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, f(name, value)]))
 
 /** The same JSON without texts that repeat the keywords beside them in English. */
-const plain = (value: object): Json => fieldsOf(cleaned(value))
+const plain = (value: object, installed: InstalledNames): Json => fieldsOf(cleaned(value, installed))
 
-const cleaned = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(cleaned)
+const cleaned = (value: unknown, installed: InstalledNames): unknown => {
+  if (Array.isArray(value)) return value.map((item) => cleaned(item, installed))
   if (!Predicate.isRecord(value)) return value
   if (value["$ref"] === "#/components/schemas/Int") return { type: "integer" }
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name, inner]) => !isNoise(name, inner))
-      .map(([name, inner]) => [name, cleaned(inner)])
+      .map(([name, inner]) => namesOf(installed, name, inner) ?? [name, cleaned(inner, installed)])
   )
+}
+
+/** The keyword of the standard in place of one of ours, with the names of the installation. */
+const namesOf = ({ defaults, lists }: InstalledNames, keyword: string, list: unknown) => {
+  const valueIn = (fields: Json) => (typeof list === "string" ? fields[list] : undefined)
+  if (keyword === installedKeyword) return ["enum", valueIn(lists)] as const
+  return keyword === defaultKeyword ? (["default", valueIn(defaults)] as const) : undefined
 }
 
 const isNoise = (name: string, value: unknown): boolean =>

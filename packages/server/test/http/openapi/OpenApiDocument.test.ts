@@ -1,8 +1,8 @@
 import { HttpApi } from "@effect/platform"
 import { assert, describe, it } from "@effect/vitest"
 import { Api } from "@reins/core/api/Api"
-import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Schema } from "effect"
+import { builtInDocument } from "../../contract/BuiltIn.js"
 
 const Json = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 const Operation = Schema.Struct({
@@ -30,7 +30,7 @@ const Document = Schema.Struct({
   components: Schema.Struct({ schemas: Schema.Record({ key: Schema.String, value: Json }), securitySchemes: Json })
 })
 
-const text = JSON.stringify(documentOf(Api))
+const text = JSON.stringify(builtInDocument)
 const document = Schema.decodeUnknownSync(Schema.parseJson(Document))(text)
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))

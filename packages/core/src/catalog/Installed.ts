@@ -1,0 +1,32 @@
+import { Context, Effect, Layer } from "effect"
+import { ConnectionKinds } from "../connections/ConnectionKinds.js"
+import type { InstalledList } from "../domain/Installed.js"
+import { Executors } from "../executor/Executors.js"
+import { Forges } from "../forge/Forges.js"
+import { Manifests } from "../harness/Manifests.js"
+
+/** The names that an installation has in place of what its contract leaves open. */
+export interface InstalledNames {
+  readonly lists: Readonly<Record<InstalledList, ReadonlyArray<string>>>
+  /** The name that stands for one that a request leaves out. */
+  readonly defaults: { readonly providers: string }
+}
+
+/** What this installation has of what every installation may have more of. */
+export class Installed extends Context.Tag("@reins/core/catalog/Installed")<Installed, InstalledNames>() {
+  static readonly layer = Layer.effect(
+    Installed,
+    Effect.gen(function* () {
+      const executors = yield* Executors
+      const { defaultId } = yield* Manifests
+      return Installed.of({
+        lists: {
+          connection_kinds: (yield* ConnectionKinds).list.map(({ kind }) => kind),
+          forges: (yield* Forges).list.map(({ kind }) => kind),
+          executors: executors.list.map(({ backend }) => backend)
+        },
+        defaults: { providers: defaultId }
+      })
+    })
+  )
+}

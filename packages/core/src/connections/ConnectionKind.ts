@@ -1,0 +1,53 @@
+import { type Effect, ParseResult, Schema } from "effect"
+import type { GatewayProtocol } from "../domain/Connection.js"
+import type { Outbound } from "../outbound/Outbound.js"
+import type { OpenConnection } from "./OpenConnection.js"
+import type { Verdict } from "./Verdict.js"
+
+/** The fields of a credential, as texts. A field that was not given is absent or undefined. */
+export type CredentialFields = Readonly<Record<string, string | undefined>>
+
+/** A kind of connection, as a plain value: all that is particular to it. */
+export interface ConnectionKind {
+  /** As the API, the manifests of providers and the database name it. It never changes. */
+  readonly kind: string
+  /** Reads a credential as it is given. Make it with `credentialOf`. */
+  readonly credential: (given: unknown) => Effect.Effect<CredentialFields, ParseResult.ParseIssue>
+  /** The fields of the credential that may be read again, as the connection's `settings`. All others are secret and sealed. */
+  readonly settings: ReadonlySet<string>
+  /** The capabilities that `probe` can observe. */
+  readonly capabilities: ReadonlyArray<string>
+  /** True when git may use it: its secrets are a `token`, or a `password` with the setting `username`. */
+  readonly forGit: boolean
+  /** The protocol that its gateway speaks when the settings name none; null when its credential belongs to no gateway of models. */
+  readonly gateway: GatewayProtocol | null
+  /** Uses the credential as lightly as it can be used, and says what that tells. Nothing that it says quotes an answer. */
+  readonly probe: (connection: OpenConnection, means: ProbeMeans) => Effect.Effect<Verdict>
+}
+
+/** What a probe has to ask with. */
+export interface ProbeMeans {
+  readonly outbound: Outbound["Type"]
+  /** Where the key belongs when the connection has no `base_url`, as the manifest of its provider says. */
+  readonly defaultBaseUrl: string | undefined
+}
+
+/** Reads credentials by a schema, with everything that is wrong in one issue. */
+export const credentialOf = <A extends CredentialFields, I>(
+  schema: Schema.Schema<A, I>
+): ConnectionKind["credential"] => ParseResult.decodeUnknown(schema, { errors: "all" })
+
+/** An http or https URL of at most 2,000 characters, without credentials in it. */
+export const BaseUrl = Schema.String.pipe(
+  Schema.maxLength(2000),
+  Schema.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === "", {
+    message: () => "Input should be an http or https URL without credentials in it"
+  })
+)
+
+/** A secret of at most 20,000 characters. */
+export const Secret = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(20_000))
+
+/** A field that may be absent or null. */
+export const optional = <A, I>(schema: Schema.Schema<A, I>) =>
+  Schema.optionalWith(schema, { exact: true, nullable: true })

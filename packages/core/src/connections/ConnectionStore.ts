@@ -1,0 +1,230 @@
+import { Context, Effect, Layer } from "effect"
+import { fn } from "../base/Traced.js"
+import { type Connection, type ConnectionHealth, type ConnectionState, connectionStates } from "../domain/Connection.js"
+import { ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
+import type { Page, PageRequest } from "../domain/Page.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { now } from "../domain/Timestamp.js"
+import { Vault } from "../secrets/Vault.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import * as Keyset from "../store/Keyset.js"
+import { type ConnectionRow, disabled, revoked, toConnection } from "./ConnectionRow.js"
+import type { CredentialParts } from "./CredentialParts.js"
+import { fingerprintOf, openSecrets, sealSecrets } from "./CredentialSeal.js"
+import type { OpenConnection } from "./OpenConnection.js"
+import { ValidationStore } from "./ValidationStore.js"
+
+/** Why a connection that is named cannot be used. */
+export type Unusable = ReinsError<"not_found" | "connection_revoked" | "connection_required">
+
+/** Why a connection that is named cannot be opened. */
+export type Unopenable = ReinsError<"not_found" | "connection_revoked" | "connection_required" | "credential_invalid">
+
+/** Connections and their credentials as they are stored, for workers and for the commands on them. It knows nothing of access. */
+export class ConnectionStore extends Context.Tag("@reins/core/connections/ConnectionStore")<
+  ConnectionStore,
+  {
+    /** Undefined for an id that is not there. */
+    readonly find: (id: string) => Effect.Effect<ConnectionRow | undefined>
+    /** The connections of a workspace, newest first. Fails with `invalid_cursor`. */
+    readonly list: (workspaceId: string, page: PageRequest) => Effect.Effect<Page<Connection>, ReinsError>
+    /** The newest active connection of a kind; undefined when there is none. */
+    readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
+    /** The active connection of that id in the workspace, with its secrets. */
+    readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, Unopenable>
+    /** That version of the connection's credential, whatever the state of the connection. `not_found` when it is not the current one. */
+    readonly openVersion: (
+      connectionId: ConnectionId,
+      credentialId: CredentialId
+    ) => Effect.Effect<OpenConnection, ReinsError<"not_found" | "connection_revoked" | "credential_invalid">>
+    /** The model that sessions with the connection take when they name none. Opens no secret. */
+    readonly preferredModel: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<string | null, Unusable>
+    /** Keeps everybody else from changing the connection until the commit ends. Gives its workspace; undefined when it is not there. */
+    readonly hold: (connectionId: string) => Effect.Effect<WorkspaceId | undefined, never, Commit>
+    /** Adds an active connection with the first version of its credential. */
+    readonly insert: (
+      connection: Pick<Connection, "workspace_id" | "kind" | "label">,
+      parts: CredentialParts
+    ) => Effect.Effect<ConnectionId, never, Commit>
+    /** Moves a held connection to another state, or changes what else there is to it. Fails with `invalid_transition`. */
+    readonly change: (
+      row: ConnectionRow,
+      change: { readonly label: string; readonly state: ConnectionState; readonly preferredModel: string | null }
+    ) => Effect.Effect<void, ReinsError, Commit>
+    /** Gives a held connection another version of its credential, destroys the secrets of the one before, and ends its validations. */
+    readonly replaceCredential: (row: ConnectionRow, parts: CredentialParts) => Effect.Effect<void, never, Commit>
+    /** Revokes a held connection, destroys its secrets and ends its validations. */
+    readonly revoke: (row: ConnectionRow) => Effect.Effect<void, never, Commit>
+    /** Notes the health that a use of a credential version showed. A version that was replaced says nothing of the connection. */
+    readonly observe: (
+      connectionId: ConnectionId,
+      credentialId: CredentialId,
+      health: ConnectionHealth
+    ) => Effect.Effect<void, never, Commit>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    ConnectionStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const vault = yield* Vault
+      const { supersede } = yield* ValidationStore
+      return ConnectionStore.of({ ...reading(db, vault), ...writing(db, vault, supersede) })
+    })
+  )
+}
+
+type Reads = "find" | "list" | "findByKind" | "open" | "openVersion" | "preferredModel"
+
+const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionStore["Type"], Reads> => {
+  const { sql } = db
+  const columns = sql.literal(`connections.*, credentials.ordinal, credentials.fingerprint, credentials.last4,
+      credentials.sealed, credentials.created_at as credential_created_at`)
+  const from = sql.literal("connections left join credentials on credentials.id = connections.credential_id")
+  const byId = db.prepare(
+    (id: string) => sql<ConnectionRow>`select ${columns} from ${from} where connections.id = ${id}`
+  )
+  const newestOf = db.prepare(
+    (workspaceId: string, kind: string) => sql<{ id: ConnectionId }>`select id from connections
+      where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc limit 1`
+  )
+  const find = (id: string) => db.first(byId(id))
+
+  const usable = Effect.fnUntraced(function* (workspaceId: WorkspaceId, connectionId: string) {
+    const row = yield* find(connectionId)
+    if (row === undefined || row.workspace_id !== workspaceId) return yield* notFound()
+    yield* requireActive(row)
+    return row
+  })
+
+  return {
+    find,
+    list: Effect.fnUntraced(function* (workspaceId, page) {
+      const { before, limit } = yield* Keyset.descending(page)
+      const rows = yield* db.all(sql<ConnectionRow>`select ${columns} from ${from}
+        where connections.workspace_id = ${workspaceId} and connections.id < ${before}
+        order by connections.id desc limit ${limit + 1}`)
+      return Keyset.page(rows.map(toConnection), limit, (connection) => connection.id)
+    }),
+    findByKind: (workspaceId, kind) => Effect.map(db.first(newestOf(workspaceId, kind)), (row) => row?.id),
+    open: fn("ConnectionStore.open")((workspaceId, connectionId) =>
+      Effect.flatMap(usable(workspaceId, connectionId), (row) => unseal(vault, row))
+    ),
+    openVersion: fn("ConnectionStore.openVersion")(function* (connectionId, credentialId) {
+      const row = yield* find(connectionId)
+      return row?.credential_id === credentialId ? yield* unseal(vault, row) : yield* notFound()
+    }),
+    preferredModel: (workspaceId, connectionId) =>
+      Effect.map(usable(workspaceId, connectionId), (row) => row.preferred_model)
+  }
+}
+
+/** The version of the credential that a connection may be used with now. */
+export const requireActive = (
+  row: ConnectionRow
+): Effect.Effect<CredentialId, ReinsError<"connection_revoked" | "connection_required">> => {
+  if (row.state === "revoked") return Effect.fail(revoked(row.id))
+  return row.state === "disabled" || row.credential_id === null
+    ? Effect.fail(disabled(row.id))
+    : Effect.succeed(row.credential_id)
+}
+
+const unseal = Effect.fnUntraced(function* (vault: Vault["Type"], row: ConnectionRow) {
+  if (row.sealed === null || row.credential_id === null) return yield* revoked(row.id)
+  const opened: OpenConnection = {
+    id: row.id,
+    credentialId: row.credential_id,
+    kind: row.kind,
+    settings: JSON.parse(row.settings),
+    secrets: yield* openSecrets(vault, row.id, row.credential_id, row.sealed),
+    preferredModel: row.preferred_model
+  }
+  return opened
+})
+
+const writing = (
+  db: Database["Type"],
+  vault: Vault["Type"],
+  supersede: ValidationStore["Type"]["supersede"]
+): Omit<ConnectionStore["Type"], Reads> => {
+  const { sql } = db
+
+  const addCredential = Effect.fnUntraced(function* (
+    connectionId: ConnectionId,
+    ordinal: number,
+    parts: CredentialParts
+  ) {
+    const id = yield* newId(CredentialId)
+    const at = yield* now
+    const sealed = yield* sealSecrets(vault, connectionId, id, parts.secrets)
+    yield* db.run(
+      sql`insert into credentials ${sql.insert({
+        id,
+        connection_id: connectionId,
+        ordinal,
+        state: "current",
+        sealed,
+        last4: parts.last4,
+        created_at: at,
+        fingerprint: fingerprintOf(vault, parts.fingerprintOf)
+      })}`
+    )
+    yield* db.run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
+      health = 'unverified', updated_at = ${at} where id = ${connectionId}`)
+  })
+
+  return {
+    hold: (connectionId) =>
+      Effect.map(
+        db.first(
+          sql<{
+            workspace_id: WorkspaceId
+          }>`select workspace_id from connections where id = ${connectionId}${db.forUpdate}`
+        ),
+        (row) => row?.workspace_id
+      ),
+    insert: Effect.fnUntraced(function* (connection, parts) {
+      const id = yield* newId(ConnectionId)
+      const at = yield* now
+      yield* db.run(
+        sql`insert into connections ${sql.insert({
+          id,
+          workspace_id: connection.workspace_id,
+          kind: connection.kind,
+          label: connection.label,
+          settings: "{}",
+          state: "active",
+          health: "unverified",
+          version: 1,
+          created_at: at,
+          updated_at: at
+        })}`
+      )
+      yield* addCredential(id, 1, parts)
+      return id
+    }),
+    change: Effect.fnUntraced(function* (row, { label, preferredModel, state }) {
+      if (state !== row.state) yield* connectionStates.check(row.state, state)
+      yield* db.run(sql`update connections set label = ${label}, state = ${state}, preferred_model = ${preferredModel},
+        version = version + 1, updated_at = ${yield* now} where id = ${row.id}`)
+    }),
+    replaceCredential: Effect.fnUntraced(function* (row, parts) {
+      yield* supersede(row.id)
+      yield* db.run(sql`update credentials set state = 'superseded', sealed = null
+        where connection_id = ${row.id} and state = 'current'`)
+      yield* addCredential(row.id, (row.ordinal ?? 0) + 1, parts)
+      yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
+    }),
+    revoke: Effect.fnUntraced(function* (row) {
+      yield* Effect.orDie(connectionStates.check(row.state, "revoked"))
+      yield* supersede(row.id)
+      yield* db.run(sql`update credentials set state = 'revoked', sealed = null where connection_id = ${row.id}`)
+      yield* db.run(sql`update connections set state = 'revoked', version = version + 1, updated_at = ${yield* now}
+        where id = ${row.id}`)
+    }),
+    observe: (connectionId, credentialId, health) =>
+      db.run(sql`update connections set health = ${health} where id = ${connectionId}
+        and credential_id = ${credentialId} and state <> 'revoked'`)
+  }
+}

@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import type { Observation } from "../domain/ConnectionValidation.js"
+import { now } from "../domain/Timestamp.js"
+import type { ConnectionKind } from "./ConnectionKind.js"
+import { complete, type Gateway, gatewayOf, listModels, modelsOf } from "./GatewayClient.js"
+import { type AskProbe, asking, inconclusive, passed, refusal, unexpected, type Verdict } from "./Verdict.js"
+
+/** The capabilities that the probe of a gateway observes. */
+export const gatewayCapabilities = ["authentication", "models_list", "completions"]
+
+/** The probe of a kind whose key belongs to a gateway: it lists the models, or else has the preferred model say as little as it can. */
+export const gatewayProbe =
+  (kind: Pick<ConnectionKind, "gateway">): ConnectionKind["probe"] =>
+  (connection, { defaultBaseUrl, outbound }) => {
+    const gateway = gatewayOf(kind, connection, defaultBaseUrl)
+    return gateway === undefined
+      ? Effect.succeed(noKey)
+      : Effect.merge(probe(asking(outbound), gateway, connection.preferredModel))
+  }
+
+const probe = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, model: string | null) {
+  const at = yield* now
+  const list = yield* ask(listModels(gateway))
+  const models = list.answer.status === 200 ? modelsOf(gateway, list.answer.body) : undefined
+  const listed: Observation = {
+    capability: "models_list",
+    value: models === undefined ? "unsupported" : "supported",
+    evidence: models === undefined ? list.evidence : `${list.evidence} and lists ${models.length} models`,
+    observed_at: at
+  }
+  if (models !== undefined) return passed(at, list.evidence, [listed])
+  const refused = refusal(list, at)
+  if (refused !== undefined) return refused
+  if (model === null) return { ...modelRequired, observations: [listed] }
+  return yield* probeModel(ask, gateway, model, listed)
+})
+
+const probeModel = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, model: string, listed: Observation) {
+  const said = yield* ask(complete(gateway, model))
+  const isTaken = said.answer.status >= 200 && said.answer.status < 300
+  if (isTaken) {
+    const { evidence } = said
+    const completed: Observation = { ...listed, capability: "completions", value: "supported", evidence }
+    return passed(listed.observed_at, evidence, [listed, completed])
+  }
+  const verdict: Verdict = refusal(said, listed.observed_at) ?? unexpected(said.evidence)
+  return { ...verdict, observations: [...verdict.observations, listed] }
+})
+
+const modelRequired = inconclusive(
+  "model_required",
+  "unverified",
+  "The gateway lists no models, and no model is known to try. Set the connection's preferred_model, check that the base_url is " +
+    "complete (it often ends in /v1), and validate again."
+)
+
+const noKey = inconclusive(
+  "no_endpoint",
+  "unverified",
+  "The connection has a login of its provider's own and no API key, which only the provider's agent can use. A turn will tell."
+)

@@ -1,0 +1,40 @@
+import { Effect, Redacted, Schema } from "effect"
+import { now } from "../../domain/Timestamp.js"
+import type { ForgeKind } from "../../forge/Forge.js"
+import { forgeHost } from "../../forge/ForgeHost.js"
+import { BaseUrl, type ConnectionKind, credentialOf, optional, Secret } from "../ConnectionKind.js"
+import type { OpenConnection } from "../OpenConnection.js"
+import { type AskProbe, asking, passed, refusal, unexpected } from "../Verdict.js"
+
+/** The kind of connection that every kind of forge is: a token, and the address of the forge unless it is the usual one. */
+export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
+  kind: forge.kind,
+  credential: credentialOf(Schema.Struct({ base_url: optional(BaseUrl), token: Secret })),
+  settings: new Set(["base_url"]),
+  capabilities: ["authentication"],
+  forGit: true,
+  gateway: null,
+  probe: (connection, { outbound }) => Effect.merge(probe(asking(outbound), forge, connection))
+})
+
+const probe = Effect.fnUntraced(function* (ask: AskProbe, forge: ForgeKind, { secrets, settings }: OpenConnection) {
+  const at = yield* now
+  const token = Redacted.value(secrets["token"] ?? Redacted.make(""))
+  const user = yield* ask({
+    url: `${forgeHost(forge, settings["base_url"]).api}${forge.userPath}`,
+    name: `GET ${forge.userPath}`,
+    request: { headers: { accept: "application/json", "user-agent": "reins", ...forge.headers(token) } }
+  })
+  return user.answer.status === 200 && isObject(user.answer.body)
+    ? passed(at, user.evidence, [])
+    : (refusal(user, at) ?? unexpected(user.evidence))
+})
+
+const isObject = (body: string): boolean => {
+  try {
+    const value: unknown = JSON.parse(body)
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}

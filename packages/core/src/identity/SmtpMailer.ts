@@ -1,0 +1,47 @@
+import { Effect, Layer, Redacted, Scope } from "effect"
+import { fn } from "../base/Traced.js"
+import { Mailer, MailRefused } from "./Mailer.js"
+import { closed, codeOf, envelope, library } from "./MailLibrary.js"
+
+/** Sends mail through a server: `smtp://` or `smtps://` with the credentials in the URL. */
+export const layer = (url: Redacted.Redacted, from: string) =>
+  Layer.scoped(
+    Mailer,
+    Effect.gen(function* () {
+      const opened = Effect.acquireRelease(
+        Effect.promise(() => smtp(url)),
+        (open) => Effect.sync(() => open.close())
+      )
+      const transport = yield* Effect.cached(Scope.extend(opened, yield* Effect.scope))
+      return Mailer.of({
+        send: fn("Mailer.send")(function* (mail, key) {
+          const open = yield* transport
+          yield* Effect.tryPromise({ try: () => open.sendMail(envelope(mail, key, from)), catch: refusal })
+        })
+      })
+    })
+  )
+
+/** Logs in to a mail server and sends nothing. Fails with the code of the refusal. */
+export const check = (url: Redacted.Redacted): Effect.Effect<void, MailRefused> =>
+  Effect.acquireUseRelease(
+    Effect.promise(() => smtp(url)),
+    (transport) => Effect.tryPromise({ try: () => transport.verify(), catch: refusal }),
+    (transport) => Effect.sync(() => transport.close())
+  ).pipe(Effect.asVoid)
+
+const smtp = async (url: Redacted.Redacted) =>
+  (await library()).createTransport({ url: Redacted.value(url), ...timeouts, ...closed })
+
+const timeouts = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 }
+
+const refusal = (cause: unknown): MailRefused => {
+  const status =
+    typeof cause === "object" && cause !== null && "responseCode" in cause && typeof cause.responseCode === "number"
+      ? cause.responseCode
+      : undefined
+  return new MailRefused({
+    code: status === undefined ? codeOf(cause) : `smtp_${status}`,
+    retryable: status === undefined || status < 500
+  })
+}

@@ -1,0 +1,62 @@
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { Duration, Effect, Layer } from "effect"
+import { EventStreams } from "./EventStreams.js"
+import { metered } from "./http/Metrics.js"
+import { Authentication } from "./http/middleware/Authentication.js"
+import { RateLimit } from "./http/middleware/RateLimit.js"
+import { routes } from "./http/Routes.js"
+import { type ListenOptions, Server } from "./Server.js"
+import { Shutdown } from "./Shutdown.js"
+
+/** How the API is served. Everything has a default; limits, also of requests a minute, are those of the core's `CoreConfig`. */
+export interface HttpServerOptions extends Partial<ListenOptions> {
+  /** True for `GET /metrics`, which asks for no credentials. Without it there is none. */
+  readonly metrics?: boolean
+  /** The time between two beats of an event stream, at most the default of 15 seconds. A client that misses three connects again. */
+  readonly heartbeat?: Duration.DurationInput
+}
+
+/**
+ * Serves the API over HTTP from a core that is there, as a layer of one's own composes it, until the scope closes:
+ *
+ *     import * as Embedded from "@reins/core/Embedded"
+ *     import { HttpServer, Server } from "@reins/server"
+ *
+ *     const reins = HttpServer.layer({ port: 7117 }).pipe(
+ *       Layer.provideMerge(Embedded.layer({ dataDir: "./reins-data" }, { executors: myExecutors }))
+ *     )
+ *     Layer.launch(reins)
+ *
+ * It listens on 127.0.0.1, port 7117, unless told otherwise; port 0 takes any that is free, and `Server` says which. Fails with
+ * `ListenError` when the port cannot be had. When the scope closes, requests that have begun are finished first.
+ */
+export const layer = (options: HttpServerOptions = {}) =>
+  Layer.unwrapEffect(
+    Effect.map(CoreConfig, ({ limits, publicUrl: publicUrlOfCore }) => {
+      const { heartbeat = "15 seconds", metrics = false, ...listen } = options
+      const publicUrl = options.publicUrl ?? new URL(publicUrlOfCore)
+      return Server.layer(metrics ? Effect.flatMap(routes, metered) : routes, {
+        host: "127.0.0.1",
+        port: 7117,
+        trustedProxies: [],
+        grace: "5 seconds",
+        ...listen,
+        publicUrl
+      }).pipe(
+        Layer.provide(
+          EventStreams.layer({
+            perSession: limits.streamsPerSession,
+            heartbeat: Duration.decode(heartbeat),
+            patience: Duration.times(heartbeat, 2)
+          })
+        ),
+        Layer.provide(Authentication.layer(publicUrl)),
+        Layer.provide(
+          Layer.merge(
+            limits.requestsPerMinute === null ? RateLimit.layerOff : RateLimit.layer(limits.requestsPerMinute),
+            Shutdown.layer
+          )
+        )
+      )
+    })
+  )

@@ -1,0 +1,2 @@
+export * as HttpServer from "./HttpServer.js"
+export { ListenError, type ListenOptions, Server } from "./Server.js"

@@ -1,0 +1,19 @@
+import { Api } from "@reins/core/api/Api"
+import { Installed } from "@reins/core/catalog/Installed"
+import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
+import { Executors } from "@reins/core/executor/Executors"
+import { Forges } from "@reins/core/forge/Forges"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { Outbound } from "@reins/core/outbound/Outbound"
+import { Placement } from "@reins/core/placement/Placement"
+import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
+import { Effect, Layer } from "effect"
+
+const layer = Installed.layer.pipe(
+  Layer.provide(ConnectionKinds.layer),
+  Layer.provide([Executors.layer, Forges.layer, Manifests.layer]),
+  Layer.provide([Outbound.layerWith({ allowPrivateHosts: [] }), Placement.layerSingle])
+)
+
+/** The document of a service with all that is part of Reins, and nothing else. */
+export const builtInDocument = documentOf(Api, await Effect.runPromise(Effect.provide(Installed, layer)))

@@ -1,0 +1,184 @@
+import { createServer } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import type { ForgeError, ForgeKind } from "@reins/core/forge/Forge"
+import { Forges } from "@reins/core/forge/Forges"
+import { Outbound } from "@reins/core/outbound/Outbound"
+import { Effect, Layer, Redacted } from "effect"
+import { onLoopback } from "../connections/Loopback.js"
+import { type Canned, type Dialect, ForgeServer } from "./ForgeServer.js"
+
+/** A kind of forge, with what imitates the product for it. */
+export interface ForgeSubject {
+  readonly forge: ForgeKind
+  /** The path of a repository that the forge may have. */
+  readonly repository: string
+  readonly dialect: Dialect
+  /** An answer to a merge that says that the forge cannot merge just now, where it has one. */
+  readonly notNow?: Canned
+}
+
+const token = "forge-token-Zq8rT2vX5nB7"
+
+/** A server of the kind with the branches `main`, `develop` and `work`, and a client for it. */
+const forgeOf = ({ dialect, forge: kind, repository }: ForgeSubject, given: { readonly token?: string } = {}) =>
+  Effect.gen(function* () {
+    const heads = new Map([
+      ["main", "a".repeat(40)],
+      ["develop", "d".repeat(40)],
+      ["work", "c".repeat(40)]
+    ])
+    const server = new ForgeServer(dialect, token, {
+      headOf: (branch) => heads.get(branch),
+      merge: (head, base) => void heads.set(base, heads.get(head) ?? "")
+    })
+    const port = yield* onLoopback(() =>
+      createServer((request, response) => {
+        if (!server.handle(request, response)) response.writeHead(418).end()
+      })
+    )
+    const url = `http://127.0.0.1:${port}`
+    const credential = {
+      kind: kind.kind,
+      settings: { base_url: url },
+      secrets: { token: Redacted.make(given.token ?? token) }
+    }
+    const forges = yield* Effect.provide(
+      Forges,
+      Layer.provide(Forges.layerOf([kind]), Layer.succeed(Outbound, yield* Outbound))
+    )
+    const forge = yield* forges.open(credential, `${url}/${repository}.git`)
+    return { forge, heads, server }
+  })
+
+const allowed = Outbound.layerWith({ allowPrivateHosts: ["127.0.0.1"] })
+const branches = { head: "work", base: "main" }
+const request = { ...branches, title: "Fix the sum", description: "It adds.\n\nReins-Delivery: dlv_1", draft: false }
+const kindOf = <A>(effect: Effect.Effect<A, ForgeError>) => Effect.map(Effect.flip(effect), (error) => error.kind)
+
+/** The promises of `Forge` and `ForgeKind`, for one kind of forge. */
+export const forgeSuite = (subject: ForgeSubject): void => {
+  describe(subject.forge.kind, () => {
+    it.scopedLive("what is created is found by its branches and read by its number", () =>
+      Effect.gen(function* () {
+        const { forge, heads, server } = yield* forgeOf(subject)
+        server.add({ head: "other", base: "main" })
+        assert.isUndefined(yield* forge.find(branches))
+        const created = yield* forge.create(request)
+        assert.deepInclude(created, {
+          number: 2,
+          state: "open",
+          draft: false,
+          description: request.description,
+          headSha: heads.get("work") ?? ""
+        })
+        assert.match(created.webUrl, /^https:\/\/.*\/2$/)
+        assert.deepStrictEqual(yield* forge.find(branches), created)
+        assert.deepStrictEqual(yield* forge.get(2), created)
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a draft is one in the way of the forge", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        assert.isTrue((yield* forge.create({ ...request, draft: true })).draft)
+        assert.isTrue(server.pulls[0]?.draft)
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("only an open one of the same repository and base is found", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        server.add({ ...branches, state: "closed" })
+        server.add({ ...branches, state: "merged" })
+        server.add({ ...branches, fork: true })
+        server.add({ head: "work", base: "develop" })
+        assert.isUndefined(yield* forge.find(branches))
+        const own = server.add(branches)
+        for (let index = 0; index < 60; index++) server.add({ head: `noise-${index}`, base: "main" })
+        assert.strictEqual((yield* forge.find(branches))?.number, own.number)
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a second one for the same branches is exists; a branch that is not there is not", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        yield* forge.create(request)
+        assert.strictEqual(yield* kindOf(forge.create(request)), "exists")
+        assert.strictEqual(server.pulls.length, 1)
+        const nowhere = yield* kindOf(forge.create({ ...request, base: "nowhere" }))
+        assert.include(["not_found", "rejected"], nowhere)
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a merge takes exactly the expected head, by every method that the forge has", () =>
+      Effect.gen(function* () {
+        for (const method of subject.forge.mergeMethods) {
+          const { forge, heads } = yield* forgeOf(subject)
+          const { headSha, number } = yield* forge.create(request)
+          heads.set("work", "e".repeat(40))
+          assert.strictEqual(
+            yield* kindOf(forge.merge(number, { expectedHead: headSha, method })),
+            "remote_head_changed"
+          )
+          assert.strictEqual((yield* forge.get(number)).state, "open")
+          yield* forge.merge(number, { expectedHead: "e".repeat(40), method })
+          assert.strictEqual((yield* forge.get(number)).state, "merged")
+          assert.strictEqual(heads.get("main"), "e".repeat(40))
+        }
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("what the forge does not merge is not_mergeable, and what is not there not_found", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        const { headSha, number } = yield* forge.create({ ...request, draft: true })
+        const merge = forge.merge(number, { expectedHead: headSha, method: "merge" })
+        assert.strictEqual(yield* kindOf(merge), "not_mergeable")
+        assert.strictEqual(yield* kindOf(forge.get(99)), "not_found")
+        assert.strictEqual(yield* kindOf(forge.merge(99, { expectedHead: headSha, method: "merge" })), "not_found")
+        if (subject.notNow === undefined) return
+        server.canned.push(subject.notNow)
+        assert.strictEqual(yield* kindOf(merge), "unavailable")
+      }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive(
+      "a token that is not taken, one that may not, and a limit are told apart, without naming the token",
+      () =>
+        Effect.gen(function* () {
+          const stranger = yield* forgeOf(subject, { token: "another-token-9Wq2" })
+          assert.strictEqual(yield* kindOf(stranger.forge.find(branches)), "unauthenticated")
+          const { forge, server } = yield* forgeOf(subject)
+          const cases: ReadonlyArray<readonly [Canned, string]> = [
+            [{ status: 403, body: `{"message":"no ${token}"}` }, "forbidden"],
+            [{ status: 429, headers: { "retry-after": "60" }, body: "Retry later\n" }, "rate_limited"],
+            [
+              { status: 403, headers: { "x-ratelimit-remaining": "0" }, body: '{"message":"API rate"}' },
+              "rate_limited"
+            ],
+            [{ status: 403, headers: { "retry-after": "9" }, body: '{"message":"secondary"}' }, "rate_limited"],
+            [{ status: 503, body: "<html>" }, "unavailable"],
+            [{ status: 200, body: "<html>" }, "unavailable"],
+            [{ status: 200, body: '{"some":"thing"}' }, "unavailable"],
+            [{ status: 200, body: `"${"x".repeat(1024 * 1024)}"` }, "unavailable"],
+            [{ status: 301, headers: { location: "http://127.0.0.1:1/stolen" } }, "rejected"]
+          ]
+          for (const [canned, expected] of cases) {
+            server.canned.push(canned)
+            const error = yield* Effect.flip(forge.find(branches))
+            assert.strictEqual(error.kind, expected, JSON.stringify(canned).slice(0, 100))
+            assert.notInclude(error.message, token)
+          }
+          assert.strictEqual(server.seen.length, cases.length)
+        }).pipe(Effect.provide(allowed))
+    )
+
+    it.scopedLive("a private address is asked only where the operator allows it", () =>
+      Effect.gen(function* () {
+        const { forge, server } = yield* forgeOf(subject)
+        assert.strictEqual(yield* kindOf(forge.find(branches)), "rejected")
+        assert.deepStrictEqual(server.seen, [])
+      }).pipe(Effect.provide(Outbound.layerWith({ allowPrivateHosts: [] })))
+    )
+  })
+}

@@ -50,7 +50,7 @@ export type Input<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = Flat<PathPara
 
 type Flat<T> = { [K in keyof T]: T[K] }
 
-/** What a call needs to know of its endpoint at run time. */
+/** The facts about an endpoint that a call needs at run time. */
 export interface Route {
   readonly group: string
   readonly name: string

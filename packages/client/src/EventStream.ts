@@ -7,7 +7,7 @@ import { type Failure, mayRepeat, pause, unanswered } from "./RetryPolicy.js"
 import { type Frame, makeParser } from "./ServerSentEvents.js"
 import type { OpenResponse, Transport } from "./Transport.js"
 
-/** All types of one resource, such as `turn.*`. */
+/** The name of all event types of one resource, such as `turn.*`. */
 export type EventFamily = EventType extends `${infer Resource}.${string}` ? `${Resource}.*` : never
 
 export interface StreamInput {
@@ -20,17 +20,17 @@ export interface StreamInput {
   readonly turn_id?: string
   /**
    * Called with words as the agent says them, before the events that hold them. They may come incomplete and are not repeated after a
-   * break: show them, and replace them by the parts of the message as those come.
+   * break. Show them, and replace them by the parts of the message as those come.
    */
   readonly onDelta?: (delta: MessageDelta) => void
 }
 
-/** A position in the events of a session that moves on as it is read. One reader at a time. */
+/** A position in the events of a session that moves on as it is read. Only one reader may use it at a time. */
 export interface EventReader {
   /**
-   * The next events, at least one, in the order of their `seq`. Reconnects as often as it takes, without gap or repeat. Fails when
-   * that cannot help (such as 401, 403, 404, 410 and 422), and when the server was never reached within the retries. One that was
-   * interrupted has taken nothing: the next gives what it would have given.
+   * The next events, at least one, in the order of their `seq`. It reconnects as often as it takes, without gap or repeat. It fails when
+   * that cannot help (such as 401, 403, 404, 410 and 422), and when the server was never reached within the retries. A pull that was
+   * interrupted has taken nothing: the next one gives the same events.
    */
   readonly pull: Effect.Effect<ReadonlyArray<TypedEvent>, ReinsClientError>
   readonly close: Effect.Effect<void>
@@ -45,119 +45,142 @@ interface Connection extends OpenResponse {
   advanced: boolean
 }
 
-/** The server sends a heartbeat every 15 s: after three of them the connection is dead, though nobody closed it. */
+/** The server sends a heartbeat every 15 s. A connection that missed three of them is dead, though nobody closed it. */
 const longestSilenceMs = 45_000
-/** A connection that lived as long was not refused, however little it said. */
+/** A connection that lived as long was not refused, even when it said nothing. */
 const settledMs = 10_000
 
-/** `maxRetries` is for reaching the server at first; from then on it is awaited for as long as it takes. */
+/**
+ * A reader that has not connected yet. `maxRetries` is for reaching the server at first; from then on the reader tries again for as long as it
+ * takes.
+ */
 export const make = (transport: Transport, input: StreamInput, maxRetries = transport.maxRetries): EventReader => {
-  const route = routeOf("sessions", "events")
-  const { after, onDelta, types, ...scope } = input
-  let cursor = after ?? 0
-  let connection: Connection | undefined
-  let ready: ReadonlyArray<TypedEvent> = []
-  let reached = false
-  /** Tries in a row that brought nothing. */
-  let failures = 0
+  const reader = new Reader(transport, input, maxRetries)
+  return { pull: reader.pull, close: reader.disconnect }
+}
 
-  const connect = Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
+class Reader implements Pick<EventReader, "pull"> {
+  private readonly route = routeOf("sessions", "events")
+  private cursor: number
+  private connection: Connection | undefined
+  private ready: ReadonlyArray<TypedEvent> = []
+  private reached = false
+  /** Tries in a row that brought nothing. */
+  private failures = 0
+
+  constructor(
+    private readonly transport: Transport,
+    private readonly input: StreamInput,
+    private readonly maxRetries: number
+  ) {
+    this.cursor = input.after ?? 0
+  }
+
+  readonly pull: Effect.Effect<ReadonlyArray<TypedEvent>, ReinsClientError> = Effect.suspend(() =>
+    Effect.gen(this, function* () {
+      while (this.ready.length === 0) yield* Effect.catchAll(this.step, (failure) => this.recover(failure))
+      const events = this.ready
+      this.ready = []
+      return events
+    })
+  )
+
+  readonly disconnect: Effect.Effect<void> = Effect.suspend(() => {
+    const closing = this.connection?.close ?? Effect.void
+    this.connection = undefined
+    return closing
+  })
+
+  /** Takes what the next piece of the connection holds, which may be nothing. */
+  private readonly step: Effect.Effect<void, Failure> = Effect.suspend(() =>
+    Effect.gen(this, function* () {
+      const from = this.connection ?? (yield* this.connect)
+      const chunk = yield* nextChunk(from)
+      from.reading = undefined
+      const events: Array<TypedEvent> = []
+      this.ready = events
+      const deltas: Array<MessageDelta> = []
+      for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
+        try {
+          events.push(...this.accept(from, frame))
+          if (frame.event === "message.delta" && frame.data !== undefined) deltas.push(JSON.parse(frame.data))
+        } catch {
+          // The events before the broken frame are good. The rest is asked for again.
+          if (events.length === 0) return yield* Effect.fail(broken("The event stream is malformed"))
+          yield* this.lose
+          break
+        }
+      }
+      for (const delta of deltas) this.input.onDelta?.(delta)
+    })
+  )
+
+  private readonly connect = Effect.uninterruptibleMask((restore) =>
+    Effect.gen(this, function* () {
+      const { after: _, onDelta, types, ...scope } = this.input
       const query = {
         ...scope,
-        after: cursor,
+        after: this.cursor,
         ...(types !== undefined && { types: types.join(",") }),
         ...(onDelta !== undefined && { deltas: true })
       }
-      const opened = yield* restore(transport.open(route, query))
-      reached = true
-      const openedAt = yield* Clock.currentTimeMillis
-      connection = {
+      const opened = yield* restore(this.transport.open(this.route, query))
+      this.reached = true
+      const connection: Connection = {
         ...opened,
-        openedAt,
+        openedAt: yield* Clock.currentTimeMillis,
         decoder: new TextDecoder(),
         parse: makeParser(),
         reading: undefined,
         advanced: false
       }
+      this.connection = connection
       return connection
     })
   )
 
-  const disconnect = Effect.suspend(() => {
-    const closing = connection?.close ?? Effect.void
-    connection = undefined
-    return closing
-  })
-
-  const read = (from: Connection) =>
-    Effect.tryPromise({
-      try: () => (from.reading ??= from.body.read()),
-      catch: () => broken("The event stream broke off")
-    }).pipe(
-      Effect.timeoutFail({ duration: longestSilenceMs, onTimeout: () => broken("The event stream fell silent") }),
-      Effect.flatMap((chunk) =>
-        chunk.done ? Effect.fail(broken("The event stream ended")) : Effect.succeed(chunk.value)
-      )
-    )
-
-  const accept = (from: Connection, frame: Frame): Array<TypedEvent> => {
+  /** The event of a frame. A frame without an id is not of the log, and `stream.end` is followed by the end of the body. */
+  private accept(from: Connection, frame: Frame): Array<TypedEvent> {
     const seq = frame.id === undefined ? Number.NaN : Number(frame.id)
-    // A frame without an id is not of the log: `stream.end` is followed by the end of the body.
-    if (!Number.isSafeInteger(seq) || seq <= cursor) return []
+    if (!Number.isSafeInteger(seq) || seq <= this.cursor) return []
     // Boundary: the server wrote the event by its schema.
     const event: TypedEvent | undefined = frame.data === undefined ? undefined : JSON.parse(frame.data)
-    cursor = seq
+    this.cursor = seq
     from.advanced = true
     return event === undefined ? [] : [event]
   }
 
-  /** Takes what the next piece of the connection holds; may be nothing. */
-  const step = Effect.gen(function* () {
-    const from = connection ?? (yield* connect)
-    const chunk = yield* read(from)
-    from.reading = undefined
-    const events: Array<TypedEvent> = []
-    ready = events
-    const deltas: Array<MessageDelta> = []
-    for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
-      try {
-        events.push(...accept(from, frame))
-        if (frame.event === "message.delta" && frame.data !== undefined) deltas.push(JSON.parse(frame.data))
-      } catch {
-        // What came before the broken frame is good; the rest is asked for again.
-        if (events.length === 0) return yield* Effect.fail(broken("The event stream is malformed"))
-        yield* lose
-        break
-      }
-    }
-    for (const delta of deltas) onDelta?.(delta)
-  })
-
-  const lose = Effect.gen(function* () {
-    const lost = connection
-    const now = yield* Clock.currentTimeMillis
-    const healthy = lost !== undefined && (lost.advanced || now - lost.openedAt >= settledMs)
-    failures = healthy ? 0 : failures + 1
-    yield* disconnect
-  })
-
-  const recover = (failure: Failure): Effect.Effect<void, ReinsClientError> =>
-    Effect.gen(function* () {
-      const heals = reached ? failure.repeat : mayRepeat(failure, failures, maxRetries)
-      if (!heals) return yield* Effect.fail(failure.error)
-      yield* lose
-      if (failures > 0) yield* pause(failures - 1, failure.afterMs)
+  /** Gives the connection up, and counts it as a failure unless it was healthy. */
+  private readonly lose: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const lost = this.connection
+      const healthy = lost !== undefined && (lost.advanced || now - lost.openedAt >= settledMs)
+      this.failures = healthy ? 0 : this.failures + 1
+      return this.disconnect
     })
+  )
 
-  const pull = Effect.gen(function* () {
-    while (ready.length === 0) yield* Effect.catchAll(step, recover)
-    const events = ready
-    ready = []
-    return events
-  })
-
-  return { pull, close: disconnect }
+  /** Waits for the next try, or fails when another try cannot help. */
+  private recover(failure: Failure): Effect.Effect<void, ReinsClientError> {
+    return Effect.gen(this, function* () {
+      const heals = this.reached ? failure.repeat : mayRepeat(failure, this.failures, this.maxRetries)
+      if (!heals) return yield* Effect.fail(failure.error)
+      yield* this.lose
+      if (this.failures > 0) yield* pause(this.failures - 1, failure.afterMs)
+    })
+  }
 }
+
+/** The next bytes of a connection. A read that was given up is taken up again, so no bytes are lost. */
+const nextChunk = (from: Connection): Effect.Effect<Uint8Array, Failure> =>
+  Effect.tryPromise({
+    try: () => (from.reading ??= from.body.read()),
+    catch: () => broken("The event stream broke off")
+  }).pipe(
+    Effect.timeoutFail({ duration: longestSilenceMs, onTimeout: () => broken("The event stream fell silent") }),
+    Effect.flatMap((chunk) =>
+      chunk.done ? Effect.fail(broken("The event stream ended")) : Effect.succeed(chunk.value)
+    )
+  )
 
 const broken = (message: string): Failure => unanswered(new ReinsConnectionError({ reason: "unreachable", message }))

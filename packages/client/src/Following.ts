@@ -18,7 +18,7 @@ export interface RunInput {
   readonly attachments?: BodyFields<SendEndpoint>["attachments"]
 }
 
-/** What came of a message. */
+/** The result of a message. */
 export interface Run {
   /** The ended turn; its `state` tells whether it succeeded and its `reason_message` why not. */
   readonly turn: Turn
@@ -28,7 +28,7 @@ export interface Run {
   readonly text: string
 }
 
-/** Waits for what takes a while, by following events where there are some. Sends nothing but `run`'s message. */
+/** Waits for the end of turns and jobs. Turns are followed by their events, jobs are read again and again. Only `run` sends a message. */
 export const make = (transport: Transport, methods: EffectMethods) => {
   /** Gives every event to the visitor until it answers true. The server was reached before, so it is awaited through restarts. */
   const follow = <E, R>(input: EventStream.StreamInput, visit: (event: TypedEvent) => Effect.Effect<boolean, E, R>) =>

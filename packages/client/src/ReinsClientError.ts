@@ -58,7 +58,7 @@ export interface Refusal {
   readonly retryAfterSeconds: number | undefined
 }
 
-/** The typed error of an answer, whoever wrote it. */
+/** The typed error of an answer of Reins or of a proxy before it. */
 export const fromRefusal = (refusal: Refusal): ReinsApiError | ReinsValidationError => {
   const body = parse(refusal.text)
   const headerId = refusal.headers.get("x-request-id")
@@ -92,7 +92,7 @@ export const fromRefusal = (refusal: Refusal): ReinsApiError | ReinsValidationEr
   })
 }
 
-/** Whether an answer that says no more than its status may be another one later. */
+/** True when a later call may be answered otherwise, as far as the status tells. */
 export const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
 const foreignMessage = ({ headers, status }: Refusal): string => {

@@ -1,16 +1,16 @@
 import { Clock, Effect, Random } from "effect"
 import { fromRefusal, type ReinsClientError, type ReinsConnectionError } from "./ReinsClientError.js"
 
-/** A failed try, with what it means for the next one. */
+/** A failed try, and the advice for the next one. */
 export interface Failure {
   readonly error: ReinsClientError
-  /** Whether the same request may be sent again. */
+  /** True when the same request may be sent again. */
   readonly repeat: boolean
-  /** The server's wish for the wait before the next try. */
+  /** Milliseconds that the server asks to wait before the next try. */
   readonly afterMs: number | undefined
 }
 
-/** A longer `Retry-After` is the caller's to wait for: the call fails at once and the error tells how long. */
+/** With a longer `Retry-After` the call fails at once, and its error tells the time to wait. */
 const longestWaitMs = 60_000
 const firstDelayMs = 500
 const longestDelayMs = 8_000
@@ -45,7 +45,7 @@ export const mayRepeat = (failure: Failure, failures: number, maxRetries: number
 /** No answer came, so the same request may be sent again. */
 export const unanswered = (error: ReinsConnectionError): Failure => ({ error, repeat: true, afterMs: undefined })
 
-/** What an answer that is not a success means. */
+/** The failure of an answer that is not a success. */
 export const refused = (status: number, headers: Headers, text: string): Effect.Effect<Failure> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const afterMs = retryAfterMs(headers.get("retry-after"), now)

@@ -29,7 +29,7 @@ export const makeParser = (): ((text: string) => Array<Frame>) => {
   }
 
   return (text) => {
-    // A long line comes in many pieces: it is looked through once, when its end is there.
+    // A long line comes in many pieces. It is searched once, when its end has come.
     if (!endsInReturn && !/[\r\n]/.test(text)) {
       rest += text
       return []

@@ -4,15 +4,15 @@ import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.
 import { type Failure, refused, retrying, unanswered } from "./RetryPolicy.js"
 
 export interface ClientOptions {
-  /** Where the server is, such as `https://reins.example.com`; a path in it is kept. */
+  /** The URL of the server, such as `https://reins.example.com`. A path in it is kept. */
   readonly baseUrl: string
   /** An API key. Without one only the public calls work, such as register and login. */
   readonly apiKey?: Redacted.Redacted | undefined
   /** Sends the requests; the global `fetch` when absent. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** How often a failed try is repeated; 2 when absent. */
+  /** The most times that a failed try is repeated; 2 when absent. */
   readonly maxRetries?: number | undefined
-  /** How long one try may take, until its whole answer is read; 90,000 when absent. A wait is held for up to 60,000. */
+  /** The time of one try until its whole answer is read; 90,000 when absent. The server holds a wait for up to 60,000. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -30,7 +30,7 @@ export interface OpenResponse {
   readonly close: Effect.Effect<void>
 }
 
-/** Sends requests and turns answers into values or typed errors. Does not know the endpoints. */
+/** Sends requests and turns answers into values or typed errors. It does not know the endpoints. */
 export interface Transport {
   readonly baseUrl: string
   readonly maxRetries: number
@@ -42,101 +42,124 @@ export interface Transport {
 
 /** Throws a TypeError when the options cannot work. */
 export const make = (options: ClientOptions): Transport => {
-  const baseUrl = checkedBaseUrl(options.baseUrl)
   const apiKey = options.apiKey === undefined ? undefined : checkedApiKey(Redacted.value(options.apiKey))
-  const maxRetries = options.maxRetries ?? 2
-  const defaultTimeoutMs = options.timeoutMs ?? 90_000
-  const redact = (text: string): string => (apiKey === undefined ? text : text.replaceAll(apiKey, "[redacted]"))
-
-  const headersOf = (accept: string): Headers => {
-    const headers = new Headers({ accept })
-    if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`)
-    return headers
+  const server: Server = {
+    baseUrl: checkedBaseUrl(options.baseUrl),
+    apiKey,
+    fetch: options.fetch,
+    timeoutMs: options.timeoutMs ?? 90_000
   }
-
-  const send = (pathAndQuery: string, init: RequestInit): Promise<Response> =>
-    (options.fetch ?? globalThis.fetch)(`${baseUrl}${pathAndQuery}`, {
-      ...init,
-      redirect: "manual",
-      credentials: "omit"
-    })
-
-  const unreachable = (request: string) => (cause: unknown) =>
-    unanswered(
-      new ReinsConnectionError({ reason: "unreachable", message: redact(`${request} failed: ${reasonOf(cause)}`) })
-    )
-
-  const within =
-    (request: string, timeoutMs: number) =>
-    <A>(attempt: Effect.Effect<A, Failure>) =>
-      Effect.timeoutFail(attempt, {
-        duration: timeoutMs,
-        onTimeout: () =>
-          unanswered(
-            new ReinsConnectionError({ reason: "timeout", message: `${request} had no answer within ${timeoutMs} ms` })
-          )
-      })
-
-  const refuse = (response: Response, text: string): Effect.Effect<never, Failure> =>
-    Effect.flatMap(refused(response.status, response.headers, redact(text)), Effect.fail)
-
-  const call: Transport["call"] = (route, input, callOptions = {}) =>
-    Effect.suspend(() => {
-      const { body, pathAndQuery } = targetOf(route, input)
-      const request = `${route.method} ${baseUrl}${pathAndQuery.split("?")[0]}`
-      const headers = headersOf("application/json")
-      if (body !== undefined) headers.set("content-type", "application/json")
-      if (route.method !== "GET") {
-        headers.set("idempotency-key", checkedIdempotencyKey(callOptions.idempotencyKey ?? crypto.randomUUID()))
-      }
-      const attempt = Effect.tryPromise({
-        try: async (signal) => {
-          const response = await send(pathAndQuery, {
-            method: route.method,
-            headers,
-            signal,
-            ...(body !== undefined && { body })
-          })
-          return { response, text: await response.text() }
-        },
-        catch: unreachable(request)
-      }).pipe(
-        within(request, callOptions.timeoutMs ?? defaultTimeoutMs),
-        Effect.flatMap(({ response, text }) =>
-          response.ok ? Effect.mapError(decode(request, text), unanswered) : refuse(response, text)
-        )
-      )
-      return retrying(attempt, maxRetries)
-    }).pipe(Effect.withSpan(`Reins.${route.group}.${route.name}`, { kind: "client", captureStackTrace: false }))
-
-  const open: Transport["open"] = (route, input) =>
-    Effect.suspend(() => {
-      const { pathAndQuery } = targetOf(route, input)
-      const request = `${route.method} ${baseUrl}${pathAndQuery.split("?")[0]}`
-      const connection = new AbortController()
-      const close = Effect.sync(() => connection.abort())
-      return Effect.tryPromise({
-        try: () => send(pathAndQuery, { headers: headersOf("text/event-stream"), signal: connection.signal }),
-        catch: unreachable(request)
-      }).pipe(
-        Effect.flatMap((response) => {
-          if (!response.ok) {
-            return Effect.flatMap(
-              Effect.tryPromise({ try: () => response.text(), catch: unreachable(request) }),
-              (text) => refuse(response, text)
-            )
-          }
-          return response.body !== null && response.headers.get("content-type")?.startsWith("text/event-stream")
-            ? Effect.succeed({ body: response.body.getReader(), close })
-            : Effect.fail(unanswered(unreadable(request, "an event stream")))
-        }),
-        within(request, defaultTimeoutMs),
-        Effect.onError(() => close)
-      )
-    })
-
-  return { baseUrl, maxRetries, call, open }
+  const maxRetries = options.maxRetries ?? 2
+  return {
+    baseUrl: server.baseUrl,
+    maxRetries,
+    call: (route, input, callOptions = {}) =>
+      Effect.suspend(() => retrying(attemptOf(server, route, input, callOptions), maxRetries)).pipe(
+        Effect.withSpan(`Reins.${route.group}.${route.name}`, { kind: "client", captureStackTrace: false })
+      ),
+    open: (route, input) => openStream(server, route, input)
+  }
 }
+
+/** The server as the requests need it. */
+interface Server {
+  readonly baseUrl: string
+  readonly apiKey: string | undefined
+  readonly fetch: typeof globalThis.fetch | undefined
+  readonly timeoutMs: number
+}
+
+/** One try of a call. All tries of a call have the same idempotency key. */
+const attemptOf = (
+  server: Server,
+  route: Route,
+  input: object,
+  { idempotencyKey, timeoutMs }: CallOptions
+): Effect.Effect<unknown, Failure> => {
+  const { body, pathAndQuery } = targetOf(route, input)
+  const request = nameOf(server, route, pathAndQuery)
+  const headers = headersOf(server, "application/json")
+  if (body !== undefined) headers.set("content-type", "application/json")
+  if (route.method !== "GET")
+    headers.set("idempotency-key", checkedIdempotencyKey(idempotencyKey ?? crypto.randomUUID()))
+  return Effect.tryPromise({
+    try: async (signal) => {
+      const init = { method: route.method, headers, signal, ...(body !== undefined && { body }) }
+      const response = await send(server, pathAndQuery, init)
+      return { response, text: await response.text() }
+    },
+    catch: unreachable(server, request)
+  }).pipe(
+    within(request, timeoutMs ?? server.timeoutMs),
+    Effect.flatMap(({ response, text }) =>
+      response.ok ? Effect.mapError(decode(request, text), unanswered) : refuse(server, response, text)
+    )
+  )
+}
+
+/** One try to open an event stream. */
+const openStream = (server: Server, route: Route, input: object): Effect.Effect<OpenResponse, Failure> =>
+  Effect.suspend(() => {
+    const { pathAndQuery } = targetOf(route, input)
+    const request = nameOf(server, route, pathAndQuery)
+    const connection = new AbortController()
+    const close = Effect.sync(() => connection.abort())
+    const init = { headers: headersOf(server, "text/event-stream"), signal: connection.signal }
+    return Effect.tryPromise({
+      try: () => send(server, pathAndQuery, init),
+      catch: unreachable(server, request)
+    }).pipe(
+      Effect.flatMap((response): Effect.Effect<OpenResponse, Failure> => {
+        if (!response.ok) {
+          const text = Effect.tryPromise({ try: () => response.text(), catch: unreachable(server, request) })
+          return Effect.flatMap(text, (read) => refuse(server, response, read))
+        }
+        return response.body !== null && response.headers.get("content-type")?.startsWith("text/event-stream")
+          ? Effect.succeed({ body: response.body.getReader(), close })
+          : Effect.fail(unanswered(unreadable(request, "an event stream")))
+      }),
+      within(request, server.timeoutMs),
+      Effect.onError(() => close)
+    )
+  })
+
+/** A request as messages name it. A query is left out, because it may hold words of the user. */
+const nameOf = ({ baseUrl }: Server, route: Route, pathAndQuery: string): string =>
+  `${route.method} ${baseUrl}${pathAndQuery.split("?")[0]}`
+
+const headersOf = ({ apiKey }: Server, accept: string): Headers => {
+  const headers = new Headers({ accept })
+  if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`)
+  return headers
+}
+
+const send = ({ baseUrl, fetch }: Server, pathAndQuery: string, init: RequestInit): Promise<Response> =>
+  (fetch ?? globalThis.fetch)(`${baseUrl}${pathAndQuery}`, { ...init, redirect: "manual", credentials: "omit" })
+
+const redact = ({ apiKey }: Server, text: string): string =>
+  apiKey === undefined ? text : text.replaceAll(apiKey, "[redacted]")
+
+const unreachable = (server: Server, request: string) => (cause: unknown) =>
+  unanswered(
+    new ReinsConnectionError({
+      reason: "unreachable",
+      message: redact(server, `${request} failed: ${reasonOf(cause)}`)
+    })
+  )
+
+const within =
+  (request: string, timeoutMs: number) =>
+  <A>(attempt: Effect.Effect<A, Failure>) =>
+    Effect.timeoutFail(attempt, {
+      duration: timeoutMs,
+      onTimeout: () =>
+        unanswered(
+          new ReinsConnectionError({ reason: "timeout", message: `${request} had no answer within ${timeoutMs} ms` })
+        )
+    })
+
+const refuse = (server: Server, response: Response, text: string): Effect.Effect<never, Failure> =>
+  Effect.flatMap(refused(response.status, response.headers, redact(server, text)), Effect.fail)
 
 const decode = (request: string, text: string): Effect.Effect<unknown, ReinsConnectionError> =>
   text === ""
@@ -149,7 +172,7 @@ const unreadable = (request: string, expected: string) =>
     message: `${request} answered with something else than ${expected}. A proxy may have answered, or baseUrl is not a Reins server.`
   })
 
-/** The innermost cause says what happened: `fetch` itself only says that it failed. */
+/** The message of the innermost cause, because `fetch` itself only says that it failed. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return "the connection broke"
   return error.cause instanceof Error ? reasonOf(error.cause) : error.message || errorCode(error)

@@ -72,6 +72,8 @@ import { PasswordChanges } from "./identity/PasswordChanges.js"
 import { Passwords } from "./identity/Passwords.js"
 import * as SmtpMailer from "./identity/SmtpMailer.js"
 import { Workspaces } from "./identity/Workspaces.js"
+import { JobClaims } from "./jobs/JobClaims.js"
+import { JobStore } from "./jobs/JobStore.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
@@ -244,7 +246,7 @@ const compose = <E>(layers: Layers<E>) => {
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
-    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer)),
+    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(layers)),
     Layer.provideMerge(database)

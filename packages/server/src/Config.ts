@@ -6,10 +6,10 @@ import { isAllowedHost } from "@reins/core/outbound/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 
-/** The name of a setting, as in `reins.json`; `REINS_<NAME>` in the environment, `--<name>` on the command line. */
+/** The name of a setting in `reins.json`. It is `REINS_<NAME>` in the environment and `--<name>` on the command line. */
 export type SettingName = keyof typeof fields
 
-/** Settings as they were given: the command line wins over the environment, which wins over the file. */
+/** Settings as texts. The command line wins over the environment, which wins over the file. */
 export type Given = Readonly<Partial<Record<SettingName, string>>>
 
 const Flag = Schema.transform(Schema.Literal("true", "false", "on", "off"), Schema.Boolean, {
@@ -72,7 +72,7 @@ const fields = {
   event_retention_days: Whole(1, 36_500)
 }
 
-/** What each setting has to be, in words that quote nothing of what was given. */
+/** A valid value of each setting, in words. They never quote the given value. */
 const expected: Readonly<Record<SettingName, string>> = {
   host: "a host name or address to listen on",
   port: "a port from 0 to 65535",
@@ -113,7 +113,7 @@ const expected: Readonly<Record<SettingName, string>> = {
 
 const Settings = Schema.partialWith(Schema.Struct(fields), { exact: true })
 
-/** A setting that cannot be used. It says which and what it has to be, and quotes nothing, since it may be a secret. */
+/** A setting that cannot be used. The message names it and a valid value, and does not quote the given one, which may be a secret. */
 export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly problem: string }> {
   override get message() {
     return this.problem
@@ -127,7 +127,7 @@ export interface Config {
   readonly dataDir: string
   /** A PostgreSQL database; undefined for SQLite in the data directory. */
   readonly databaseUrl: Redacted.Redacted | undefined
-  /** How many connections to PostgreSQL are open at most, besides the one of the bell. */
+  /** The most connections to PostgreSQL that are open, besides the one of the bell. */
   readonly databaseConnections: number
   readonly publicUrl: URL
   readonly keyFile: string | undefined
@@ -136,26 +136,26 @@ export interface Config {
   readonly mailFrom: string | undefined
   /** Requests a minute for each caller; null for any number. */
   readonly rateLimit: number | null
-  /** Whether `GET /metrics` is there. It asks for no credentials, so it is there by default only where nobody else can reach it. */
+  /** True when `GET /metrics` is served. It needs no credentials, so by default it is served only where nobody else can reach it. */
   readonly metrics: boolean
   readonly logLevel: LogLevel.LogLevel
   readonly allowLocalRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
   readonly allowPrivateHosts: ReadonlyArray<string>
-  /** Reverse proxies, by address or network: their `X-Forwarded-For` tells where a request comes from. */
+  /** Reverse proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
-  /** How long an agent waits for an answer of a person. */
+  /** The time that an agent waits for the answer of a person. */
   readonly interactionMinutes: number | undefined
   readonly idleMinutes: number | undefined
-  /** The lifetime of a claim on a job: others take over what a server has not renewed for so long. It renews each three times before. */
+  /** The lifetime of a claim on a job. A server renews its claims three times before they run out; then others take the job over. */
   readonly leaseSeconds: number | undefined
-  /** The time between two beats of an event stream. A client that misses three beats of 15 s connects again, so they come no later. */
+  /** The time between two beats of an event stream. It is 15 at most, because a client that hears nothing for 45 s connects again. */
   readonly heartbeatSeconds: number
   /** The time that a client has to send a request. */
   readonly requestSeconds: number
-  /** What is given of the limits. The requests a minute are `rateLimit`. */
+  /** The limits that were set. The requests a minute are `rateLimit`. */
   readonly limits: Partial<Omit<CoreLimits, "requestsPerMinute">>
 }
 
@@ -229,7 +229,7 @@ const levels = {
 
 const names = Object.keys(fields).filter((name): name is SettingName => name in fields)
 
-/** An empty variable counts as not set, as compose files leave them. */
+/** An empty variable counts as not set, because compose files leave variables empty. */
 const fromEnvironment = (environment: NodeJS.ProcessEnv): Given =>
   Object.fromEntries(
     names.flatMap((name) => {

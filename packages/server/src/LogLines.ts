@@ -1,14 +1,14 @@
 import { Logger } from "effect"
 
-/** A line waits at most this long for others. */
+/** The longest time that a line waits for others, in milliseconds. */
 const everyMs = 20
-/** Characters that are not kept waiting: a burst must not become one huge write. */
+/** So many characters are written at once, because a burst must not become one huge write. */
 const most = 64 * 1024
 
 let waiting = ""
 let timer: NodeJS.Timeout | undefined
 
-/** Writes what waits to the standard error, all of it before this returns. */
+/** Writes the lines that wait to the standard error. All of them are written when it returns. */
 export const flushLog = (): void => {
   clearTimeout(timer)
   timer = undefined
@@ -19,8 +19,8 @@ export const flushLog = (): void => {
 process.on("exit", flushLog)
 
 /**
- * Writes lines of JSON to the standard error, in their order. Lines of one moment share a write, which costs more than they do. What the
- * process has logged is written when it ends, unless it is killed: then the last 20 ms can be missing.
+ * Writes lines of JSON to the standard error, in their order. Lines of one moment share a write, because a write costs more than its lines. The
+ * last lines are written when the process ends. If it is killed, those of the last 20 ms can be missing.
  */
 export const jsonLines = Logger.map(Logger.jsonLogger, (line) => {
   waiting += `${line}\n`

@@ -6,7 +6,7 @@ import { flushLog, jsonLines } from "./LogLines.js"
 
 const called = process.argv[2] ?? "serve"
 
-/** Each command brings what it needs, so the one that is called is loaded and of the others the names are known. */
+/** Each command brings the code that it needs, so only the called one is loaded. Of the others the names are enough. */
 const commands = {
   serve: async () => (await import("./cli/Serve.js")).serve,
   accounts: async () => (await import("./cli/Accounts.js")).accounts,
@@ -47,7 +47,7 @@ const logger = Logger.replace(
   process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : jsonLines
 )
 
-/** What a person can mend is said in a sentence; the rest is a defect, with where it happened. */
+/** Reports a failure that a person can mend in a sentence, and a defect with the place where it happened. */
 const report = (cause: Cause.Cause<unknown>) =>
   Effect.sync(() => {
     const failure = Cause.squash(cause)
@@ -59,7 +59,7 @@ const report = (cause: Cause.Cause<unknown>) =>
 
 /** The first signal ends the service in order, within this time; a second one ends it at once. */
 const deadlineMs = 9500
-/** One Ctrl-C comes from the terminal and from npm, which passes it on: that is one wish. */
+/** One Ctrl-C comes twice, from the terminal and from npm, which passes it on. Within this time both are one wish. */
 const sameWishMs = 1000
 
 let stoppingSince: number | undefined

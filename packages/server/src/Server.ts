@@ -12,11 +12,11 @@ export interface ListenOptions {
   readonly host: string
   /** 0 for any that is free. */
   readonly port: number
-  /** Where people reach the service. */
+  /** The URL at which people reach the service. */
   readonly publicUrl: URL
-  /** The proxies, by address or network, whose word on where a request comes from is taken. */
+  /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
-  /** How long requests that have begun may take when the service is stopped. */
+  /** The time that requests which have begun may still take when the service is stopped. */
   readonly grace: Duration.DurationInput
   /**
    * The time that kept connections stay open at a stop, so that a request that still comes is answered; a second when left out. Nobody can
@@ -34,8 +34,8 @@ export class ListenError extends Data.TaggedError("ListenError")<{
 }> {}
 
 /**
- * Time limits of a connection, in milliseconds. Proxies keep theirs for a minute: ours are kept longer. Late clients are looked
- * for often, so that of thousands not all are ended in one turn of the loop.
+ * Time limits of a connection, in milliseconds. Idle connections are kept longer than the minute of most proxies. Late clients are looked
+ * for often, so that thousands of them are not ended in one turn of the loop.
  */
 const patience = ({ requestMs = 120_000 }: ListenOptions) => ({
   headersTimeout: Math.min(20_000, requestMs),
@@ -48,11 +48,11 @@ const patience = ({ requestMs = 120_000 }: ListenOptions) => ({
 export class Server extends Context.Tag("@reins/server/Server")<
   Server,
   {
-    /** Where it can be reached from this machine, without a trailing slash. */
+    /** The URL of the service on this machine, without a trailing slash. */
     readonly url: string
   }
 >() {
-  /** Serves routes. When the scope ends, what has begun is finished first, and streams are told why they end. */
+  /** Serves routes. When the scope ends, requests that have begun are finished first, and streams are told the reason of their end. */
   static readonly layer = <R>(routes: Effect.Effect<ReadonlyArray<Route>, never, R>, options: ListenOptions) =>
     Layer.scoped(
       Server,
@@ -60,7 +60,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const shutdown = yield* Shutdown
         const { limits } = yield* CoreConfig
         const { grace, notice = defaultNotice } = options
-        // An upgrade that is offered is passed over for want of a listener, and its request served like any other, with its body.
+        // No listener takes upgrades, so a request that offers one is served like any other, with its body.
         const node = createServer(patience(options))
         const sockets = new Sockets(node)
         node.on("request", yield* listener(yield* routes, shutdown, { ...options, limits }))
@@ -74,15 +74,15 @@ export class Server extends Context.Tag("@reins/server/Server")<
     )
 }
 
-/** How long at least, and at most, a request that was on its way when the stop came is still served. */
+/** The least and the most time in which a request that was on its way when the stop came is still served. */
 const arrival = { least: "100 millis", most: "2 seconds" } as const
-/** The time that connections have to be accepted that wait for it when the listener ends. */
+/** The time in which connections that wait when the listener ends are still accepted. */
 const lastArrival = "1 second"
 const defaultNotice = "1 second"
-/** How long a client has to take the end of its connection. */
+/** The time that a client has to read the end of its connection. */
 const farewell = "500 millis"
 
-/** Takes connections from now on. Gives the port. */
+/** Takes connections from now on, and gives back the port. */
 const listen = (node: NodeServer, { host, port }: ListenOptions): Effect.Effect<number, ListenError> =>
   Effect.async((resume) => {
     const onError = ({ message }: Error) => resume(new ListenError({ message }))
@@ -105,13 +105,13 @@ const stop = (
     yield* shutdown.refuse
     yield* Effect.all([within(sockets.answered, grace), within(sockets.closed, notice)], { concurrency: 2 })
     yield* shutdown.giveUp
-    // What waits to be accepted would be reset with the end of the listener.
+    // Connections that wait to be accepted would be reset with the end of the listener.
     yield* within(sockets.arrived, lastArrival)
     yield* sockets.end
     yield* within(sockets.closed, farewell)
     yield* sockets.destroy
   })
 
-/** Finalizers cannot be interrupted; their waiting may be given up. */
+/** A wait that ends at the limit. A finalizer cannot be interrupted, but a wait in it can. */
 const within = (wait: Effect.Effect<void>, limit: Duration.DurationInput) =>
   Effect.timeoutOption(Effect.interruptible(wait), limit)

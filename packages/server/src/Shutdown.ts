@@ -4,22 +4,22 @@ import type { Exchange } from "./http/Exchange.js"
 import { errorReply } from "./http/middleware/ErrorEnvelope.js"
 import { send } from "./http/Reply.js"
 
-/** Ends the service in order: what has begun is finished, what comes anew is refused. */
+/** Ends the service in order: requests that have begun are finished, new ones are refused. */
 export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
   Shutdown,
   {
-    /** Ends streams and waits. Requests are still served, and told to come back on another connection. */
+    /** Ends streams and held waits. Requests are still served, and their connections are closed after the answer. */
     readonly begin: Effect.Effect<void>
-    /** Is through once the end has begun. */
+    /** Completes once the end has begun. */
     readonly begun: Effect.Effect<void>
     readonly hasBegun: Effect.Effect<boolean>
     /** From now on requests are answered with `shutting_down`. */
     readonly refuse: Effect.Effect<void>
-    /** Answers what is still being worked on with `shutting_down`. A mutation is finished all the same, for whoever repeats it. */
+    /** Answers the requests that still run with `shutting_down`. A mutation is finished all the same, and its answer waits for the repeated call. */
     readonly giveUp: Effect.Effect<void>
-    /** A request is worked on from now on. Gives the error that it is refused with, if it is. */
-    readonly enter: (exchange: Exchange) => ReinsError | undefined
-    /** The work on a request is done, and its answer goes out next. */
+    /** Counts a request as running. Gives back the error that it is refused with, if any. */
+    readonly enter: (exchange: Exchange) => ReinsError<"shutting_down"> | undefined
+    /** Counts a request as done. Its answer goes out next. */
     readonly leave: (exchange: Exchange) => void
   }
 >() {
@@ -59,7 +59,7 @@ export class Shutdown extends Context.Tag("@reins/server/Shutdown")<
   )
 }
 
-/** A probe is still told the truth. */
+/** Probes are still answered while other requests are refused. */
 const isProbe = (path: string): boolean => path === "/healthz" || path === "/readyz"
 
 export const shuttingDown = new ReinsError({

@@ -6,7 +6,7 @@ import { turnOfTheLoop } from "@reins/core/base/EventLoop"
 import { Effect } from "effect"
 import { answerUnreadable } from "./http/Unreadable.js"
 
-/** How long a client that still sends what nobody reads has to see its answer, and how much of that is thrown away meanwhile. */
+/** A client that still sends after its answer has so many milliseconds to read the answer. So many bytes of what it sends are thrown away. */
 const lingerMs = 2000
 const lingerBytes = 16 * 1024 * 1024
 
@@ -40,15 +40,15 @@ export class Sockets {
       })
     }
     node.prependListener("request", began)
-    // A body that is refused is not asked for; `readBody` asks for the others. Another expectation may be passed over.
+    // `readBody` asks for a body that was announced, so a refused body is never sent. Another expectation may be ignored.
     for (const event of ["checkContinue", "checkExpectation"])
       node.on(event, (request, response) => node.emit("request", request, response))
     node.on("clientError", (fault, socket) => this.refuseUnreadable(fault, socket))
   }
 
   /**
-   * Is through once every connection that waits to be accepted now has been, and what it sent at once has been read. They are taken
-   * in the order in which they came, one in each turn of the loop: one of our own marks the last.
+   * Completes once every connection that waits now has been accepted, and its first bytes have been read. Connections are accepted in the order
+   * in which they came, one in each turn of the loop, so a connection of our own marks the last.
    */
   readonly arrived: Effect.Effect<void> = Effect.async<void>((resume) => {
     const address = this.node.address()
@@ -73,16 +73,16 @@ export class Sockets {
     )
   })
 
-  /** Is through once the last byte of every answer that is under way now has gone out. */
+  /** Completes once the last byte of every answer that is under way now has gone out. */
   readonly answered: Effect.Effect<void> = Effect.suspend(() => {
     const begun = [...this.answers]
     return this.until(() => !begun.some((response) => this.answers.has(response)))
   })
 
-  /** Is through once no connection is open. */
+  /** Completes once no connection is open. */
   readonly closed: Effect.Effect<void> = Effect.suspend(() => this.until(() => this.open.size === 0))
 
-  /** Takes no more connections, and ends those that no answer is under way on. */
+  /** Takes no more connections, and ends the connections without an answer under way. */
   readonly end: Effect.Effect<void> = Effect.sync(() => {
     // The method of the HTTP server would also cut off answers that are written but not sent.
     NetServer.prototype.close.call(this.node)
@@ -94,7 +94,7 @@ export class Sockets {
     this.node.close()
   })
 
-  /** Answers what no request could be made of, unless the client would take that for the answer to the request before it. */
+  /** Answers bytes that are no request, unless the client would take that for the answer to its request before. */
   private refuseUnreadable(fault: NodeJS.ErrnoException, socket: Duplex): void {
     if (!(socket instanceof Socket)) return
     const response = this.latest.get(socket)
@@ -119,8 +119,8 @@ export class Sockets {
   }
 
   /**
-   * A connection that is closed while its client sends is reset by the kernel, which can take the answer away from the client. So
-   * the end of the answer is sent first, and what still comes is thrown away for a while.
+   * The kernel resets a connection that is closed while its client sends, and the client can lose its answer by that. So the end of the answer
+   * is sent first, and the bytes that still come are thrown away for a while.
    */
   private linger(socket: Socket): void {
     const destroySoon = socket.destroySoon.bind(socket)
@@ -155,7 +155,7 @@ export class Sockets {
   }
 }
 
-/** How many files and connections this process may have open; infinite where it cannot be known. */
+/** The most files and connections that this process may have open; infinite where that cannot be known. */
 const descriptorLimit = (): number => {
   try {
     return Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? Infinity)

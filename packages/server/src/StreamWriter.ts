@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http"
 import { bytesOf, type Sink } from "@reins/core/events/Audience"
 import type { Exchange } from "./http/Exchange.js"
 
-/** Why a stream ends; `refused` when its caller would no longer be given it, as the answer to the next request says. */
+/** The reason that a stream ends. It is `refused` when its caller may no longer read, as the answer to the next request says. */
 export type EndReason = "max_seconds" | "shutdown" | "slow_consumer" | "refused"
 
 /** Writes the frames of a stream straight to the connection, and takes no more while the client does not read. */
@@ -17,10 +17,10 @@ export class StreamWriter {
   ) {}
 
   readonly sink: Sink = (frames, cursor) => {
-    // To write after the end is an error that nobody would catch.
+    // A write after the end is an error that nobody would catch.
     if (this.response.writableEnded) return false
     const bytes = bytesOf(frames)
-    // Moves the reader on beyond what it did not ask for, so that it does not come back to it.
+    // Moves the client beyond events that its filter left out, so that it does not ask for them again.
     const isMovedOn = frames.at(-1)?.event.seq !== cursor
     if (this.response.write(isMovedOn ? Buffer.concat([bytes, Buffer.from(`id: ${cursor}\n\n`)]) : bytes)) return true
     this.stalled = setTimeout(this.whenStalled, this.patienceMs)
@@ -31,7 +31,7 @@ export class StreamWriter {
     return false
   }
 
-  /** Left out while the client does not read: it gets the words with the log. */
+  /** Sends a delta, unless the client does not read. It then gets the words with the events of the log. */
   readonly delta = (frame: Buffer): void => {
     if (this.isTaking) this.response.write(frame)
   }
@@ -43,8 +43,7 @@ export class StreamWriter {
       ...exchange.headers,
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
-      // A client that comes back needs a server that is there: over this connection it would find one that is being stopped. And one that
-      // was cut off for not reading is not used for another request.
+      // A client that comes back needs a new connection: this one leads to a server that may be stopping, or was cut for not being read.
       connection: "close",
       "x-accel-buffering": "no"
     })
@@ -64,7 +63,7 @@ export class StreamWriter {
     return !this.response.writableEnded && !this.response.writableNeedDrain
   }
 
-  /** Leaves the connection behind. Its end may still get through; if the client goes on to take nothing, it is cut. */
+  /** Gives the connection up. Its last bytes may still get through; a client that goes on not to read is cut off. */
   readonly close = (): void => {
     clearTimeout(this.stalled)
     if (!this.response.writableEnded) this.response.end()

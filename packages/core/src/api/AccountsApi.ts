@@ -54,7 +54,7 @@ export const PasswordResetInput = Schema.Struct({
 
 export const PasswordChange = Schema.Struct({
   status: Schema.Literal("changed"),
-  /** How many other logins were ended by it. */
+  /** The number of other logins that the change has ended. */
   sessions_revoked: Schema.Int
 }).annotations({ identifier: "PasswordChange" })
 

@@ -13,7 +13,7 @@ export const ExecutorBackendList = Schema.Struct({ items: Schema.Array(ExecutorB
   identifier: "ExecutorBackendList"
 })
 
-/** All models in one answer. Times are when the gateway was asked. */
+/** All models in one answer. Each time is that of the question to the gateway. */
 export const ModelList = Schema.Struct({ items: Schema.Array(Model), observed_at: Timestamp }).annotations({
   identifier: "ModelList"
 })
@@ -42,13 +42,13 @@ export const Limits = Schema.Struct({
   interaction_minutes: Schema.Number,
   delegation_depth: Schema.Int,
   live_delegations_per_session: Schema.Int,
-  /** Of one caller; null where there is no limit. */
+  /** The limit of one caller; null when there is none. */
   requests_per_minute: Schema.NullOr(Schema.Int),
-  /** Of one caller; null where there is no limit. */
+  /** The limit of one caller; null when there is none. */
   streams_per_session: Schema.NullOr(Schema.Int),
   events_page: Schema.Int,
   stream_seconds: Schema.Number,
-  /** How long the events of a closed session are kept after the last of them; null for ever. */
+  /** The days that the events of a closed session are kept after the last of them; null for ever. */
   event_retention_days: Schema.NullOr(Schema.Int),
   idempotency_hours: Schema.Int
 }).annotations({ identifier: "Limits" })

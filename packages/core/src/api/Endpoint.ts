@@ -2,19 +2,19 @@ import { HttpApiEndpoint, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Context, Schema } from "effect"
 import type { Scope } from "../domain/ApiKey.js"
 
-/** Who may call an endpoint: anybody, or a caller whose credentials carry the scope. */
+/** The callers of an endpoint: anybody, or those whose credentials carry the scope. */
 export class RequiredScope extends Context.Tag("@reins/core/api/RequiredScope")<RequiredScope, Scope | "public">() {}
 
-/** The answer holds a secret: its idempotency record is stored sealed. */
+/** Marks an endpoint whose answer holds a secret. Its stored answer is sealed. */
 export class SecretAnswer extends Context.Tag("@reins/core/api/SecretAnswer")<SecretAnswer, true>() {}
 
-/** The answer is never stored and a repeated call runs again: a login is set anew, a wait goes on and holds no key meanwhile. */
+/** Marks an endpoint whose answer is never stored, so that a repeated call runs again. A login is made anew, and a wait goes on. */
 export class NotReplayed extends Context.Tag("@reins/core/api/NotReplayed")<NotReplayed, true>() {}
 
-/** Marks an endpoint whose body holds a file: its limit is that of uploads. */
+/** Marks an endpoint whose body holds a file. The limit of uploads holds for it. */
 export class TakesFile extends Context.Tag("@reins/core/api/TakesFile")<TakesFile, true>() {}
 
-/** Marks what the specification does not list, so that a reader can tell it apart in the document. */
+/** Marks an endpoint that the specification does not list, so that readers of the document can tell it apart. */
 export const extension = Context.make(OpenApi.Override, { "x-reins-extension": true })
 
 /** The header that every mutation needs: 1 to 255 printable ASCII characters. */

@@ -41,7 +41,7 @@ export const SessionPatch = Schema.Struct({
 }).annotations({ identifier: "SessionPatch" })
 export type SessionPatch = typeof SessionPatch.Type
 
-/** A new session; `turn_id` and `operation` are there when it was created with a message. */
+/** A new session. It has `turn_id` and `operation` when it was created with a message. */
 export const CreatedSession = Schema.Struct({
   ...Session.fields,
   turn_id: Schema.optionalWith(TurnId, { exact: true }),
@@ -125,7 +125,7 @@ export const FileUpload = Schema.Struct({
   encoding: optional(Schema.Literal("utf-8", "base64")),
   /** Permission bits in octal, as in `0644`. Those of the file that is replaced, else `0644`. */
   mode: optional(Schema.String.pipe(Schema.pattern(/^0?[0-7]{3}$/))),
-  /** Write only over the file with this digest, or with `absent`, only where nothing is. */
+  /** Lets the file be written only over the file with this digest, or with `absent` only where there is none. */
   expected_digest: optional(Schema.String.pipe(Schema.pattern(/^(absent|sha256:[0-9a-f]{64})$/)))
 }).annotations({ identifier: "FileUpload" })
 export type FileUpload = typeof FileUpload.Type
@@ -133,7 +133,7 @@ export type FileUpload = typeof FileUpload.Type
 export const HarnessSwitchInput = Schema.Struct({
   harness: HarnessSelection,
   connection_id: optional(ConnectionId),
-  /** What the next agent is told of the work so far: the first message of the new session. */
+  /** Tells the next agent of the work so far. It is the first message of the new session. */
   summary: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
   /** A changeset of this session that the workspace of the new one starts with. */
   changeset_id: optional(ChangesetId)
@@ -145,9 +145,9 @@ export const NativeState = Schema.Struct({
   format: Schema.Literal("tar+gzip"),
   encoding: Schema.Literal("base64"),
   content: Schema.String,
-  /** Of the archive. */
+  /** The digest of the archive. */
   digest: Schema.String,
-  /** Of the state itself: equal for equal files, whenever they are archived. */
+  /** The digest of the state itself, which is equal for equal files whenever they are archived. */
   state_digest: Schema.String,
   files: Schema.Array(Schema.Struct({ path: Schema.String, size: Schema.Int }))
 }).annotations({ identifier: "NativeState" })

@@ -6,7 +6,7 @@ import type { Application } from "../domain/Application.js"
 import { ApplicationId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { notOpen, turnActive } from "../sessions/Refusals.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
@@ -42,7 +42,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
     Applications,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const sessions = yield* SessionStore
       const changesets = yield* Changesets
       const store = yield* ApplicationStore

@@ -12,7 +12,7 @@ import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { turnActive } from "../sessions/Refusals.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
@@ -124,7 +124,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
 /** The inside of `Changesets.capture`. */
 const captureCommand = Effect.gen(function* () {
   const journal = yield* Journal
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const turns = yield* TurnStore
   const store = yield* ChangesetStore

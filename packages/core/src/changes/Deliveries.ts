@@ -10,7 +10,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
@@ -158,7 +158,7 @@ const requesting = Effect.gen(function* () {
 
 /** The inside of `Deliveries.refresh`. */
 const refreshing = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const answers = yield* deliveryAnswers
   return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
     const { delivery } = commanded
@@ -172,7 +172,7 @@ const refreshing = Effect.gen(function* () {
 
 /** The inside of `Deliveries.cancel`. */
 const cancelling = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const store = yield* DeliveryStore
   const answers = yield* deliveryAnswers
   const cancelled = yield* deliveryCancelled

@@ -4,7 +4,7 @@ import type { DeliveryAnswer } from "../api/ChangesApi.js"
 import { type Delivery, deliveryStates } from "../domain/Delivery.js"
 import type { OperationRef } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -25,7 +25,7 @@ export interface CommandedDelivery {
 /** The ways to start work on a delivery, each with the answer to the request. */
 export const deliveryAnswers = Effect.gen(function* () {
   const journal = yield* Journal
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const store = yield* DeliveryStore
   const existing = existingOf("delivery", store.find)
 

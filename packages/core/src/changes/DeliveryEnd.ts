@@ -3,12 +3,12 @@ import { DeliveryReason } from "../domain/Delivery.js"
 import type { Actor } from "../domain/Event.js"
 import type { DeliveryId } from "../domain/Ids.js"
 import type { JobFailure } from "../domain/Job.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { type DeliveryChange, DeliveryStore } from "./DeliveryStore.js"
 
 /** Gives the function that ends an executing delivery as cancelled. It says so when an earlier attempt may have pushed. */
 export const deliveryCancelled = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const store = yield* DeliveryStore
   return Effect.fnUntraced(function* (deliveryId: DeliveryId, actor: Actor) {
     const reasonMessage = (yield* jobs.isUnproven(deliveryId)) ? mayBePushed : undefined

@@ -10,7 +10,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Forges } from "../forge/Forges.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
@@ -97,7 +97,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
 
 /** The inside of `MergeRequests.open`. */
 const opening = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const deliveries = yield* Deliveries
   const store = yield* MergeRequestStore
@@ -137,7 +137,7 @@ const opening = Effect.gen(function* () {
 
 /** The inside of `MergeRequests.merge`. */
 const merging = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const store = yield* MergeRequestStore
   const forges = yield* Forges
@@ -164,7 +164,7 @@ const merging = Effect.gen(function* () {
 /** Starts the jobs of merge requests, and answers the requests for them. */
 const answering = Effect.gen(function* () {
   const journal = yield* Journal
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const store = yield* MergeRequestStore
   const existing = existingOf("merge request", store.find)
   return {

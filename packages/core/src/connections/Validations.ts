@@ -5,7 +5,7 @@ import type { ConnectionCapabilities, ConnectionValidation } from "../domain/Con
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { ReinsError } from "../domain/ReinsError.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
@@ -40,7 +40,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
     Validations,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const connections = yield* Connections
       const kinds = yield* ConnectionKinds
       const store = yield* ValidationStore

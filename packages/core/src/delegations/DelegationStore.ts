@@ -13,7 +13,7 @@ import type { DelegationId, JobId, SessionId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -171,7 +171,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
 
 /** Takes back the deadline of a delegation that has ended, and starts the message of its lasting wait. */
 const concluding = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const waits = yield* WaitStore
   return Effect.fnUntraced(function* (delegation: Delegation, deadlineJobId: JobId | null) {
     if (deadlineJobId !== null) yield* jobs.cancel(deadlineJobId)

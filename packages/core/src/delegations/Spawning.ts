@@ -7,7 +7,7 @@ import { DelegationId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { fromNow } from "../domain/Timestamp.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { ChildSession } from "../sessions/SessionOrigin.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
@@ -89,7 +89,7 @@ const childStart = Effect.gen(function* () {
 
 /** The deadline of a delegation, and the job that keeps it. */
 const deadline = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   return Effect.fnUntraced(function* (id: DelegationId, parent: SessionRow, seconds: number | undefined) {
     if (seconds === undefined) return { deadline_at: null, deadlineJobId: null }
     const runAt = yield* fromNow(seconds * 1000)

@@ -6,7 +6,7 @@ import { Timestamp } from "./Timestamp.js"
 export const AccountState = Schema.Literal("unverified", "active", "disabled")
 export type AccountState = typeof AccountState.Type
 
-export const accountStates = StateMachine.make<AccountState>("account", {
+export const accountStates = /* @__PURE__ */ StateMachine.make<AccountState>("account", {
   unverified: ["active", "disabled"],
   active: ["disabled"],
   disabled: []

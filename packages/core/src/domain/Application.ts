@@ -8,7 +8,7 @@ export const ApplicationState = Schema.Literal("pending", "executing", "applied"
 export type ApplicationState = typeof ApplicationState.Type
 
 /** The moves of an application. */
-export const applicationStates = StateMachine.make<ApplicationState>("application", {
+export const applicationStates = /* @__PURE__ */ StateMachine.make<ApplicationState>("application", {
   pending: ["executing"],
   executing: ["applied", "conflicted", "failed"],
   applied: [],

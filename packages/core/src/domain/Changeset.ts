@@ -8,7 +8,7 @@ export const ChangesetState = Schema.Literal("capturing", "ready", "failed")
 export type ChangesetState = typeof ChangesetState.Type
 
 /** The moves of a changeset. */
-export const changesetStates = StateMachine.make<ChangesetState>("changeset", {
+export const changesetStates = /* @__PURE__ */ StateMachine.make<ChangesetState>("changeset", {
   capturing: ["ready", "failed"],
   ready: [],
   failed: []

@@ -7,7 +7,7 @@ import { Timestamp } from "./Timestamp.js"
 export const ConnectionState = Schema.Literal("active", "disabled", "revoked")
 export type ConnectionState = typeof ConnectionState.Type
 
-export const connectionStates = StateMachine.make<ConnectionState>("connection", {
+export const connectionStates = /* @__PURE__ */ StateMachine.make<ConnectionState>("connection", {
   active: ["disabled", "revoked"],
   disabled: ["active", "revoked"],
   revoked: []

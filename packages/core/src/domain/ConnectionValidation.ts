@@ -15,7 +15,7 @@ export const ConnectionValidationState = Schema.Literal(
 )
 export type ConnectionValidationState = typeof ConnectionValidationState.Type
 
-export const connectionValidationStates = StateMachine.make<ConnectionValidationState>("validation", {
+export const connectionValidationStates = /* @__PURE__ */ StateMachine.make<ConnectionValidationState>("validation", {
   queued: ["running", "superseded"],
   running: ["passed", "failed", "inconclusive", "superseded"],
   passed: [],

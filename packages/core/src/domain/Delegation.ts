@@ -8,7 +8,7 @@ export const DelegationState = Schema.Literal("pending", "active", "waiting_resu
 export type DelegationState = typeof DelegationState.Type
 
 /** The moves of a delegation. */
-export const delegationStates = StateMachine.make<DelegationState>("delegation", {
+export const delegationStates = /* @__PURE__ */ StateMachine.make<DelegationState>("delegation", {
   pending: ["active", "failed", "cancelled"],
   active: ["waiting_result", "failed", "cancelled"],
   waiting_result: ["succeeded", "failed", "cancelled"],
@@ -90,7 +90,7 @@ export const WaitState = Schema.Literal("pending", "satisfied", "expired", "canc
 export type WaitState = typeof WaitState.Type
 
 /** The moves of a wait. */
-export const waitStates = StateMachine.make<WaitState>("wait", {
+export const waitStates = /* @__PURE__ */ StateMachine.make<WaitState>("wait", {
   pending: ["satisfied", "expired", "cancelled"],
   satisfied: [],
   expired: [],

@@ -9,7 +9,7 @@ export const DeliveryState = Schema.Literal("pending", "executing", "succeeded",
 export type DeliveryState = typeof DeliveryState.Type
 
 /** The moves of a delivery. */
-export const deliveryStates = StateMachine.make<DeliveryState>("delivery", {
+export const deliveryStates = /* @__PURE__ */ StateMachine.make<DeliveryState>("delivery", {
   pending: ["executing"],
   executing: ["succeeded", "failed", "blocked", "cancelled"],
   succeeded: [],

@@ -38,13 +38,13 @@ const LinkPayload = Schema.Struct({
   from_session_id: SessionId,
   to_session_id: SessionId,
   link_kind: LinkKind,
-  /** The changeset that the workspace of the new session starts with; null when it starts with the repository alone. */
+  /** The start of the workspace of the new session; null for its repository as it is. */
   changeset_id: Schema.NullOr(ChangesetId)
 })
 const MessageRef = Schema.Struct({ message_id: MessageId })
 const PartPayload = Schema.Struct({ message_id: MessageId, part: MessagePart })
 const TurnPayload = Schema.Struct({ turn: Turn })
-/** A turn can wait for several answers at once: it runs again when the last one is resolved. */
+/** A turn can wait for several answers at once. It runs again when the last one is resolved. */
 const ActionPayload = Schema.Struct({ turn: Turn, interaction: Interaction })
 const ExecutorPayload = Schema.Struct({
   lease_id: LeaseId,
@@ -117,7 +117,7 @@ const MergeRequestPayload = Schema.Struct({
   adopted: Schema.Boolean
 })
 
-/** A tool call of the agent. Each change sends the whole call again. */
+/** A tool call of the agent. It is sent again, whole, with each change of it. */
 export const ToolPayload = Schema.Struct({
   tool_id: Schema.String,
   kind: Schema.String,
@@ -136,7 +136,7 @@ export const ToolPayload = Schema.Struct({
 })
 export type ToolPayload = typeof ToolPayload.Type
 
-/** Output of a harness that the service does not understand. It is kept for people to read. */
+/** Output of a harness that Reins does not understand. It is kept rather than dropped. */
 const DiagnosticPayload = Schema.Struct({ kind: Schema.String, line: Schema.String })
 
 const UsagePayload = Schema.Struct({
@@ -223,7 +223,7 @@ export const Actor = Schema.Struct({
 }).annotations({ identifier: "Actor" })
 export type Actor = typeof Actor.Type
 
-/** The resources that an event belongs to besides its session. A field is absent when there is no such resource. */
+/** The resources that an event belongs to besides its session. Each is absent when the event belongs to none. */
 export const EventSubjects = Schema.Struct({
   turn_id: Schema.optionalWith(TurnId, { exact: true }),
   job_id: Schema.optionalWith(JobId, { exact: true }),
@@ -253,7 +253,7 @@ export type TypedEvent = {
   [T in EventType]: Omit<Event, "type" | "payload"> & { readonly type: T; readonly payload: EventPayload<T> }
 }[EventType]
 
-/** An event as a command gives it to the journal, which adds its id, seq and time. */
+/** An event as a command gives it to the journal, which adds id, seq and time. */
 export type NewEvent = {
   [T in EventType]: { readonly type: T; readonly payload: EventPayload<T>; readonly subjects?: EventSubjects }
 }[EventType]

@@ -8,7 +8,7 @@ export const InteractionState = Schema.Literal("pending", "answered", "expired",
 export type InteractionState = typeof InteractionState.Type
 
 /** The moves of an interaction, which `InteractionStore` makes. */
-export const interactionStates = StateMachine.make<InteractionState>("interaction", {
+export const interactionStates = /* @__PURE__ */ StateMachine.make<InteractionState>("interaction", {
   pending: ["answered", "expired", "cancelled"],
   answered: [],
   expired: [],

@@ -6,20 +6,30 @@ import { Timestamp } from "./Timestamp.js"
 export const JobState = Schema.Literal("queued", "running", "retry_wait", "succeeded", "failed", "cancelled")
 export type JobState = typeof JobState.Type
 
+/** The moves of a job. The jobs room writes no other. */
 export const jobStates = StateMachine.make<JobState>("job", {
   queued: ["running", "cancelled"],
   running: ["succeeded", "failed", "cancelled", "retry_wait"],
-  retry_wait: ["queued", "cancelled"],
+  retry_wait: ["running", "cancelled"],
   succeeded: [],
   failed: [],
   cancelled: []
 })
 
-/** `abandoned`: its worker was lost. `unknown`: its outside effect may or may not have happened. */
+/** The states of a job that waits for its next attempt, which may begin once `run_at` has come. */
+export const waitingJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ jobStates.states.filter((state) =>
+  jobStates.allows(state, "running")
+)
+
+/** The states of a job that has not ended. */
+export const liveJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ waitingJobStates.concat("running")
+
+/** The worker of an `abandoned` attempt was lost. The outside effect of an `unknown` one may or may not have happened. */
 export const AttemptState = Schema.Literal("running", "succeeded", "failed", "abandoned", "unknown")
 export type AttemptState = typeof AttemptState.Type
 
-export const attemptStates = StateMachine.make<AttemptState>("attempt", {
+/** The moves of an attempt. The jobs room writes no other. */
+export const attemptStates = /* @__PURE__ */ StateMachine.make<AttemptState>("attempt", {
   running: ["succeeded", "failed", "abandoned", "unknown"],
   succeeded: [],
   failed: [],
@@ -27,7 +37,10 @@ export const attemptStates = StateMachine.make<AttemptState>("attempt", {
   unknown: []
 })
 
-/** The failure of an attempt: a closed code, and a message for a person. */
+/** The states of an attempt that has ended and may have changed something outside without anybody knowing. */
+export const unprovenAttemptStates: ReadonlyArray<AttemptState> = ["abandoned", "unknown"]
+
+/** The reason that a job or an attempt did not succeed. The message is for a person. */
 export const JobFailure = Schema.Struct({
   code: Schema.String,
   message: Schema.String,
@@ -57,9 +70,9 @@ export const Job = Schema.Struct({
   state: JobState,
   subject: Subject,
   attempt_count: Schema.Int,
-  /** Grows by one for an attempt whose worker was lost, up to 30. */
+  /** One is added for an attempt whose worker was lost, up to 30 in all. */
   max_attempts: Schema.Int,
-  /** When the next attempt may start; null once the job has ended. */
+  /** The earliest time of the next attempt. Null once the job has ended. */
   run_at: Schema.NullOr(Timestamp),
   error: Schema.NullOr(JobFailure),
   attempts: Schema.Array(Attempt),
@@ -68,7 +81,7 @@ export const Job = Schema.Struct({
 }).annotations({ identifier: "Job" })
 export type Job = typeof Job.Type
 
-/** A view of the jobs of one request. Nothing but the jobs is stored. */
+/** The jobs of one request together. It is put together from them when it is read. */
 export const Operation = Schema.Struct({
   id: OperationId,
   kind: Schema.String,
@@ -80,7 +93,7 @@ export const Operation = Schema.Struct({
 }).annotations({ identifier: "Operation" })
 export type Operation = typeof Operation.Type
 
-/** The immediate answer to a mutation that takes long. */
+/** Answers a long-running mutation at once. Read the operation or the job by these ids to follow it. */
 export const OperationRef = Schema.Struct({ id: OperationId, job_id: JobId, state: JobState }).annotations({
   identifier: "OperationRef"
 })

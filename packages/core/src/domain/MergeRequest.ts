@@ -9,7 +9,7 @@ export const MergeRequestState = Schema.Literal("pending", "open", "merged", "cl
 export type MergeRequestState = typeof MergeRequestState.Type
 
 /** The moves of a merge request. */
-export const mergeRequestStates = StateMachine.make<MergeRequestState>("merge request", {
+export const mergeRequestStates = /* @__PURE__ */ StateMachine.make<MergeRequestState>("merge request", {
   pending: ["open", "failed"],
   open: ["merged", "closed"],
   merged: [],

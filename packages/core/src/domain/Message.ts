@@ -11,7 +11,7 @@ export type MessageState = typeof MessageState.Type
  * The moves of a message, which `MessageStore` makes. A message that was cancelled with its turn is delivered after all when that
  * turn is retried. No message becomes `discarded` today.
  */
-export const messageStates = StateMachine.make<MessageState>("message", {
+export const messageStates = /* @__PURE__ */ StateMachine.make<MessageState>("message", {
   accepted: ["delivered"],
   queued: ["delivered", "cancelled"],
   delivered: [],

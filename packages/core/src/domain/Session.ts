@@ -17,7 +17,7 @@ export const SessionLifecycle = Schema.Literal("open", "archived", "closed")
 export type SessionLifecycle = typeof SessionLifecycle.Type
 
 /** The moves of the lifecycle, which `SessionStore` makes. */
-export const sessionStates = StateMachine.make<SessionLifecycle>("session", {
+export const sessionStates = /* @__PURE__ */ StateMachine.make<SessionLifecycle>("session", {
   open: ["archived", "closed"],
   archived: ["open", "closed"],
   closed: []
@@ -32,7 +32,7 @@ export const LeaseState = Schema.Literal("none", "allocating", "ready", "quiesci
 export type LeaseState = typeof LeaseState.Type
 
 /** The moves of one lease, which `Leases` makes. After its end a session begins the next lease from `none`. */
-export const leaseStates = StateMachine.make<LeaseState>("executor lease", {
+export const leaseStates = /* @__PURE__ */ StateMachine.make<LeaseState>("executor lease", {
   none: ["allocating"],
   allocating: ["ready", "lost"],
   ready: ["quiescing", "lost"],
@@ -49,7 +49,7 @@ export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "remo
 export type WorkspaceState = typeof WorkspaceState.Type
 
 /** The moves of a workspace, which `SessionStore` makes. A workspace that a backup did not hold is `none` again after the restore. */
-export const workspaceStates = StateMachine.make<WorkspaceState>("workspace", {
+export const workspaceStates = /* @__PURE__ */ StateMachine.make<WorkspaceState>("workspace", {
   none: ["preparing", "removed"],
   preparing: ["ready", "none", "removed"],
   ready: ["none", "removed"],

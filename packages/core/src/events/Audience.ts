@@ -1,7 +1,7 @@
 import type { MessageDelta } from "../domain/Message.js"
-import type { EventFilter, StoredEvent } from "./EventLog.js"
+import type { LogFilter, StoredEvent } from "../store/SessionLog.js"
 
-/** An event ready to be delivered, shared by everybody who reads it. */
+/** An event that is ready to be delivered. All of its readers share it. */
 export class Frame {
   private encoded: Buffer | undefined
 
@@ -17,7 +17,7 @@ export class Frame {
 
 const together = new WeakMap<ReadonlyArray<Frame>, Buffer>()
 
-/** The bytes of frames. They are put together once for all readers that are given the same list. */
+/** The bytes of frames. They are put together once for all readers of the same list. */
 export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
   const [only] = frames
   if (only !== undefined && frames.length === 1) return only.bytes
@@ -29,31 +29,31 @@ export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
 }
 
 /**
- * Takes what a reader asked for, in ascending `seq`. `cursor` says how far the log is read, which is beyond the last frame when
- * the filter left events out. Answers false to be given no more until the reader is resumed.
+ * Takes the events that a reader asked for, in ascending `seq`. `cursor` is the last `seq` that was read, which is beyond the last frame when
+ * the filter left events out. A sink that answers false is given no more until the reader is resumed.
  */
 export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
 
 export interface Reader {
-  readonly filter: EventFilter
+  readonly filter: LogFilter
   readonly sink: Sink
-  /** Takes deltas, as server-sent events; undefined for a reader that wants none. */
+  /** Takes deltas as server-sent events. Undefined for a reader that wants none. */
   readonly deltas: ((frame: Buffer) => void) | undefined
   /** Events that are read of the log at once. */
   readonly batch: number
   /** The `seq` of the last event that was delivered or left out. */
   cursor: number
-  /** `live` readers have everything that the audience knows; a `reading` one waits for the log, a `paused` one for itself. */
+  /** A `live` reader has all events that the audience knows. A `reading` one waits for the log, and a `paused` one for its sink. */
   state: "live" | "reading" | "paused"
 }
 
-/** How much of the end of the log an audience keeps for readers that fell behind a little: as many frames, and as many bytes of them. */
+/** An audience keeps so many frames, and so many bytes, of the end of the log for readers that fell behind a little. */
 const ringFrames = 256
 const ringBytes = 512 * 1024
 
 /**
- * The readers of one session and the end of its log. It decides who gets what next; it reads nothing itself. No reader is given an
- * event twice or out of order, and none misses one: what the audience does not hold is asked for from the log.
+ * The readers of one session and the end of its log. It decides which events each reader gets next, and reads nothing itself. No reader gets
+ * an event twice or out of order, and none misses one: events that the audience no longer holds are asked for from the log.
  */
 export class Audience {
   readonly readers = new Set<Reader>()
@@ -71,7 +71,7 @@ export class Audience {
     this.advance(reader)
   }
 
-  /** What was read of the log from a reader's cursor. */
+  /** Gives a reader the events that were read from its cursor on. */
   supply(reader: Reader, events: ReadonlyArray<StoredEvent>): void {
     if (!this.readers.has(reader)) return
     if (
@@ -83,7 +83,7 @@ export class Audience {
       this.advance(reader)
   }
 
-  /** What was read of the log from the head: everybody who is live gets it. */
+  /** Gives all live readers the events that were read from the head on. */
   publish(events: ReadonlyArray<StoredEvent>): void {
     const frames = events.map((event) => new Frame(event))
     this.head = frames.at(-1)?.event.seq ?? this.head
@@ -91,7 +91,7 @@ export class Audience {
     for (const reader of this.readers) if (reader.state === "live") this.deliver(reader, frames)
   }
 
-  /** Tells those who are live and want deltas. Nothing is kept: whoever is not there misses it. */
+  /** Gives a delta to the live readers that want deltas. It is not kept for others. */
   whisper(delta: MessageDelta): void {
     let frame: Buffer | undefined
     for (const { deltas, filter, state } of this.readers) {
@@ -113,7 +113,7 @@ export class Audience {
     }
   }
 
-  /** Whether the reader wants more. Readers who are given all of the frames are given the same list. */
+  /** True when the reader wants more. Readers who want all frames are given the same list. */
   private deliver(reader: Reader, frames: ReadonlyArray<Frame>): boolean {
     const { cursor, filter, sink } = reader
     const [first] = frames
@@ -136,10 +136,10 @@ const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
   return frames.slice(from)
 }
 
-const wantsDelta = (delta: MessageDelta, { turnId, types }: EventFilter): boolean =>
+const wantsDelta = (delta: MessageDelta, { turnId, types }: LogFilter): boolean =>
   (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
 
-const wantsAll = ({ turnId, types }: EventFilter): boolean => turnId === undefined && types === undefined
+const wantsAll = ({ turnId, types }: LogFilter): boolean => turnId === undefined && types === undefined
 
-const matches = (event: StoredEvent, { turnId, types }: EventFilter): boolean =>
+const matches = (event: StoredEvent, { turnId, types }: LogFilter): boolean =>
   (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 
 /** Enqueues the job that ends the lease of a session; the workspace stays. */
 export const releases = Effect.map(
-  Jobs,
+  JobStore,
   (jobs) => (row: SessionRow, reason: "requested" | "idle") =>
     jobs.enqueue({
       kind: releaseJobKind,

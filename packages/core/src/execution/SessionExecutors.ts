@@ -7,7 +7,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { isLeaseHeld, leaseStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Leases } from "../sessions/Leases.js"
 import { notOpen, turnActive } from "../sessions/Refusals.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
@@ -86,7 +86,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
 
 /** Chooses the backend, begins a lease where none is held, and enqueues the job that makes everything ready. The commit holds the session. */
 const activation = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const leases = yield* Leases
   const executors = yield* Executors

@@ -3,8 +3,8 @@ import type { Actor } from "../domain/Event.js"
 import { TurnId } from "../domain/Ids.js"
 import type { Message } from "../domain/Message.js"
 import type { Turn, TurnReason } from "../domain/Turn.js"
+import type { Claim } from "../jobs/Claim.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
-import type { Claim } from "../jobs/Jobs.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 
 /** The service itself, where it moves turns. */

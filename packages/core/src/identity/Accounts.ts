@@ -8,7 +8,7 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Vault } from "../secrets/Vault.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
@@ -142,7 +142,7 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
 /** The steps from an unverified account to an active one. Each is part of a commit. */
 const makeVerification = Effect.gen(function* () {
   const db = yield* Database
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const store = yield* AccountStore
   const throttle = yield* Throttle.make
   const workspaces = yield* WorkspaceStore

@@ -7,7 +7,7 @@ import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -163,7 +163,7 @@ const makeSteps = Effect.gen(function* () {
 })
 
 const makeInvite = Effect.gen(function* () {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const store = yield* MemberStore
   const throttle = yield* Throttle.make
   return Effect.fnUntraced(function* (invitation: NewInvitation) {

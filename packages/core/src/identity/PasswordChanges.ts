@@ -5,7 +5,7 @@ import { AccountId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -101,7 +101,7 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
 const makeSteps = Effect.gen(function* () {
   const db = yield* Database
   const accounts = yield* AccountStore
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const logins = yield* LoginStore
   const passwords = yield* Passwords
   const guesses = yield* PasswordGuesses.make

@@ -4,7 +4,7 @@ import type { AttemptId, JobId, OperationId, WorkspaceId } from "../domain/Ids.j
 import type { Attempt, Job, JobState } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
-import type { Claim } from "./Jobs.js"
+import type { Claim } from "./Claim.js"
 
 /** A job as it is stored. */
 export interface JobRow {
@@ -37,8 +37,8 @@ interface ReadRow extends JobRow {
 }
 
 /**
- * The jobs that a condition names, with their attempts, and the workspace that the first of them belongs to. In one statement: between
- * two, an attempt could begin or end, and the job would say something else than its attempts.
+ * The jobs that a condition names, with their attempts, and the workspace of the first of them. It is one statement: between
+ * two, an attempt could begin or end, and the job would contradict its attempts.
  */
 export const read = fn("JobRow.read")(function* ({ all, sql }: Database["Type"], where: Fragment) {
   const rows = yield* all(sql<ReadRow>`select jobs.*, attempts.id as attempt_id, attempts.ordinal as attempt_ordinal,
@@ -51,6 +51,7 @@ export const read = fn("JobRow.read")(function* ({ all, sql }: Database["Type"],
   return { jobs, workspaceId: rows[0]?.workspace_id ?? null }
 })
 
+/** The claim of a worker on a job whose attempt it has begun. */
 export const toClaim = (row: JobRow, attemptId: AttemptId, worker: Pick<Claim, "workerId" | "bootId">): Claim => ({
   ...worker,
   jobId: row.id,

@@ -1,23 +1,53 @@
+import type { Fragment } from "@effect/sql/Statement"
+import { type JobState, waitingJobStates } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
+import type { Claim } from "./Claim.js"
 import type { JobRow } from "./JobRow.js"
 
-/** The statements that every attempt runs, with their texts made once. */
-export const make = ({ prepare, prepareRow, skipLocked, sql }: Database["Type"]) => {
-  const waits = sql.literal("state in ('queued', 'retry_wait') and held = 0")
+/**
+ * A job waits for its next attempt. The states stand in the text of the statement, because the indexes of waiting jobs, whose conditions name
+ * them, serve no parameter.
+ */
+export const isWaiting = (sql: Database["Type"]["sql"]): Fragment =>
+  sql.literal(`state in (${waitingJobStates.map((state) => `'${state}'`).join(", ")})`)
+
+/** An attempt is the running one of its job, and nobody has taken it over. */
+export const runs = (sql: Database["Type"]["sql"], claim: Claim): Fragment =>
+  sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} and boot_id = ${claim.bootId}`
+
+/** The statements that every job or attempt runs. The text of each is made once. */
+export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Database["Type"]) => {
+  const waits = sql`${isWaiting(sql)} and held = 0`
   const firstOf = (kind: string) =>
     sql`select ${kind} as kind, (select min(run_at) from jobs where ${waits} and kind = ${kind}) as run_at`
   return {
     insert: prepareRow((row) => sql`insert into jobs ${sql.insert(row)}`),
     insertAttempt: prepareRow((row) => sql`insert into attempts ${sql.insert(row)}`),
-    claim: prepare(
-      (workerId: string, bootId: string, expiresAt: string, at: string, kind: string, limit: number) =>
+    /** Begins an attempt of jobs that wait. */
+    claim: prepareNamed(
+      (of: {
+        readonly kind: string
+        readonly limit: number
+        readonly at: Timestamp
+        readonly expiresAt: Timestamp
+        readonly workerId: string
+        readonly bootId: string
+      }) =>
         // Materialized, since PostgreSQL may run a plain subquery once for each row, and then takes more than the limit.
-        sql<JobRow>`with due as materialized (select id from jobs where ${waits} and run_at <= ${at}
-          and kind = ${kind} order by run_at, id limit ${limit}${skipLocked})
+        sql<JobRow>`with due as materialized (select id from jobs where ${waits} and run_at <= ${of.at}
+          and kind = ${of.kind} order by run_at, id limit ${of.limit}${skipLocked})
         update jobs set state = 'running', attempt_count = attempt_count + 1,
-          worker_id = ${workerId}, boot_id = ${bootId}, lease_expires_at = ${expiresAt}
+          worker_id = ${of.workerId}, boot_id = ${of.bootId}, lease_expires_at = ${of.expiresAt}
         where id in (select id from due) returning *`
+    ),
+    /** It is one statement: between two, a job could begin to run or to wait and be missed by both. */
+    cancel: prepare(
+      (id: string, at: string) => sql<{ state: JobState }>`update jobs set
+          finished_at = case when ${isWaiting(sql)} then ${at} else finished_at end,
+          cancel_requested = case when state = 'running' then 1 else cancel_requested end,
+          state = case when ${isWaiting(sql)} then 'cancelled' else state end
+        where id = ${id} returning state`
     ),
     /** Changes nothing, so that the row is held until the commit is through. */
     hold: prepare(
@@ -25,14 +55,24 @@ export const make = ({ prepare, prepareRow, skipLocked, sql }: Database["Type"])
         sql<{ id: string }>`update jobs set attempt_count = attempt_count where id = ${id} and state = 'running'
         and attempt_count = ${attempt} and boot_id = ${bootId} and lease_expires_at > ${endsAfter} returning id`
     ),
-    finish: prepare(
-      (state: string, runAt: string, error: string | null, maxAttempts: number, at: string | null, id: string) =>
-        sql`update jobs set state = ${state}, run_at = ${runAt}, error = ${error}, max_attempts = ${maxAttempts},
-          finished_at = ${at}, lease_expires_at = null where id = ${id}`
+    /** Moves the job of an attempt that ends. */
+    finish: prepareNamed(
+      (job: {
+        readonly id: string
+        readonly state: JobState
+        readonly runAt: Timestamp
+        readonly error: string | null
+        readonly maxAttempts: number
+        readonly finishedAt: Timestamp | null
+      }) =>
+        sql`update jobs set state = ${job.state}, run_at = ${job.runAt}, error = ${job.error},
+          max_attempts = ${job.maxAttempts}, finished_at = ${job.finishedAt}, lease_expires_at = null
+        where id = ${job.id} and state = 'running'`
     ),
     finishAttempt: prepare(
       (state: string, at: string, error: string | null, id: string) =>
-        sql`update attempts set state = ${state}, finished_at = ${at}, error = ${error} where id = ${id}`
+        sql`update attempts set state = ${state}, finished_at = ${at}, error = ${error}
+        where id = ${id} and state = 'running'`
     ),
     look: prepare(
       (id: string, attempt: number, bootId: string) =>
@@ -42,7 +82,7 @@ export const make = ({ prepare, prepareRow, skipLocked, sql }: Database["Type"])
         }>`select lease_expires_at, cancel_requested from jobs
         where id = ${id} and state = 'running' and attempt_count = ${attempt} and boot_id = ${bootId}`
     ),
-    /** One look into the index for each kind, however many jobs wait. */
+    /** The earliest time of each kind. It costs one look into the index for each, however many jobs wait. */
     waiting: (kinds: ReadonlyArray<string>) =>
       sql<{ kind: string; run_at: Timestamp | null }>`${sql.join(" union all ", false)(kinds.map(firstOf))}`
   }

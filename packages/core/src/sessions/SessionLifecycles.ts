@@ -9,7 +9,7 @@ import type { ReinsError } from "../domain/ReinsError.js"
 import { sessionStates } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Commit } from "../store/Commit.js"
 import { SessionListeners } from "./SessionListeners.js"
@@ -57,7 +57,7 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
     Effect.gen(function* () {
       const sessions = yield* SessionStore
       const turns = yield* TurnStore
-      const jobs = yield* Jobs
+      const jobs = yield* JobStore
       const listeners = yield* SessionListeners
       const columnsOf = yield* newColumns
 

@@ -6,7 +6,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 import { noUsage } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, waitingTurnState } from "../domain/Turn.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -20,7 +20,7 @@ export const turnJobKind = "turn.run"
 export const turnQueue = Effect.gen(function* () {
   const db = yield* Database
   const journal = yield* Journal
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const sessions = yield* SessionStore
   const { limits } = yield* CoreConfig
   const sql = db.sql

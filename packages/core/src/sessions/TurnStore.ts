@@ -18,7 +18,7 @@ import {
   unprovenTurnState,
   waitingTurnState
 } from "../domain/Turn.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -190,7 +190,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
 
 /** The stop of a turn that can be cancelled, with its job and the message that waits for it. */
 const turnStops = Effect.fnUntraced(function* (move: TurnStore["Type"]["move"]) {
-  const jobs = yield* Jobs
+  const jobs = yield* JobStore
   const messages = yield* MessageStore
 
   return Effect.fnUntraced(function* (row: TurnRow, actor: Actor) {

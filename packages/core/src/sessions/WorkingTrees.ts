@@ -7,7 +7,7 @@ import type { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
 import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
-import { Jobs } from "../jobs/Jobs.js"
+import { JobClaims } from "../jobs/JobClaims.js"
 import { Placement } from "../placement/Placement.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -46,7 +46,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     Effect.gen(function* () {
       const { dataDir } = yield* CoreConfig
       const sessions = yield* SessionStore
-      const { isSilent, leaseMs } = yield* Jobs
+      const { isSilent, leaseMs } = yield* JobClaims
       const { bootId } = yield* Placement
       const exclusive = SessionLock.makeShared((id) => sessionPaths(dataDir, id).inUse, {
         self: bootId,

@@ -1,17 +1,17 @@
 import { Context, Effect, Layer } from "effect"
 
 /**
- * Says "look again" after a commit. A ring carries nothing, may come twice and may be missed when a process dies: whoever listens
- * reads the database to learn what is there, and looks now and then without having been rung.
+ * Says "look again" after a commit. A ring carries nothing, may come twice, and is missed when a process dies. So a listener reads the
+ * database at each ring, and also looks now and then by itself.
  */
 export class Bell extends Context.Tag("@reins/core/store/Bell")<
   Bell,
   {
-    /** Calls everybody who listens to the topic, after the commit that there is something to see of. */
+    /** Wakes all who listen to the topic, in this process and in the others. */
     readonly ring: (topic: string) => Effect.Effect<void>
     /**
-     * Calls the listener at each ring of the topic until the returned function is called, and maybe once without a ring when rings of
-     * other processes begin to come through. The listener must not throw.
+     * Calls the listener at each ring of the topic until the returned function is called. It may also call it once without a ring, when
+     * rings of other processes begin to come through. The listener must not throw.
      */
     readonly listen: (topic: string, listener: () => void) => () => void
   }
@@ -39,14 +39,14 @@ export class Bell extends Context.Tag("@reins/core/store/Bell")<
   static readonly layer = Layer.effect(Bell, Bell.makeLocal)
 }
 
-/** Rings when a job may be claimed. */
+/** Rings when there may be a job to claim. */
 export const jobsTopic = "jobs"
 
-/** Rings when a job has moved. */
+/** Rings when the worker of the job should look at it. */
 export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 
-/** Rings when a question was answered or withdrawn. */
+/** Rings when the interaction has ended. */
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 
-/** Rings when a session has more events. */
+/** Rings when the session has a new event. */
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`

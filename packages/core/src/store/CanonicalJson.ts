@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 
 /**
- * JSON with the keys of every object in code unit order and no white space: equal values give equal text. Texts that are longer than
- * `longest` are in it by their digest.
+ * JSON with the keys of every object in code unit order and no white space, so that equal values give equal text. A text that is longer than
+ * `longest` stands in it as its digest.
  */
 export const canonicalJson = (value: unknown, longest = Number.POSITIVE_INFINITY): string => {
   if (typeof value === "string") return JSON.stringify(value.length > longest ? digestOf(value) : value)

@@ -6,11 +6,12 @@ import type { Commit } from "./Commit.js"
 export type RecordAnswer<A> = (result: A) => Effect.Effect<void, never, Commit>
 
 /**
- * What a caller commands: it may be prepared, and ends in exactly one commit, whose result is its own. As an effect it runs for nobody's
- * request. A sequence or a map of commands is an effect and no command, so a request cannot be answered with what was not committed.
+ * A change that a caller asks for. It may be prepared first, and ends in exactly one commit, whose result is the result of the command. Run as
+ * an effect it answers no request. A sequence or a map of commands is an effect and no command, so no request is answered with a result that
+ * was not committed.
  */
 export interface Command<A, E = never> extends Effect.Effect<A, E> {
-  /** Runs it for a request, whose answer commits with it. */
+  /** Runs the command for a request, whose answer commits with it. */
   readonly answered: (record: RecordAnswer<A>) => Effect.Effect<A, E>
 }
 
@@ -21,7 +22,7 @@ export const isCommand = <A, E>(effect: Effect.Effect<A, E> | Command<A, E>): ef
 export interface Commands {
   /** A command that is all commit. */
   readonly command: <A, E>(name: string, inside: Effect.Effect<A, E, Commit>) => Command<A, E>
-  /** A command that has to find out what to commit first, as by hashing a password or writing a file. */
+  /** A command with work before its commit, such as hashing a password or writing a file. */
   readonly prepared: <A, E, E2>(
     name: string,
     preparation: Effect.Effect<Effect.Effect<A, E, Commit>, E2>

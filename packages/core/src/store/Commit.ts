@@ -15,7 +15,7 @@ export interface HeldSession {
 export class Commit extends Context.Tag("@reins/core/store/Commit")<
   Commit,
   {
-    /** The topics that are rung when it is through. */
+    /** The topics that are rung once the commit is through. */
     readonly topics: Set<string>
     readonly held: Map<SessionId, HeldSession>
   }

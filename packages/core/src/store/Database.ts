@@ -1,12 +1,12 @@
 import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect } from "effect"
-import { prepare, prepareRow, type Query } from "./Query.js"
+import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
 /** A statement as it is run: made at the call, or prepared. */
 export type { Query } from "./Query.js"
 
 /**
- * Runs the statements of one kind of database; `Database` adds what is the same for all. A statement that fails is a defect: an
+ * Runs the statements of one kind of database. `Database` adds the parts that all kinds share. A statement that fails is a defect: an
  * `SqlError` with the error of the driver as its cause.
  */
 export interface Engine {
@@ -20,7 +20,7 @@ export interface Engine {
 
 /**
  * The one SQL database of an installation. Every statement is written once for SQLite and PostgreSQL. A statement that fails is
- * a defect: what a caller can expect (a duplicate, a missing row) is asked for with `on conflict` and `returning`.
+ * a defect. A statement asks for cases that a caller can expect (a duplicate, a missing row) with `on conflict` and `returning`.
  */
 export class Database extends Context.Tag("@reins/core/store/Database")<
   Database,
@@ -37,6 +37,8 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly run: (query: Query<object>) => Effect.Effect<void>
     /** Makes a statement whose text is made once; see `prepare` of `store/Query`. */
     readonly prepare: typeof prepare
+    /** The same for a statement that takes named values. */
+    readonly prepareNamed: typeof prepareNamed
     /** The same for a statement that takes one row, such as an insert. */
     readonly prepareRow: typeof prepareRow
     /** ` for update` where writers of other connections could slip in between; nothing on SQLite, which has one writer. */
@@ -50,7 +52,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
 >() {
-  /** `sql` makes the texts of statements, and the engine runs them. */
+  /** Puts a database together: `sql` makes the texts of statements, and the engine runs them. */
   static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", engine: Engine) =>
     Database.of({
       ...engine,
@@ -58,6 +60,7 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
       dialect,
       first: (query) => Effect.map(engine.all(query), (rows) => rows[0]),
       prepare,
+      prepareNamed,
       prepareRow,
       forUpdate: sql.literal(dialect === "pg" ? " for update" : ""),
       skipLocked: sql.literal(dialect === "pg" ? " for update skip locked" : "")

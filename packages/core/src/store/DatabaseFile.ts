@@ -6,7 +6,7 @@ import { Database } from "./Database.js"
 import { FileLocked, lockFile } from "./FileLock.js"
 import * as SqliteEngine from "./SqliteEngine.js"
 
-// Owns what is done to an SQLite file besides serving from it: copies, checks and locks.
+// Copies, checks and locks of an SQLite file. Serving from it is the work of the engine.
 
 /** A database file that cannot be copied, opened or checked. */
 export class DatabaseFileError extends Data.TaggedError("DatabaseFileError")<{
@@ -19,7 +19,7 @@ export class DatabaseFileError extends Data.TaggedError("DatabaseFileError")<{
   }
 }
 
-/** How long a statement waits for a writer of another process. */
+/** The time that a statement waits for a writer of another process, in milliseconds. */
 const patienceMs = 30_000
 
 const withFile = <A>(path: string, use: (database: SqliteDatabase.Database) => A) =>
@@ -36,8 +36,8 @@ const withFile = <A>(path: string, use: (database: SqliteDatabase.Database) => A
   })
 
 /**
- * Writes what a database holds at one instant into a new file. Others may write meanwhile and do not wait. What was deleted
- * before is not in the copy, unlike in a copy of the file.
+ * Writes the content of a database at one instant into a new file. Others may write meanwhile and do not wait. Unlike a copy of the file, it
+ * holds nothing that was deleted before.
  */
 export const copy = fn("DatabaseFile.copy")((path: string, target: string) =>
   withFile(path, (database) => {
@@ -45,7 +45,7 @@ export const copy = fn("DatabaseFile.copy")((path: string, target: string) =>
   })
 )
 
-/** What is wrong with a database file, in SQLite's words; empty when it is whole. */
+/** The faults of a database file, in SQLite's words; none when it is whole. */
 export const problems = fn("DatabaseFile.problems")((path: string) =>
   withFile(path, (database): ReadonlyArray<string> => {
     const damage = database.prepare<[], { readonly integrity_check: string }>("pragma integrity_check").all()
@@ -57,7 +57,7 @@ export const problems = fn("DatabaseFile.problems")((path: string) =>
   })
 )
 
-/** A database file that is there, opened as it is: its schema is not brought up to date. */
+/** Opens an existing database file and leaves its schema as it is. */
 export const layer = (path: string): Layer.Layer<Database, DatabaseFileError> =>
   Layer.scoped(
     Database,
@@ -84,7 +84,7 @@ export const hold = (path: string): Effect.Effect<void, LockHeld | DatabaseFileE
     )
   )
 
-/** Whether another process holds the lock file. Nothing is made. */
+/** True when another process holds the lock file. It makes no file. */
 export const isHeld = (path: string): Effect.Effect<boolean, DatabaseFileError> =>
   Effect.suspend(() => (existsSync(path) ? Effect.scoped(Effect.as(hold(path), false)) : Effect.succeed(false))).pipe(
     Effect.catchTag("LockHeld", () => Effect.succeed(true))

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** A lookup, by the id of a thing that a command has written, held or been given by the database. Dies when it is not there. */
+/** Finds a row by its id that a command has just written or held. Dies when there is none. */
 export const existingOf =
   <A, R>(resource: string, find: (id: string) => Effect.Effect<A | undefined, never, R>) =>
   (id: string): Effect.Effect<A, never, R> =>

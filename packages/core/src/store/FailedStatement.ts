@@ -1,10 +1,10 @@
 import type { SqlError } from "@effect/sql"
 import { Cause, Effect, Option, Schema } from "effect"
 
-/** What a database says of a statement that it refused, and nothing of what the statement held. */
+/** The names that a database gives for the refusal of a statement. They quote nothing of the statement. */
 export type FailedStatement = typeof FailedStatement.Type
 const FailedStatement = Schema.Struct({
-  /** An SQLSTATE on PostgreSQL, a result code like SQLITE_BUSY on SQLite; the code of the system where the database was not reached. */
+  /** An SQLSTATE on PostgreSQL, a result code like SQLITE_BUSY on SQLite, or a code of the system when the database was not reached. */
   code: Schema.String,
   table: Schema.optional(Schema.String),
   column: Schema.optional(Schema.String),
@@ -13,10 +13,10 @@ const FailedStatement = Schema.Struct({
 
 const decode = Schema.decodeUnknownOption(FailedStatement)
 
-/** A driver's error is the cause of the client's, which may be that of another. */
+/** The error of a driver is the cause of the client's error, which may be the cause of a third one. */
 const maxCauses = 5
 
-/** The innermost code that a failure has, with what belongs to it; undefined without one. */
+/** The innermost code of a failure, with its other names; undefined when it has none. */
 export const failedStatementOf = (failure: unknown): FailedStatement | undefined => {
   let found: FailedStatement | undefined
   let error = failure
@@ -31,7 +31,7 @@ export const failedStatementOf = (failure: unknown): FailedStatement | undefined
 export const isSqlError = (error: unknown): error is SqlError.SqlError =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "SqlError"
 
-/** What the log tells of a defect. The words of a database may quote what a statement held, so it is told by its names alone. */
+/** The fields of a defect in the log. The message of a database may quote values of a statement, so only its names are logged. */
 export const defectFields = (defect: unknown): Readonly<Record<string, string>> => {
   if (!isSqlError(defect)) return { cause: Cause.pretty(Cause.die(defect)) }
   const fields = Object.entries(failedStatementOf(defect) ?? { code: "unknown" })
@@ -40,6 +40,6 @@ export const defectFields = (defect: unknown): Readonly<Record<string, string>> 
   )
 }
 
-/** Logs a defect that the service goes on after. */
+/** Logs a defect after which the service goes on. */
 export const logDefect = (what: string, defect: unknown): Effect.Effect<void> =>
   Effect.annotateLogs(Effect.logError(what), defectFields(defect))

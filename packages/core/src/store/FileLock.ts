@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import SqliteDatabase from "better-sqlite3"
 
-/** Somebody else holds the lock. */
+/** Another process holds the lock. */
 export class FileLocked extends Error {
   constructor(readonly file: string) {
     super(`${file} is locked`)
@@ -10,9 +10,9 @@ export class FileLocked extends Error {
 }
 
 /**
- * Takes a lock of the kernel on a file, which is made with its directory if it is not there, and gives back what releases it. It
- * ends with this process however that ends, and lasts while the process is only stopped. It is SQLite's own lock on a file of its
- * own. Throws `FileLocked` when another process still holds it after `waitMs`, and whatever the file system throws.
+ * Takes a lock of the kernel on a file, and gives back the function that releases it. The file and its directory are made if they are not
+ * there. The lock ends with this process however that ends, and lasts while the process is only stopped. It is the lock of SQLite on a file
+ * that holds nothing else. Throws `FileLocked` when another process still holds the lock after `waitMs`, and the errors of the file system.
  */
 export const lockFile = (file: string, { waitMs = 0 }: { readonly waitMs?: number } = {}): (() => void) => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -29,7 +29,7 @@ export const lockFile = (file: string, { waitMs = 0 }: { readonly waitMs?: numbe
   return () => void lock.close()
 }
 
-/** Whether a process holds the lock of a file. False for a file that is not there. */
+/** True while a process holds the lock of a file. False for a file that does not exist. */
 export const isLocked = (file: string): boolean => {
   if (!existsSync(file)) return false
   try {

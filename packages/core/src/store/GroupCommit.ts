@@ -7,22 +7,22 @@ import type { SqliteConnection } from "./SqliteConnection.js"
 export const failedBy = (cause: unknown): SqlError.SqlError =>
   new SqlError.SqlError({ cause, message: "Failed to execute statement" })
 
-/** How many commands share one commit at most. */
+/** The most commands that share one commit. */
 const largestBatch = 128
 
-/** The time between two tries to take a lock that another process holds. */
+/** Milliseconds between two tries to take a lock that another process holds. */
 const retryMs = 5
 
-/** The turn of a command. Its fiber is in it while that runs, and so are those that are forked in it. */
+/** The turn of a command. The fiber of the command and the fibers that it forks are in the turn while the command runs. */
 export interface Turn {
   stage: "waiting" | "running" | "over"
   readonly since: number
   readonly begun: Deferred.Deferred<Batch>
-  /** How many savepoints are open within it. */
+  /** The number of open savepoints. */
   depth: number
 }
 
-/** The commands of one transaction, each in a savepoint of its own. `failure` is why nothing of it will be kept. */
+/** The commands of one transaction, each in a savepoint. `failure` is the reason that nothing of the transaction will be kept. */
 interface Batch {
   size: number
   failure: unknown
@@ -30,9 +30,9 @@ interface Batch {
 }
 
 /**
- * Runs commands one at a time, in the order in which they come, on the connection that writes. Those that wait at the same time share
- * one transaction, and with it one write to the disk. A command that does not succeed takes back what it wrote and nothing else; how it
- * ended is told only once the commit is through, because it may have seen what others wrote. When the commit fails, or SQLite
+ * Runs commands one at a time, in the order in which they come, on the connection that writes. Commands that wait at the same time share
+ * one transaction, and with it one write to the disk. A command that does not succeed takes back its own writes and no others. Its result is
+ * given back only once the commit is through, because the command may have seen writes of others. When the commit fails, or SQLite
  * ends the transaction before (a full disk, an I/O error), every command of the batch dies, and the next batch begins anew.
  */
 export class GroupCommit {
@@ -42,14 +42,14 @@ export class GroupCommit {
   private isScheduled = false
   private busySince: number | undefined
 
-  /** `patienceMs` is how long a command waits for a writer of another process; `beforeCommit` is called before each commit. */
+  /** A command waits `patienceMs` for a writer of another process. `beforeCommit` is called before each commit. */
   constructor(
     private readonly writer: SqliteConnection,
     private readonly patienceMs: number,
     private readonly beforeCommit: () => void
   ) {}
 
-  /** Runs a command when its turn has come, and gives back how it ended once that is on disk. */
+  /** Runs a command when its turn has come, and gives back its result once that is on disk. */
   readonly run = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
@@ -68,7 +68,7 @@ export class GroupCommit {
       })
     )
 
-  /** The turn that a fiber is in; undefined outside of every transaction. */
+  /** The turn of a fiber; undefined outside of every transaction. */
   turnOf(fiber: Fiber.RuntimeFiber<unknown, unknown>): Turn | undefined {
     const turn = fiber.getFiberRef(this.current)
     return turn?.stage === "running" ? turn : undefined
@@ -76,7 +76,7 @@ export class GroupCommit {
 
   /** Runs a statement of the command whose turn it is. */
   all(text: string, parameters?: ReadonlyArray<unknown>): ReadonlyArray<object> {
-    // Outside of a transaction a statement would be one of its own, and a savepoint would open one that nobody commits.
+    // Outside of a transaction a statement would commit by itself, and a savepoint would open a transaction that nobody commits.
     if (this.batch === undefined || this.batch.failure !== undefined)
       throw this.batch?.failure ?? new Error("no transaction")
     try {
@@ -105,7 +105,7 @@ export class GroupCommit {
     else if (turn.stage === "waiting") this.queue.splice(this.queue.indexOf(turn), 1)
   }
 
-  /** The transaction begins after what is there to be read has been read, so that what came together is committed together. */
+  /** Begins the transaction after the loop has read what has arrived, so that requests which came together are committed together. */
   private schedule(): void {
     if (this.isScheduled || this.batch !== undefined || this.queue.length === 0) return
     this.isScheduled = true
@@ -128,7 +128,7 @@ export class GroupCommit {
     this.proceed(this.batch)
   }
 
-  /** Another process writes. It is waited for without holding up this one. */
+  /** Waits for a writer of another process without holding up this process. */
   private waitForOthers(failure: unknown): void {
     const now = performance.now()
     const since = this.busySince ?? now
@@ -164,7 +164,7 @@ export class GroupCommit {
     if (!isKept) this.attempt("rollback to command")
     this.attempt("release command")
     const { batch } = this
-    // Its fiber waits for the commit before that takes place, so that all of them go on in their order.
+    // The fiber waits for the commit before the commit takes place, so that all fibers go on in their order.
     if (batch !== undefined) queueMicrotask(() => this.proceed(batch))
   }
 

@@ -8,19 +8,23 @@ import { type Commands, commandsOf } from "./Command.js"
 import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
+import * as SessionLog from "./SessionLog.js"
 
-/** The only way that state changes: what is written in one commit, its events, its jobs and the answer of its request stand together or not at all. */
+/**
+ * Writes everything that changes. A commit keeps its rows, its events, its jobs and the answer of its request together: all of them stand, or
+ * none.
+ */
 export class Journal extends Context.Tag("@reins/core/store/Journal")<
   Journal,
   Commands & {
     /**
-     * Runs an effect in one transaction, and rings the bell after it. Dies, before anything is written, when a commit is open already: what
-     * belongs to that one requires `Commit`.
+     * Runs an effect in one transaction, and rings the bell after it. Dies before anything is written when a commit is open already: an
+     * effect that belongs to the open one requires `Commit`.
      */
     readonly commit: <A, E, R>(inside: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, Commit>>
     /**
-     * Appends events to a session in the given order and gives back its watermark. `messages` is how many messages they tell of that the
-     * session has more.
+     * Appends events to a session in the given order and gives back its watermark. `messages` is the number of new messages that they tell
+     * of.
      */
     readonly append: (
       sessionId: SessionId,
@@ -30,7 +34,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     ) => Effect.Effect<number, never, Commit>
     /** The session as it stands in the open commit, which keeps other writers from it. */
     readonly held: (sessionId: SessionId) => Effect.Effect<HeldSession, never, Commit>
-    /** Tells that the open commit keeps other writers from a session, so that appending to it need not read it. */
+    /** Tells that the open commit has locked the row of a session, so that appending to it need not read it. */
     readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void, never, Commit>
     /** Rings a topic when the open commit is through. */
     readonly ringAfterCommit: (topic: string) => Effect.Effect<void, never, Commit>
@@ -41,19 +45,13 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     Effect.gen(function* () {
       const db = yield* Database
       const bell = yield* Bell
-
+      const log = SessionLog.make(db)
       const mayLoseRace = db.dialect === "pg"
-      const insertEvent = db.prepareRow((row) => db.sql`insert into events ${db.sql.insert(row)}`)
-      const insert = (rows: Array<EventRow>) => {
-        const [row, ...more] = rows
-        if (row === undefined) return Effect.void
-        return db.run(more.length === 0 ? insertEvent(row) : db.sql`insert into events ${db.sql.insert(rows)}`)
-      }
 
       const commit = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
         Effect.withFiberRuntime<A, E, Exclude<R, Commit>>((fiber) => {
           if (Option.isSome(Context.getOption(fiber.currentContext, Commit))) return commitInCommit
-          // Anew for each run of the transaction: what an earlier one counted was rolled back with it.
+          // The commit is opened anew for each run of the transaction: the counts of an earlier run were rolled back with it.
           const attempt = db.transaction(
             Effect.suspend(() => {
               const open = { topics: new Set<string>(), held: new Map<SessionId, HeldSession>() }
@@ -67,37 +65,12 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
             Effect.as(Effect.forEach(topics, bell.ring, { discard: true }), result)
           )
         })
-      const ringAfterCommit = (topic: string) => Effect.map(Commit, ({ topics }) => void topics.add(topic))
 
-      const raise = db.prepare(
-        (events: number, messages: number, id: string) => db.sql<HeldSession>`update sessions set
-          event_watermark = event_watermark + ${events}, message_count = message_count + ${messages}, has_events = 1
-          where id = ${id} returning event_watermark, message_count, workspace_id`
-      )
-      /** The session after so many more events and messages. Its row is read the first time and held from then on. */
-      const raised = Effect.fnUntraced(function* (id: SessionId, events: number, messages: number) {
-        const { held } = yield* Commit
-        const before = held.get(id)
-        if (before === undefined) {
-          const session = yield* db.first(raise(events, messages, id))
-          if (session === undefined) return yield* Effect.dieMessage(`events for ${id}, which does not exist`)
-          held.set(id, session)
-          return session
-        }
-        const session = {
-          ...before,
-          event_watermark: before.event_watermark + events,
-          message_count: before.message_count + messages
-        }
-        held.set(id, session)
-        if (events > 0 || messages > 0) yield* db.run(raise(events, messages, id))
-        return session
-      })
-
+      const raised = raisedBy(db, log)
       return Journal.of({
         commit,
         ...commandsOf(commit),
-        ringAfterCommit,
+        ringAfterCommit: (topic) => Effect.map(Commit, ({ topics }) => void topics.add(topic)),
         hold: ({ event_watermark, id, message_count, workspace_id }) =>
           Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, message_count, workspace_id })),
         held: (sessionId) => raised(sessionId, 0, 0),
@@ -105,32 +78,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
           const { topics } = yield* Commit
           topics.add(sessionTopic(sessionId))
           const session = yield* raised(sessionId, events.length, messages)
-          if (events.length === 0) return session.event_watermark
-          const recordedAt = yield* now
-          const rows: Array<EventRow> = []
-          for (const event of events) {
-            const id = yield* newId(EventId)
-            const seq = session.event_watermark - events.length + rows.length + 1
-            rows.push({
-              session_id: sessionId,
-              seq,
-              type: event.type,
-              turn_id: event.subjects?.turn_id ?? null,
-              envelope: JSON.stringify({
-                id,
-                seq,
-                type: event.type,
-                schema_version: 1,
-                session_id: sessionId,
-                workspace_id: session.workspace_id,
-                recorded_at: recordedAt,
-                actor,
-                ...event.subjects,
-                payload: event.payload
-              })
-            })
-          }
-          yield* insert(rows)
+          if (events.length > 0) yield* log.insert(yield* rowsOf(sessionId, session, actor, events))
           return session.event_watermark
         })
       })
@@ -140,13 +88,60 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
 
 const commitInCommit = Effect.dieMessage("a commit inside a commit: what belongs to the outer one requires Commit")
 
-type EventRow = {
-  readonly session_id: SessionId
-  readonly seq: number
-  readonly type: string
-  readonly turn_id: string | null
-  readonly envelope: string
-}
+/** The session after so many more events and messages. The open commit reads its row the first time and holds it from then on. */
+const raisedBy = (db: Database["Type"], log: SessionLog.SessionLog) =>
+  Effect.fnUntraced(function* (id: SessionId, events: number, messages: number) {
+    const { held } = yield* Commit
+    const before = held.get(id)
+    if (before === undefined) {
+      const session = yield* db.first(log.raise(events, messages, id))
+      if (session === undefined) return yield* Effect.dieMessage(`events for ${id}, which does not exist`)
+      held.set(id, session)
+      return session
+    }
+    const session = {
+      ...before,
+      event_watermark: before.event_watermark + events,
+      message_count: before.message_count + messages
+    }
+    held.set(id, session)
+    if (events > 0 || messages > 0) yield* db.run(log.raise(events, messages, id))
+    return session
+  })
+
+/** The rows of events, the last of which is the newest of the session. */
+const rowsOf = Effect.fnUntraced(function* (
+  sessionId: SessionId,
+  session: HeldSession,
+  actor: Actor,
+  events: ReadonlyArray<NewEvent>
+) {
+  const recordedAt = yield* now
+  const rows: Array<SessionLog.EventRow> = []
+  for (const event of events) {
+    const id = yield* newId(EventId)
+    const seq = session.event_watermark - events.length + rows.length + 1
+    rows.push({
+      session_id: sessionId,
+      seq,
+      type: event.type,
+      turn_id: event.subjects?.turn_id ?? null,
+      envelope: JSON.stringify({
+        id,
+        seq,
+        type: event.type,
+        schema_version: 1,
+        session_id: sessionId,
+        workspace_id: session.workspace_id,
+        recorded_at: recordedAt,
+        actor,
+        ...event.subjects,
+        payload: event.payload
+      })
+    })
+  }
+  return rows
+})
 
 /** PostgreSQL ends one of two transactions that wait for each other (40P01) or cannot be ordered (40001): it is run again. */
 const retryLostRace = <A, E, R>(attempt: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -4,7 +4,7 @@ import { ReinsError } from "../domain/ReinsError.js"
 
 /**
  * Pages of a list by the key of their last item, so that a page stays the same when items are added or removed before it. The
- * query selects `limit + 1` rows beyond the key in the order of the list; the row too many says that there is another page.
+ * query selects `limit + 1` rows beyond the key in the order of the list. The extra row says that there is another page.
  */
 export const defaultLimit = 50
 export const maxLimit = 200
@@ -13,7 +13,7 @@ export const maxLimit = 200
 export const limitOf = (request: PageRequest): number =>
   Math.min(maxLimit, Math.max(1, Math.trunc(request.limit ?? defaultLimit)))
 
-/** The key that a cursor was made from; undefined without a cursor. Fails with `invalid_cursor` for anything else. */
+/** The key that a cursor was made from; undefined without a cursor. Fails with `invalid_cursor` for a text that is no cursor. */
 export const decode = (cursor: string | undefined): Effect.Effect<string | undefined, ReinsError<"invalid_cursor">> => {
   if (cursor === undefined) return Effect.succeed(undefined)
   const text = Buffer.from(cursor, "base64url").toString("utf8")
@@ -33,14 +33,14 @@ export const decodeOrdinal = (
       : Effect.fail(invalidCursor)
   })
 
-/** For a list of ids, newest first: the rows with an id below `before`, `limit + 1` of them. */
+/** Bounds a page of a list of ids, newest first. The query selects `limit + 1` rows with an id below `before`. */
 export const descending = (
   request: PageRequest
 ): Effect.Effect<{ readonly before: string; readonly limit: number }, ReinsError<"invalid_cursor">> =>
   // Above every id, in every collation: no id begins with z.
   Effect.map(decode(request.cursor), (key) => ({ before: key ?? "zzzz", limit: limitOf(request) }))
 
-/** For a list by ordinal: the rows with an ordinal above `after`, `limit + 1` of them. */
+/** Bounds a page of a list by ordinal. The query selects `limit + 1` rows with an ordinal above `after`. */
 export const ascending = (
   request: PageRequest
 ): Effect.Effect<{ readonly after: number; readonly limit: number }, ReinsError<"invalid_cursor">> =>
@@ -61,10 +61,10 @@ export const map = <A, B>(page: Page<A>, f: (item: A) => B): Page<B> => ({
 
 const format = "1:"
 
-/** Keys are ids and numbers. Anything else was made up, and may be what a database does not take as text. */
+/** Keys are ids and numbers. Another text was made up, and a database may not take it as text. */
 const wellFormed = /^1:[\w-]+$/
 
-/** What an integer column holds. */
+/** The largest value of an integer column. */
 const maxOrdinal = 2 ** 31 - 1
 
 const encode = (key: string): string => Buffer.from(`${format}${key}`, "utf8").toString("base64url")

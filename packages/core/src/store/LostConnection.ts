@@ -2,11 +2,11 @@ import type { SqlError } from "@effect/sql"
 import { Cause, Data, Effect, Option, Schedule } from "effect"
 import { failedStatementOf, isSqlError } from "./FailedStatement.js"
 
-/** How long work waits for a database server that is away: long enough for its restart. */
+/** The time that work waits for a database server that is away, which is enough for its restart. */
 const patience = "10 seconds"
 const tryAgain = "200 millis"
 
-/** The connection broke while COMMIT was under way: nobody knows whether the transaction took place. */
+/** The connection broke while COMMIT was under way, so nobody knows whether the transaction took place. */
 export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly cause: unknown }> {}
 
 /**
@@ -14,11 +14,11 @@ export class CommitUnknown extends Data.TaggedError("CommitUnknown")<{ readonly 
  * has lost the connection.
  */
 const codes = /^(?:08\w{3}|57P0[123]|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
-/** What the driver says without a code: of a statement that it has not sent, and of one that it may have. */
+/** The messages of the driver that have no code: for a statement that it has not sent, and for one that it may have sent. */
 const unsent = /^(?:timeout exceeded when trying to connect|Client (?:has|was) .* not queryable)/
 const cutOff = /^Connection terminated/
 
-/** Whether the connection was lost or could not be had; no statement was refused for what it held. */
+/** True when the connection was lost or could not be opened, and no statement was refused for its content. */
 export const isConnectionLost = (error: unknown): boolean => {
   if (!isSqlError(error)) return false
   const code = failedStatementOf(error)?.code
@@ -30,15 +30,15 @@ export const isConnectionLost = (error: unknown): boolean => {
 const endedOnPurpose = /^(?:57P01|25P03)$/
 
 /**
- * Of a COMMIT that failed because the connection was lost: whether it may have taken place. Not when it was not sent, and not when the
- * server says that it ended the connection on purpose.
+ * True when a COMMIT that failed with its connection may have taken place. It cannot when it was not sent, or when the server says that it
+ * ended the connection on purpose.
  */
 export const mayHaveCommitted = (error: SqlError.SqlError): boolean =>
   isConnectionLost(error) && !endedOnPurpose.test(failedStatementOf(error)?.code ?? "") && !unsent.test(wordsOf(error))
 
 const wordsOf = ({ cause }: SqlError.SqlError): string => (cause instanceof Error ? cause.message : "")
 
-/** Runs again what came to nothing because the database server was away. Only for what leaves nothing behind when it does not succeed. */
+/** Runs an effect again that failed because the database server was away. The effect must leave nothing behind when it does not succeed. */
 export const onceItIsBack = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(Effect.sandbox(effect), {
     while: (cause) => isConnectionLost(Option.getOrUndefined(Cause.dieOption(cause))),

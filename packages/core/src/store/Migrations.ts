@@ -41,7 +41,7 @@ export class DatabaseNewer extends Data.TaggedError("DatabaseNewer")<{
 
 const table = "effect_sql_migrations"
 
-/** The steps that the database has behind it, in their order; none when it is empty. */
+/** The steps that the database has taken, in their order; none when it is empty. */
 export const applied: Effect.Effect<ReadonlyArray<Migration>, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const sql = yield* SqlClient.SqlClient
@@ -64,7 +64,7 @@ export const requireKnown = (steps: ReadonlyArray<Migration>): Effect.Effect<voi
 export const pending = (steps: ReadonlyArray<Migration>): ReadonlyArray<Migration> =>
   known.filter((step) => !steps.some(({ id }) => id === step.id))
 
-/** Brings the schema up to date and gives back the steps that were taken. A database of a newer release is refused as it is. */
+/** Brings the schema up to date and gives back the steps that were taken. A database of a newer release is refused and left as it is. */
 export const migrate: Effect.Effect<ReadonlyArray<Migration>, DatabaseNewer, SqlClient.SqlClient> = Effect.gen(
   function* () {
     yield* requireKnown(yield* Effect.orDie(applied))

@@ -29,8 +29,8 @@ const tables = [
 ]
 
 /**
- * Lets new ids begin above those that are stored. Lists and "the newest of" go by id, and the clock may have been ahead when those were
- * made.
+ * Lets new ids begin above the stored ones, in every table that has ids. Lists and "the newest of" go by id, and the clock may have been ahead
+ * when the stored ids were made.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -9,12 +9,12 @@ export interface PgColumn {
 }
 export type PgColumns = ReadonlyArray<PgColumn>
 
-/** Told once: of the first failure, or of the rows of the last statement. */
+/** Is called once, with the first failure or with the rows of the last statement. */
 type Answered<Row> = (error: unknown, rows: ReadonlyArray<Row>) => void
 
 /**
- * Statements that are sent in one piece and answered in one piece. After one that fails the server skips the others. Outside of a
- * transaction they are one. The driver takes it as a query of a kind of its own, and hands it the messages of the server.
+ * Statements that are sent in one piece and answered in one piece. After a failure the server skips the others. Outside of a
+ * transaction the batch is a transaction. The driver takes the batch as a query of its own kind, and hands it the messages of the server.
  */
 export class PgBatch<Row extends object> implements pg.Submittable {
   private readonly rows: Array<Row> = []
@@ -29,7 +29,7 @@ export class PgBatch<Row extends object> implements pg.Submittable {
     private readonly answered: Answered<Row>
   ) {}
 
-  /** Gives the driver the error when nothing could be sent. */
+  /** Gives the driver the error that kept the batch from being sent. */
   readonly submit = (connection: pg.Connection): unknown => {
     this.kept = this.statements.keptBy(connection)
     const messages = new PgMessages()
@@ -79,7 +79,7 @@ export class PgBatch<Row extends object> implements pg.Submittable {
     this.answered(error, this.rows)
   }
 
-  /** What a batch that failed has prepared without being told so is prepared anew. */
+  /** Prepares a statement anew when its batch failed before the server confirmed the preparation. */
   private write(messages: PgMessages, { name = "", text, values }: PgStatement): void {
     const isKept = this.kept.has(name)
     if (!isKept) {

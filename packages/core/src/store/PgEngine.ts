@@ -9,15 +9,15 @@ import { isRead, PreparedQuery, type Query } from "./Query.js"
 
 export interface PgEngineOptions {
   /**
-   * After so long without a statement PostgreSQL ends a transaction, whose process may be stopped or out of reach and holds what others
-   * wait for. It has to be shorter than a claim on work, so that those who take over are not held up.
+   * Milliseconds without a statement after which PostgreSQL ends a transaction. Its process may be stopped or out of reach, and others wait
+   * for its locks. The time has to be shorter than a claim on work, so that a worker who takes over is not held up.
    */
   readonly idleInTransactionMs: number
 }
 
 /**
  * Runs statements on the connections of a pool. Within a transaction a statement whose rows nobody reads goes to the server with the next
- * one; when it fails, the transaction fails with its error at the next statement that is waited for, or at its end.
+ * one. When it fails, the transaction fails with that error at the next statement that is waited for, or at its end.
  */
 export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): Engine => {
   const limit = limitOf(idleInTransactionMs)
@@ -30,7 +30,7 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
     )
   })
 
-  // An interrupted fiber waits for the answer to its statement: what it does next must not come before it.
+  // An interrupted fiber waits for the answer to its statement, because its next step must not come before the answer.
   const alone = <Row extends object>(query: Query<Row>): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.uninterruptible(
       Effect.flatMap(connection, (client) =>
@@ -57,7 +57,7 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
       })
     )
 
-  /** The open transaction of the fiber. One that was forked in a transaction and outlives it is in none. */
+  /** The open transaction of the fiber. A fiber that was forked in a transaction and outlives it is in none. */
   const whereItStands = <A, E, R>(
     next: (transaction: PgTransaction | undefined) => Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> =>
@@ -76,7 +76,7 @@ export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): E
 const changesNothing = (query: Query<object>): boolean =>
   query instanceof PreparedQuery ? query.prepared.isRead : isRead(query.compile()[0])
 
-/** For what leaves nothing behind when it fails. */
+/** Runs an effect again while the server is away. The effect must leave nothing behind when it fails. */
 const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.catchAllCause(effect, (cause) =>
     isConnectionLost(defectOf(cause)) || isForgotten(defectOf(cause)) ? onceItIsBack(effect) : Effect.failCause(cause)

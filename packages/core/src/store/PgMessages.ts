@@ -10,7 +10,7 @@ export class PgMessages {
   private memory = Buffer.allocUnsafe(2048)
   private end = 0
 
-  /** Forgets a prepared statement; it is no error when there is none. */
+  /** Forgets a prepared statement. The server takes it as no error when there is none. */
   close(statement: string): void {
     this.message("C", () => {
       this.byte(code("S"))
@@ -40,7 +40,7 @@ export class PgMessages {
     })
   }
 
-  /** Asks for the columns of what was bound last. */
+  /** Asks for the columns of the statement that was bound last. */
   describe(): void {
     this.message("D", () => {
       this.byte(code("P"))
@@ -55,7 +55,7 @@ export class PgMessages {
     })
   }
 
-  /** What fails makes the server skip everything up to here. */
+  /** Ends the batch: after a failure the server skips the messages up to here. */
   sync(): void {
     this.message("S", () => {})
   }

@@ -5,7 +5,7 @@ import { failedStatementOf } from "./FailedStatement.js"
 import type { PgColumns } from "./PgBatch.js"
 import { PreparedQuery, type PreparedText, type Query } from "./Query.js"
 
-/** A statement as it is sent: by its name where the server keeps it. */
+/** A statement as it is sent. It has a name when the server keeps it. */
 export interface PgStatement {
   readonly name: string | undefined
   readonly text: string
@@ -13,9 +13,9 @@ export interface PgStatement {
 }
 
 /**
- * Statements as the server takes them. It keeps what is prepared under a name that is made of its text, so that processes that
- * share their connections through a pooler mean the same statement by it. Once the server turns out not to keep them, as behind a
- * pooler that does not follow them, every statement is sent whole.
+ * Statements as the server takes them. It keeps a prepared statement under a name that is made of its text, so that processes which
+ * share their connections through a pooler mean the same statement by it. When the server turns out not to keep them, as behind a
+ * pooler that does not follow prepared statements, every statement is sent whole.
  */
 export class PgStatements {
   private readonly names = new WeakMap<PreparedText, string>()
@@ -41,14 +41,14 @@ export class PgStatements {
     return none
   }
 
-  /** A statement that the driver says has failed. */
+  /** Learns from the failure of a statement. */
   failureOf(cause: unknown): SqlError.SqlError {
     const failure = new SqlError.SqlError({ cause, message: "Failed to execute statement" })
     if (isForgotten(failure)) this.areKept = false
     return failure
   }
 
-  /** A word is its own name. */
+  /** A single word, such as `begin`, is its own name. */
   private nameOf(prepared: PreparedText): string {
     const known = this.names.get(prepared)
     if (known !== undefined) return known
@@ -60,8 +60,8 @@ export class PgStatements {
 }
 
 /**
- * The statement was not run because of its name: the server does not know it (26000), knows it from somebody else (42P05), or has
- * planned it for a schema that has changed since (0A000).
+ * The name of the statement kept it from running: the server does not know the name (26000), has it from another process (42P05), or has
+ * planned its statement for a schema that has changed since (0A000).
  */
 export const isForgotten = (failure: unknown): boolean =>
   /^(?:26000|42P05|0A000)$/.test(failedStatementOf(failure)?.code ?? "")

@@ -6,24 +6,24 @@ import { PgBatch } from "./PgBatch.js"
 import type { PgStatement, PgStatements } from "./PgStatements.js"
 import type { PreparedText, Query } from "./Query.js"
 
-/** A statement of the transaction itself, which is kept by the server as others are. */
+/** A statement of the transaction itself. The server keeps it prepared like any other. */
 const control = (text: string): PreparedText => ({ text, isRead: false })
 const begin = control("begin")
 const commit = control("commit")
 const rollback = control("rollback")
 
-/** For one transaction: poolers refuse it as a parameter of a connection, and would give what a session sets to their next client. */
+/** Is set for each transaction, because poolers refuse it as a parameter of a connection and would pass a setting of a session on. */
 export const limitOf = (idleInTransactionMs: number): PreparedText =>
   control(`set local idle_in_transaction_session_timeout = ${idleInTransactionMs}`)
 
 /**
- * A transaction on a connection of its own. Statements that nobody waits for are held back, and leave in one piece with the next one that
- * somebody does.
+ * A transaction on a connection of its own. Statements that nobody waits for are held back, and leave in one piece with the next statement
+ * that is waited for.
  */
 export class PgTransaction {
-  /** False as soon as its commit or its rollback is on the way. */
+  /** False as soon as the commit or the rollback is on the way. */
   isOpen = true
-  /** The first failure. Those after it only say that there was one. */
+  /** The first failure. The failures after it only say that there was one. */
   private failure: SqlError.SqlError | undefined
   private savepoints = 0
   private held: Array<PgStatement>
@@ -41,12 +41,12 @@ export class PgTransaction {
     return this.unlessFailed(() => this.answerTo<Row>(this.statements.of(query)))
   }
 
-  /** A statement whose failure is told by what comes after it. */
+  /** Sends a statement with the next one. A failure comes with that one. */
   send(query: Query<object>): Effect.Effect<void> {
     return this.unlessFailed(() => Effect.sync(() => void this.held.push(this.statements.of(query))))
   }
 
-  /** Runs an effect in a savepoint. What fails in it fails before it ends. */
+  /** Runs an effect in a savepoint. A statement that fails in it fails before the savepoint ends. */
   nest<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
       this.unlessFailed(() => {
@@ -58,7 +58,7 @@ export class PgTransaction {
     )
   }
 
-  /** Commits what an effect has done, or rolls it back when it or a statement failed. The connection goes back to its pool. */
+  /** Commits the writes of an effect, or rolls them back when it or a statement failed. The connection goes back to its pool. */
   readonly end = <A, E>(exit: Exit.Exit<A, E>): Effect.Effect<A, E> =>
     Effect.async((resume) => {
       this.isOpen = false
@@ -90,7 +90,7 @@ export class PgTransaction {
     return Effect.async((resume) =>
       this.settle(() =>
         this.submit(whole(`rollback to savepoint ${savepoint}`), (failure) => {
-          // It cannot be gone back to when the transaction had failed before it.
+          // There is no savepoint to go back to when the transaction had failed before it.
           if (failure === undefined) this.failure = undefined
           resume(Effect.void)
         })
@@ -110,7 +110,7 @@ export class PgTransaction {
     return Effect.suspend(() => (this.failure === undefined ? next() : Effect.die(this.failure)))
   }
 
-  /** Waits for what is held back, whose failure must not keep the server from what comes next. */
+  /** Waits for the statements that are held back. A failure of theirs must not keep the server from the next statement. */
   private settle(next: () => void): void {
     const last = this.held.pop()
     if (last === undefined) next()
@@ -134,5 +134,5 @@ export class PgTransaction {
   }
 }
 
-/** What is sent as it is. */
+/** A value that is sent as it is. */
 const whole = (text: string): PgStatement => ({ name: undefined, text, values: [] })

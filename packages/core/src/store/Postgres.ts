@@ -10,7 +10,7 @@ import * as PgBell from "./PgBell.js"
 import * as PgEngine from "./PgEngine.js"
 
 export interface PostgresOptions extends Partial<PgEngine.PgEngineOptions> {
-  /** How many connections are open at most, besides the one of the bell. They are opened when they are needed. */
+  /** The most connections that are open, besides the one of the bell. They are opened when they are needed. */
   readonly connections?: number
 }
 
@@ -21,16 +21,16 @@ const defaults = { connections: 20, idleInTransactionMs: 10_000 }
  * `DatabaseNewer` for the data of a newer release, and with `DatabaseUnreachable`.
  *
  * The server may be behind a pooler in transaction mode. Statements are prepared where the pooler follows them, and sent whole where it
- * does not. Rings of other processes do not pass such a pooler, so that these are only looked for now and then.
+ * does not. Rings of other processes do not pass such a pooler, so changes by them are only found by looking now and then.
  */
 export const layer = (url: Redacted.Redacted, options: PostgresOptions = {}) =>
   Layer.merge(database(url, options, migrate), Layer.scoped(Bell, PgBell.make(url)))
 
-/** The database as it is: its schema is not brought up to date. Fails with `DatabaseUnreachable`. */
+/** The database with its schema left as it is. Fails with `DatabaseUnreachable`. */
 export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, DatabaseUnreachable> =>
   database(url, {}, Effect.void)
 
-/** The PostgreSQL server did not let us in. What is said of it does not show the URL. */
+/** The PostgreSQL server did not let us in. The message does not show the URL. */
 export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly code: string }> {
   override get message() {
     return `The PostgreSQL database cannot be reached (${this.code}). Check that it runs, and REINS_DATABASE_URL.`
@@ -63,7 +63,7 @@ const connect = (url: Redacted.Redacted, connections: number) =>
         application_name: "reins",
         max: connections
       })
-      // A connection that breaks tells its listeners besides those who wait for an answer; without one the process would end.
+      // A connection that breaks emits an error besides failing its queries. Without a listener the process would end.
       pool.on("error", () => {})
       pool.on("connect", (client) => client.on("error", () => {}))
       return pool

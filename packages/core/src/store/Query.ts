@@ -1,12 +1,12 @@
 import type { Statement } from "@effect/sql"
 
-/** A statement as it is run: made at the call, or prepared. */
+/** A statement that an engine runs. Its text was made at the call, or once. */
 export type Query<Row extends object> = Statement.Statement<Row> | PreparedQuery<Row>
 
 /** A statement whose text was made once. Engines keep what belongs to it by the identity of this object. */
 export interface PreparedText {
   readonly text: string
-  /** Whether it changes nothing. */
+  /** True for a statement that changes nothing. */
   readonly isRead: boolean
 }
 
@@ -57,6 +57,16 @@ export const prepareRow = <Row extends object>(
   }
 }
 
+/** `prepare` for a statement of many arguments, which are given by name. */
+export const prepareNamed = <Args extends Readonly<Record<string, unknown>>, Row extends object>(
+  build: (args: Args) => Statement.Statement<Row>
+): ((args: Args) => PreparedQuery<Row>) => {
+  // Boundary: the holes stand in for values of any type.
+  const holes = new Proxy({}, { get: (_, name) => new Hole(String(name)) }) as Args
+  const bind = binderOf(build(holes))
+  return (args) => bind((name) => args[name])
+}
+
 const areEqual = (some: ReadonlyArray<string>, others: ReadonlyArray<string>): boolean =>
   some.length === others.length && some.every((name, index) => name === others[index])
 
@@ -73,5 +83,5 @@ const binderOf = <Row extends object>(statement: Statement.Statement<Row>): Bind
     )
 }
 
-/** Whether the text is that of a statement that changes nothing. */
+/** True for the text of a statement that changes nothing. */
 export const isRead = (text: string): boolean => /^\s*select\b/i.test(text)

@@ -8,27 +8,27 @@ import { defectFields } from "./FailedStatement.js"
 import { known } from "./Migrations.js"
 import { describeFault, type StorageFault, storageFaultOf } from "./StorageFault.js"
 
-/** What each part says: `ok`, or why the service cannot do its work. */
+/** The state of each part: `ok`, or the reason that the service cannot do its work. */
 export interface ReadinessReport {
-  /** Whether a write was kept just now. */
+  /** `ok` when a write was kept just now. */
   readonly database: "ok" | "busy" | "unavailable" | StorageFault
-  /** Whether the schema is the one of this release; another server may have brought the database further. */
+  /** `ok` for the schema of this release. Another server may have brought the database further. */
   readonly migrations: "ok" | "other_release" | "unknown"
-  /** Whether the data directory takes files. */
+  /** `ok` when the data directory takes files. */
   readonly disk: "ok" | StorageFault
 }
 
 /** Less free space than this in the data directory counts as none: a turn needs more. */
 const leastFreeBytes = 16 * 1024 * 1024
 
-/** How long one look answers for: each costs a write to the disk, and anybody may ask. */
+/** The time for which one answer is given again, because each look costs a write to the disk and anybody may ask. */
 const freshness = "1 second"
 
-/** Knows whether the service can do its work now. */
+/** Finds out whether the service can do its work now. */
 export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
   Readiness,
   {
-    /** What was found within the last second. */
+    /** The report of the last second. */
     readonly check: Effect.Effect<ReadinessReport>
   }
 >() {

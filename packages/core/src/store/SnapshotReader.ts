@@ -1,13 +1,12 @@
 import { PreparedQuery, type PreparedText } from "./Query.js"
 import type { SqliteConnection } from "./SqliteConnection.js"
 
-/** How many answers are kept. */
+/** The number of answers that are kept. */
 const maxKept = 1000
 
 /**
- * Reads what is committed. All reads of one turn of the event loop see one state of the database, which spares each its locks; `end` makes
- * the next read see what was committed since. Answers of prepared statements with at most one row are kept for as long as nobody,
- * in whichever process, has committed anything.
+ * Reads what is committed. All reads of one turn of the event loop see one state of the database, so that only one of them takes locks. `end`
+ * makes the next read see later commits. Answers of prepared statements with at most one row are kept until some process commits.
  */
 export class SnapshotReader {
   private turn: NodeJS.Immediate | undefined
@@ -43,7 +42,7 @@ export class SnapshotReader {
     }
   }
 
-  /** Takes the snapshot, as the first statement of a transaction does. The number is another one after each commit of anybody else. */
+  /** Takes the snapshot, as the first statement of a transaction does. The number changes with each commit of another connection. */
   private lookForCommits(): void {
     const [row] = this.connection.all("pragma data_version")
     const version = row !== undefined && "data_version" in row ? row.data_version : undefined
@@ -63,7 +62,7 @@ export class SnapshotReader {
   private keep(prepared: PreparedText, key: string, rows: ReadonlyArray<object>): void {
     if (this.keptCount >= maxKept) this.forget()
     const answers = this.kept.get(prepared) ?? new Map<string, ReadonlyArray<object>>()
-    // Whoever changed a row would change the answer of others.
+    // The row is shared: a reader that changed it would change the answer of others.
     rows.forEach(Object.freeze)
     this.kept.set(prepared, answers.set(key, Object.freeze(rows)))
     this.keptCount++
@@ -75,7 +74,7 @@ export class SnapshotReader {
   }
 }
 
-/** Another text for each list of values. Each comes with its length, because a value may hold whatever would separate it from the next. */
+/** A different text for each list of values. Each value comes with its length, because it may hold any separator. */
 const keyOf = (parameters: ReadonlyArray<unknown>): string => {
   let key = ""
   for (const parameter of parameters) {

@@ -64,10 +64,10 @@ const usable = (dataDir: string) =>
 
 const whyOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** The database of a data directory as it is: nothing is made, and its schema is not brought up to date. */
+/** The database of a data directory as it is. Nothing is made, and its schema is not brought up to date. */
 export const layerAsIs = (dataDir: string) => DatabaseFile.layer(databaseFile(dataDir))
 
-/** A database that lives as long as its layer, for tests: what a server uses, on a private file that no loss of power has to spare. */
+/** A database for tests that lives as long as its layer. It is the engine of a server on a private file, which need not survive a loss of power. */
 export const layerMemory = Layer.scoped(
   Database,
   Effect.gen(function* () {
@@ -83,7 +83,7 @@ const temporaryDirectory = Effect.acquireRelease(
   (directory) => Effect.sync(() => rmSync(directory, { recursive: true, force: true }))
 )
 
-/** What is in the file of an empty database. It is made once in a process, because the statements of the schema take longer than a copy. */
+/** The file of an empty database. A process makes it once, because the statements of the schema take longer than a copy. */
 const freshFile = Effect.runSync(
   Effect.cached(
     Effect.gen(function* () {
@@ -94,7 +94,7 @@ const freshFile = Effect.runSync(
   )
 )
 
-/** Holds a data directory for this process while the layer lives. Refused while a restore into it is not finished. */
+/** Holds a data directory for this process while the layer lives. Fails while a restore into the directory is not finished. */
 export const lockLayer = (dataDir: string) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {

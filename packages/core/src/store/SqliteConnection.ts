@@ -1,10 +1,10 @@
 import SqliteDatabase from "better-sqlite3"
 import { Effect, type Scope } from "effect"
 
-/** The settings that a connection is opened with. */
+/** The settings of a connection. */
 export interface SqliteOpening {
   readonly readonly: boolean
-  /** `full` keeps what is committed through a loss of power; `off` is for data that nobody needs afterwards. */
+  /** `full` keeps commits through a loss of power; `off` is for data that nobody needs after one. */
   readonly synchronous: "full" | "off"
   /** The time that a statement waits for the lock of another process. It blocks this process meanwhile. */
   readonly busyMs: number
@@ -13,16 +13,16 @@ export interface SqliteOpening {
 /** Temporary files stay in memory: a savepoint would make one. */
 const settings = ["foreign_keys = on", "trusted_schema = off", "temp_store = memory"]
 
-/** Texts are few, since values are bound; a list of values makes one text for each length. */
+/** There are few texts, because values are bound. A list of values makes one text for each length. */
 const maxPrepared = 500
 
-/** A connection to an SQLite file with the statements that it has prepared. What fails, throws the error of the driver. */
+/** A connection to an SQLite file with its prepared statements. Methods throw the errors of the driver. */
 export class SqliteConnection {
   private readonly prepared = new Map<string, Prepared>()
 
   private constructor(private readonly database: SqliteDatabase.Database) {}
 
-  /** Opens a file that is there. The connection is closed with the scope, and an open transaction is undone by that. */
+  /** Opens an existing file. The connection is closed with the scope, which undoes an open transaction. */
   static readonly open = (
     file: string,
     { busyMs, readonly, synchronous }: SqliteOpening
@@ -43,7 +43,7 @@ export class SqliteConnection {
     return this.database.inTransaction
   }
 
-  /** Whether the statement gives rows and changes nothing. */
+  /** True for a statement that gives rows and changes nothing. */
   isRead(text: string): boolean {
     return this.statement(text).isRead
   }
@@ -87,9 +87,9 @@ class Prepared {
   }
 }
 
-/** Makes rows from one object literal: an object that is put together name by name becomes a table, which is slow to read. */
+/** Makes rows from one object literal, because V8 makes a slow table of an object that gets its names one by one. */
 const rowMaker = (columns: ReadonlyArray<string>): ((values: Values) => object) => {
   const members = columns.map((name, index) => `${JSON.stringify(name)}: values[${index}]`)
-  // Boundary: the text holds nothing but names of columns, quoted.
+  // Boundary: the text holds only the names of columns, quoted.
   return new Function("values", `return { ${members.join(", ")} }`) as (values: Values) => object
 }

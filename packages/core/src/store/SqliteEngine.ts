@@ -11,7 +11,7 @@ import { SqliteConnection, type SqliteOpening } from "./SqliteConnection.js"
 type FileOpening = Omit<SqliteOpening, "readonly"> & { readonly file: string }
 
 /**
- * The database in a file, which is made if it is not there. `prepare` is run before anything else uses it. A transaction that has waited
+ * The database in a file, which is made if it is not there. `prepare` runs before any other statement. A transaction that has waited
  * `busyMs` for a writer of another process dies with `SQLITE_BUSY`.
  */
 export const open = <E>(
@@ -27,7 +27,7 @@ export const open = <E>(
 
 /**
  * Works on an SQLite file with two connections. One reads what is committed, and waits for nobody. The other one writes: transactions
- * take turns in the order in which they come, and share commits. A statement that writes outside of a transaction is one of its own.
+ * take turns in the order in which they come, and share commits. A write outside of a transaction is a transaction of its own.
  */
 export class SqliteEngine implements Engine {
   private constructor(
@@ -46,7 +46,7 @@ export class SqliteEngine implements Engine {
       const reader = yield* SqliteConnection.open(file, { readonly: true, synchronous, busyMs })
       const snapshot = new SnapshotReader(reader)
       yield* Effect.addFinalizer(() => Effect.sync(snapshot.end))
-      // A snapshot that is older than a commit ends with it, so that who has written reads that.
+      // A commit ends the snapshot, so that a writer reads its own writes.
       return new SqliteEngine(reader, snapshot, new GroupCommit(writer, busyMs, snapshot.end))
     })
 

@@ -1,7 +1,7 @@
 import { Cause, Chunk } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
 
-/** Why the service cannot keep what it is given: nothing that the caller did, and over once the operator has mended it. */
+/** A reason that the service cannot write. The caller is not at fault, and the operator can mend it. */
 export type StorageFault = "disk_full" | "read_only" | "io_error"
 
 const faults: ReadonlyArray<readonly [RegExp, StorageFault]> = [
@@ -39,10 +39,10 @@ const faultOf = (error: unknown): StorageFault | undefined => {
   return "cause" in error && error.cause !== error ? faultOf(error.cause) : undefined
 }
 
-/** What the fault is called in a sentence of the log. */
+/** The fault as the beginning of a sentence. */
 export const describeFault = (fault: StorageFault): string => sentences[fault]
 
-/** The fault as a request is answered with it: the same request succeeds once there is room again. */
+/** The answer to a request that meets the fault. The same request succeeds once there is room again. */
 export const storageError = (fault: StorageFault): ReinsError<"waiting_capacity"> =>
   new ReinsError({
     code: "waiting_capacity",

@@ -7,6 +7,7 @@ import type { Delivery } from "@reins/core/domain/Delivery"
 import type { MergeRequest } from "@reins/core/domain/MergeRequest"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import * as Embedded from "@reins/core/Embedded"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import {
   codeOf,
@@ -127,7 +128,7 @@ for (const { layer, name } of databases) {
         assert.deepInclude(request, { state: "open", number: 1, adopted: false, draft: true })
         assert.strictEqual(origin.forge.pulls.length, 1)
         const jobs = yield* Jobs
-        const [job] = (yield* jobs.operation(principal, (yield* jobs.newestOf(request.id)).id)).jobs
+        const [job] = (yield* jobs.operation(principal, (yield* (yield* JobStore).newestOf(request.id)).id)).jobs
         assert.deepStrictEqual(
           job?.attempts.map(({ state }) => state),
           ["unknown", "succeeded"]

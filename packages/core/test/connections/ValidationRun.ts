@@ -1,6 +1,7 @@
 import { validationJob } from "@reins/core/connections/ValidationJob"
 import type { ValidationId } from "@reins/core/domain/Ids"
-import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
+import type { Claim } from "@reins/core/jobs/Claim"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Journal } from "@reins/core/store/Journal"
 import { Effect } from "effect"
 
@@ -9,14 +10,14 @@ const worker = { workerId: "test/1", bootId: "boot_test" }
 /** Claims the jobs of validations that are due, without working on them. */
 export const claimValidations = Effect.gen(function* () {
   const { kind } = yield* validationJob
-  return yield* (yield* Jobs).claim(kind, 100, worker)
+  return yield* (yield* JobClaims).claim(kind, 100, worker)
 })
 
 /** Works on one claimed validation to the end of its attempt, as a worker does. */
 export const workOn = (claim: Claim) =>
   Effect.gen(function* () {
     const journal = yield* Journal
-    const jobs = yield* Jobs
+    const jobs = yield* JobClaims
     const kind = yield* validationJob
     const completion = yield* kind.run({ claim, cancelRequested: Effect.never, commit: journal.commit })
     yield* journal.commit(Effect.zipRight(jobs.finish(claim, { state: completion.state }), completion.command))
@@ -36,7 +37,7 @@ export const claimOf = (id: ValidationId) =>
 export const failForGood = (claim: Claim) =>
   Effect.gen(function* () {
     const journal = yield* Journal
-    const jobs = yield* Jobs
+    const jobs = yield* JobClaims
     const kind = yield* validationJob
     const error = { code: "internal_error", message: "It failed in a way that was not foreseen.", retryable: false }
     yield* journal.commit(

@@ -7,6 +7,7 @@ import { DelegationResults } from "@reins/core/delegations/DelegationResults"
 import { Delegations } from "@reins/core/delegations/Delegations"
 import { Waits } from "@reins/core/delegations/Waits"
 import { ChangesetId, newId } from "@reins/core/domain/Ids"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -285,7 +286,7 @@ for (const { layer, name } of databases) {
         const journal = yield* Journal
         const jobs = yield* Jobs
         const late = yield* spawn({ deadline_seconds: 60 })
-        const deadline = yield* jobs.newestOf(late.id)
+        const deadline = yield* (yield* JobStore).newestOf(late.id)
         assert.strictEqual((yield* jobs.get(principal, deadline.job_id)).run_at, late.deadline_at)
         yield* begin(principal, late.child_session_id)
         yield* journal.commit(endings.expire(late.id))
@@ -297,7 +298,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual(turn?.state, "cancelling")
         const early = yield* spawn({ deadline_seconds: 60 })
         yield* delegations.cancel(principal, early.id)
-        assert.strictEqual((yield* jobs.newestOf(early.id)).state, "cancelled")
+        assert.strictEqual((yield* (yield* JobStore).newestOf(early.id)).state, "cancelled")
         yield* journal.commit(endings.expire(early.id))
         assert.strictEqual((yield* delegations.get(principal, early.id)).state, "cancelled")
       }).pipe(Effect.provide(services(layer)))

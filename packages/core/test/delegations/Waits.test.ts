@@ -17,7 +17,8 @@ import { textOf } from "@reins/core/domain/Message"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Jobs } from "@reins/core/jobs/Jobs"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -150,7 +151,7 @@ for (const { layer, name } of databases) {
         const asked = yield* Effect.all([ask, ask, ask], { concurrency: "unbounded" })
         assert.strictEqual(new Set(asked.map(({ wait }) => wait.id)).size, 1)
         yield* (yield* Delegations).cancel(principal, delegation.id)
-        assert.deepStrictEqual(yield* (yield* Jobs).claim(wakeJobKind, 10, { workerId: "w", bootId: "b" }), [])
+        assert.deepStrictEqual(yield* (yield* JobClaims).claim(wakeJobKind, 10, { workerId: "w", bootId: "b" }), [])
         assert.isEmpty(yield* wakeUps(principal, parent.id))
         assert.strictEqual((yield* ask).wait.state, "cancelled")
       }).pipe(Effect.provide(services(layer)))
@@ -165,7 +166,7 @@ for (const { layer, name } of databases) {
           const sessions = yield* Sessions
           const turns = yield* Turns
           const journal = yield* Journal
-          const jobs = yield* Jobs
+          const jobs = yield* JobClaims
           const job = yield* wakeJob
           yield* waits.wait(principal, delegation.id, { timeout_seconds: 0, wake: "message" })
           yield* Effect.forEach(Array.from({ length: defaultLimits.queuedTurns }), () =>
@@ -234,7 +235,7 @@ for (const { database, name } of restartable) {
           const { wait } = yield* waits.wait(principal, delegation.id, { timeout_seconds: 0, wake: "message" })
           yield* begin(principal, delegation.child_session_id)
           yield* end(principal, delegation.child_session_id, "succeeded", "Tested.")
-          yield* (yield* Jobs).claim(wakeJobKind, 1, { workerId: "dead", bootId: "dead" })
+          yield* (yield* JobClaims).claim(wakeJobKind, 1, { workerId: "dead", bootId: "dead" })
           if (died === "after it posted the message")
             yield* (yield* Journal).commit((yield* waitMessages).deliver(wait.id, "queue"))
           return { delegation, parent, waitId: wait.id }
@@ -243,7 +244,7 @@ for (const { database, name } of restartable) {
         for (const _ of ["the next boot", "the one after it"]) {
           yield* Effect.gen(function* () {
             const { principal } = yield* Embedded.owner
-            const jobs = yield* Jobs
+            const jobs = yield* JobStore
             yield* (yield* EventFeed).stream(principal, parent.id, { after: 0 }).pipe(
               Stream.takeUntil(({ type }) => type === "delegation.wait_satisfied"),
               Stream.runDrain

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { EventLog } from "@reins/core/events/EventLog"
-import { Jobs } from "@reins/core/jobs/Jobs"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Projects } from "@reins/core/projects/Projects"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -36,7 +36,7 @@ const interrupted = (auto_acknowledge: boolean) =>
     for (const state of ["preparing", "running", "interrupted"] as const)
       yield* journal.commit(turnStore.move(first, state, runner))
     const { items } = yield* (yield* EventLog).page(principal, session.id, { after: 0, limit: 1000 })
-    const claims = yield* (yield* Jobs).claim(turnJobKind, 10, { workerId: "w", bootId: "b" })
+    const claims = yield* (yield* JobClaims).claim(turnJobKind, 10, { workerId: "w", bootId: "b" })
     return {
       second,
       first: yield* turns.get(principal, first),

@@ -8,7 +8,9 @@ import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
 import { turnJob } from "@reins/core/execution/TurnRunner"
 import { TurnSetup } from "@reins/core/execution/TurnSetup"
-import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
+import type { Claim } from "@reins/core/jobs/Claim"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
+import { Jobs } from "@reins/core/jobs/Jobs"
 import { Leases } from "@reins/core/sessions/Leases"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -43,7 +45,7 @@ const preparing = Effect.gen(function* () {
   const sessions = yield* Sessions
   const turns = yield* Turns
   const turnStore = yield* TurnStore
-  const jobs = yield* Jobs
+  const jobs = yield* JobClaims
   const journal = yield* Journal
   const messages = yield* Messages
   const session = yield* sessions.create(principal, workspaceId, {})
@@ -191,7 +193,7 @@ for (const { layer, name } of databases) {
     for (const how of ["is lost", "fails for good", "is found by another attempt"]) {
       it.scopedLive(`what the agent had said is a message when its turn ${how}`, () =>
         Effect.gen(function* () {
-          const { claim, fail, jobs, journal, loss, principal, session, turnId, turnStore, turns } = yield* preparing
+          const { claim, fail, journal, loss, principal, session, turnId, turnStore, turns } = yield* preparing
           yield* journal.commit(turnStore.move(turnId, "running", runner))
           const messageId = yield* newId(MessageId)
           const output = new TurnOutput(messageId, { turn_id: turnId })
@@ -237,7 +239,7 @@ for (const { layer, name } of databases) {
             ]
           )
           assert.strictEqual(items.filter(({ type }) => type === "message.completed").length, 1)
-          assert.isNull((yield* jobs.get(principal, claim.jobId)).finished_at)
+          assert.isNull((yield* (yield* Jobs).get(principal, claim.jobId)).finished_at)
         }).pipe(Effect.provide(asleep))
       )
     }

@@ -1,7 +1,9 @@
 import { assert, layer as suite } from "@effect/vitest"
 import type { JobId } from "@reins/core/domain/Ids"
 import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
-import { Jobs, type Outcome } from "@reins/core/jobs/Jobs"
+import type { Outcome } from "@reins/core/jobs/Claim"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Journal } from "@reins/core/store/Journal"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
@@ -12,7 +14,7 @@ for (const { name, layer } of databases) {
   suite(identity(layer), { excludeTestServices: true })(`the claims of jobs on ${name}`, (it) => {
     it.effect("jobs are claimed oldest first, of one kind, and no more than asked for", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const kind = newKind()
         const queued: Array<JobId> = []
         for (let index = 0; index < 5; index++) {
@@ -40,7 +42,7 @@ for (const { name, layer } of databases) {
 
     it.effect("what waits only because the clock was ahead becomes due, and what is to wait still waits", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const [kind, delayed, retried] = [newKind(), newKind(), newKind()]
         yield* TestClock.setTime(25 * 60 * 60 * 1000)
         const first = (yield* enqueue(kind)).job_id
@@ -60,7 +62,7 @@ for (const { name, layer } of databases) {
         assert.deepStrictEqual(yield* claimed, [first])
         assert.lengthOf(yield* jobs.claim(retried, 9, worker), 1)
         assert.deepStrictEqual(yield* jobs.claim(delayed, 9, worker), [])
-        yield* (yield* Journal).commit(jobs.release(held))
+        yield* (yield* Journal).commit((yield* JobStore).release(held))
         yield* jobs.catchUp
         assert.deepStrictEqual(yield* claimed, [held])
       }).pipe(Effect.provide(TestContext.TestContext))
@@ -68,7 +70,7 @@ for (const { name, layer } of databases) {
 
     it.effect("no job is claimed twice by workers that look at the same time", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const kind = newKind()
         const queued = yield* Effect.forEach(Array.from({ length: 40 }), () => enqueue(kind))
         const claims = yield* Effect.all(
@@ -86,13 +88,13 @@ for (const { name, layer } of databases) {
 
     it.effect("a held job waits until it is released", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const journal = yield* Journal
         const kind = newKind()
         const { job_id } = yield* enqueue(kind, { held: true })
         assert.deepStrictEqual(yield* jobs.claim(kind, 1, worker), [])
         assert.isFalse((yield* jobs.waiting([kind])).has(kind))
-        yield* journal.commit(jobs.release(job_id))
+        yield* journal.commit((yield* JobStore).release(job_id))
         assert.isTrue((yield* jobs.waiting([kind])).has(kind))
         assert.strictEqual((yield* claimOne(kind)).jobId, job_id)
       })
@@ -100,7 +102,7 @@ for (const { name, layer } of databases) {
 
     it.effect("cancelling ends a job that waits, and asks the worker of a running one to stop", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const kind = newKind()
         const waiting = yield* enqueue(kind)
         yield* cancel(waiting.job_id)
@@ -124,7 +126,7 @@ for (const { name, layer } of databases) {
 
     it.effect("a job that is tried again waits for its delay, and says when it is due", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
         const retry: Outcome = { state: "retry_wait", error: failure, attempt: "failed", delayMs: 4_000 }

@@ -1,5 +1,5 @@
 import { assert, layer as suite } from "@effect/vitest"
-import { Jobs } from "@reins/core/jobs/Jobs"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, TestClock, TestContext } from "effect"
@@ -9,7 +9,7 @@ for (const { name, layer } of databases) {
   suite(identity(layer), { excludeTestServices: true })(`the leases of claims on ${name}`, (it) => {
     it.effect("an attempt that is no longer the running one can neither write, nor renew, nor end the job", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
         const stale = yield* claimOne(kind)
@@ -31,7 +31,7 @@ for (const { name, layer } of databases) {
 
     it.effect("a claim lasts for its lease, and for another one with each renewal", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const { leaseMs } = jobs
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
@@ -50,7 +50,7 @@ for (const { name, layer } of databases) {
 
     it.effect("a worker whose claim has run out can neither write nor renew, although nobody has taken over yet", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const { leaseMs } = jobs
         const kind = newKind()
         const { job_id } = yield* enqueue(kind)
@@ -89,7 +89,7 @@ for (const { name, layer } of databases) {
       "of those who find a lost attempt one takes it over, and then nobody else may write, renew or end it",
       () =>
         Effect.gen(function* () {
-          const jobs = yield* Jobs
+          const jobs = yield* JobClaims
           const { leaseMs } = jobs
           const kind = newKind()
           const { job_id } = yield* enqueue(kind)
@@ -112,7 +112,7 @@ for (const { name, layer } of databases) {
 
     it.effect("a boot is silent when it holds no claim that has not run out, whatever other boots hold", () =>
       Effect.gen(function* () {
-        const jobs = yield* Jobs
+        const jobs = yield* JobClaims
         const { leaseMs } = jobs
         const kind = newKind()
         const claimAs = (bootId: string) =>

@@ -2,7 +2,9 @@ import type { JobId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { JobState } from "@reins/core/domain/Job"
 import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
-import { type Claim, Jobs, type NewJob, type Outcome } from "@reins/core/jobs/Jobs"
+import type { Claim, Outcome } from "@reins/core/jobs/Claim"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
+import { JobStore, type NewJob } from "@reins/core/jobs/JobStore"
 import type { Commit } from "@reins/core/store/Commit"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -19,7 +21,7 @@ export const failure = { code: "test_failure", message: "It failed.", retryable:
 export const enqueue = (kind: string, changes: Partial<NewJob> = {}) =>
   Effect.gen(function* () {
     const journal = yield* Journal
-    const jobs = yield* Jobs
+    const jobs = yield* JobStore
     const job = {
       kind,
       subject: { type: "test", id: kind },
@@ -33,13 +35,13 @@ export const enqueue = (kind: string, changes: Partial<NewJob> = {}) =>
 
 export const claimOne = (kind: string) =>
   Effect.gen(function* () {
-    const [claim] = yield* (yield* Jobs).claim(kind, 1, worker)
+    const [claim] = yield* (yield* JobClaims).claim(kind, 1, worker)
     return claim ?? (yield* Effect.dieMessage(`no job of ${kind} is due`))
   })
 
-export const lostOf = (kind: string, boots: Parameters<Jobs["Type"]["listLost"]>[0]) =>
+export const lostOf = (kind: string, boots: Parameters<JobClaims["Type"]["listLost"]>[0]) =>
   Effect.gen(function* () {
-    const lost = yield* (yield* Jobs).listLost(boots)
+    const lost = yield* (yield* JobClaims).listLost(boots)
     return lost.filter(({ claim }) => claim.kind === kind)
   })
 
@@ -50,7 +52,7 @@ export const inCommit = <A, E>(effect: Effect.Effect<A, E, Commit>) =>
 export const finish = (claim: Claim, outcome: Outcome) =>
   Effect.gen(function* () {
     const journal = yield* Journal
-    const jobs = yield* Jobs
+    const jobs = yield* JobClaims
     return yield* journal.commit(
       Effect.tap(jobs.fence(claim), (held) => (held ? jobs.finish(claim, outcome) : Effect.void))
     )
@@ -59,7 +61,7 @@ export const finish = (claim: Claim, outcome: Outcome) =>
 export const cancel = (jobId: JobId) =>
   Effect.gen(function* () {
     const journal = yield* Journal
-    const jobs = yield* Jobs
+    const jobs = yield* JobStore
     yield* journal.commit(jobs.cancel(jobId))
   })
 

@@ -2,8 +2,8 @@ import { hostname } from "node:os"
 import { assert, layer as withLayer } from "@effect/vitest"
 import type { JobId } from "@reins/core/domain/Ids"
 import { toMillis } from "@reins/core/domain/Timestamp"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
 import type { JobKind, RunningAttempt } from "@reins/core/jobs/JobKind"
-import { Jobs } from "@reins/core/jobs/Jobs"
 import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { identity } from "@reins/testing/identity/Identity"
@@ -165,7 +165,7 @@ for (const { layer, name } of databases) {
               )
           })
           const id = yield* enqueue(kind)
-          yield* (yield* Jobs).claim(kind.kind, 1, { workerId: "node-a/7", bootId: "boot_dead" })
+          yield* (yield* JobClaims).claim(kind.kind, 1, { workerId: "node-a/7", bootId: "boot_dead" })
           const clear = (bootIds: ReadonlyArray<string>) => Effect.sync(() => void order.push(`cleared ${bootIds}`))
           yield* until(id, ({ state }) => state === "succeeded").pipe(
             Effect.provide(Layer.provide(working(kind, clear), elsewhere("node-b", ["boot_dead", "boot_before"])))
@@ -187,7 +187,7 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { enqueue, get, pass, until } = yield* given
           const db = yield* Database
-          const jobs = yield* Jobs
+          const jobs = yield* JobClaims
           const lost = (kind: JobKind, times: number) =>
             Effect.forEach(
               Array.from({ length: times }, (_, index) => `boot_${kind.kind}_${index}`),

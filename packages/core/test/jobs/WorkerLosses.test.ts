@@ -1,5 +1,5 @@
 import { assert, layer as withLayer } from "@effect/vitest"
-import { Jobs } from "@reins/core/jobs/Jobs"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"
@@ -25,7 +25,7 @@ for (const { layer, name } of databases) {
             })
         })
         const id = yield* enqueue(kind)
-        yield* (yield* Jobs).claim(kind.kind, 1, dead)
+        yield* (yield* JobClaims).claim(kind.kind, 1, dead)
         const first = yield* until(id, ({ state }) => state === "succeeded").pipe(
           Effect.provide(Layer.provide(working(kind), elsewhere("node-b", [dead.bootId]))),
           Effect.fork
@@ -55,7 +55,7 @@ for (const { layer, name } of databases) {
         })
         const other = newKind()
         const stuckId = yield* enqueue(stuck)
-        yield* (yield* Jobs).claim(stuck.kind, 1, dead)
+        yield* (yield* JobClaims).claim(stuck.kind, 1, dead)
         yield* Effect.gen(function* () {
           const otherId = yield* enqueue(other)
           yield* until(otherId, ({ state }) => state === "succeeded")

@@ -3,6 +3,7 @@ import type { Job } from "@reins/core/domain/Job"
 import type { Principal } from "@reins/core/domain/Principal"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { JobError, type JobKind } from "@reins/core/jobs/JobKind"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
@@ -54,6 +55,7 @@ export const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
 export const given = Effect.gen(function* () {
   const accounts = yield* Accounts
   const jobs = yield* Jobs
+  const store = yield* JobStore
   const journal = yield* Journal
   const { id } = yield* newAccount
   const principal: Principal = { accountId: id, scopes: ["read"], workspaceId: null, via: { kind: "embedded" } }
@@ -63,7 +65,7 @@ export const given = Effect.gen(function* () {
     enqueue: (kind: JobKind) =>
       Effect.map(
         journal.commit(
-          jobs.enqueue({
+          store.enqueue({
             kind: kind.kind,
             subject: { type: "test", id: kind.kind },
             workspaceId,

@@ -7,7 +7,8 @@ import { type ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
 import { type SessionActivity, type SessionLifecycle, sessionStates } from "@reins/core/domain/Session"
 import { Turn, TurnState, turnStates } from "@reins/core/domain/Turn"
 import { EventLog } from "@reins/core/events/EventLog"
-import { type Claim, Jobs } from "@reins/core/jobs/Jobs"
+import type { Claim } from "@reins/core/jobs/Claim"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { InteractionStore } from "@reins/core/sessions/InteractionStore"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -116,7 +117,7 @@ const play = Effect.fnUntraced(function* (
   const turnStore = yield* TurnStore
   const interactions = yield* Interactions
   const interactionStore = yield* InteractionStore
-  const jobs = yield* Jobs
+  const jobs = yield* JobClaims
   const journal = yield* Journal
   const model = new Model()
   const { id } = yield* sessions.create(principal, workspaceId, {})
@@ -335,7 +336,7 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { principal, workspaceId } = yield* ownerWithConnection
           const runtime = yield* Effect.runtime<
-            Sessions | Messages | Turns | TurnStore | Interactions | InteractionStore | Jobs | Journal | EventLog
+            Sessions | Messages | Turns | TurnStore | Interactions | InteractionStore | JobClaims | Journal | EventLog
           >()
           const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 60 }), (commands) =>
             Runtime.runPromise(runtime)(play(principal, workspaceId, commands))

@@ -2,7 +2,7 @@ import { assert, layer as suite } from "@effect/vitest"
 import type { Actor, NewEvent } from "@reins/core/domain/Event"
 import type { SessionId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
-import { Jobs } from "@reins/core/jobs/Jobs"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Bell, sessionTopic } from "@reins/core/store/Bell"
 import { type Command, isCommand } from "@reins/core/store/Command"
 import { Database } from "@reins/core/store/Database"
@@ -39,7 +39,7 @@ const written = (sessionId: SessionId) =>
   })
 
 const everything = (sessionId: SessionId) =>
-  Effect.map(Effect.all([Journal, Jobs]), ([journal, jobs]) =>
+  Effect.map(Effect.all([Journal, JobStore]), ([journal, jobs]) =>
     Effect.zipRight(
       journal.append(sessionId, actor, [event("a"), event("b")]),
       jobs.enqueue({

@@ -2,7 +2,7 @@ import { BlockList, isIP } from "node:net"
 
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4")
 
-/** Whether a text is an IP address, or a network as in `10.0.0.0/8`. */
+/** True for an IP address, or a network as in `10.0.0.0/8`. */
 export const isNetwork = (text: string): boolean => {
   const [, address = "", prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const family = isIP(address)
@@ -10,8 +10,8 @@ export const isNetwork = (text: string): boolean => {
 }
 
 /**
- * Tells where a request comes from: the peer of its connection, or, when that is one of the proxies, the last address of its
- * `X-Forwarded-For` that is none of them. What stands before that address was written by the client, so it is not believed.
+ * Finds the address of a client: the peer of its connection, or, when that is one of the proxies, the last address of its
+ * `X-Forwarded-For` that is none of them. The client wrote the part before that address, so that part is not believed.
  */
 export const clientAddressBehind = (proxies: ReadonlyArray<string>) => {
   const trusted = new BlockList()

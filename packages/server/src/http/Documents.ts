@@ -7,14 +7,14 @@ import { Shutdown } from "../Shutdown.js"
 import { Reply } from "./Reply.js"
 import type { Route } from "./Route.js"
 
-/** What the service says of itself, to anybody: its contract for programs and for people, and how it is. */
+/** The routes that describe the service to anybody: its contract for programs and for people, and its health. */
 export const documentRoutes = Effect.gen(function* () {
   const installed = yield* Installed
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
   const document = yield* Effect.cached(Effect.sync(() => documentOf(Api, installed)))
   const json = yield* Effect.cached(Effect.map(document, (value) => Reply.json(200, value)))
-  // The page is large and seldom asked for, so it is not loaded before that.
+  // The page is large and seldom asked for, so it is loaded with the first request.
   const page = yield* Effect.cached(
     Effect.gen(function* () {
       const { pageOf } = yield* Effect.promise(() => import("./SwaggerPage.js"))
@@ -33,7 +33,7 @@ export const documentRoutes = Effect.gen(function* () {
   return [
     routeOf("/openapi.json", json),
     routeOf("/docs", page),
-    // Browsers ask for it with every page, and take an error for a fault of that page.
+    // Browsers ask for the icon with every page, and report an error as a fault of that page.
     routeOf("/favicon.ico", Effect.succeed(new Reply(204))),
     routeOf("/healthz", Effect.succeed(Reply.json(200, { status: "ok" }))),
     routeOf("/readyz", ready)
@@ -47,7 +47,7 @@ const routeOf = (path: `/${string}`, reply: Effect.Effect<Reply>): Route => ({
   answer: () => reply
 })
 
-/** What an operator has to mend first; undefined when there is nothing. */
+/** The fault that an operator has to mend first; undefined when there is none. */
 const reasonOf = ({ database, disk, migrations }: ReadinessReport): string | undefined => {
   if (disk !== "ok") return disk
   if (database !== "ok") return database === "busy" || database === "unavailable" ? `database_${database}` : database

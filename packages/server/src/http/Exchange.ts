@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cookies from "@effect/platform/Cookies"
 import type { Principal } from "@reins/core/domain/Principal"
 
-/** One request while it is answered: what the service knows of it, and what it adds to the answer, whatever that is. */
+/** One request while it is answered: the facts about it, and the headers and cookies that any answer to it gets. */
 export class Exchange {
   readonly method: string
   /** The path without the query. */
@@ -12,13 +12,13 @@ export class Exchange {
   readonly query: string
   /** The caller's `X-Request-Id` if that is well formed, else a new one. */
   readonly requestId: string
-  /** The address that the request comes from, as the connection or a trusted proxy tells it. */
+  /** The address of the client, as the connection or a trusted proxy tells it. */
   readonly clientAddress: string
   /** Headers of the answer, by their names in lower case. Those of the reply itself win. */
   readonly headers: Record<string, string>
   /** Cookies that the answer sets. */
   readonly cookies: Array<Cookies.Cookie> = []
-  /** Who calls, once that is known. */
+  /** The caller, once it is known. */
   principal: Principal | undefined = undefined
 
   constructor(
@@ -41,7 +41,7 @@ export class Exchange {
   /** A header of the request, by its name in lower case. */
   header(name: string): string | undefined {
     const value = this.request.headers[name]
-    // Only of `Set-Cookie`, which is no header of requests, Node makes a list.
+    // Node makes a list of `Set-Cookie` alone, which is no header of requests.
     return typeof value === "string" ? value : undefined
   }
 

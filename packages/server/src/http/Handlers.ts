@@ -8,14 +8,14 @@ import type { Effect } from "effect"
 import type { Exchange } from "./Exchange.js"
 import type { Reply } from "./Reply.js"
 
-/** The endpoints that anybody may call. They are annotated so in the API too, and the router checks that the two agree. */
+/** The endpoints that anybody may call. The API annotates them too, and the router checks that the two agree. */
 export const publicEndpoints = ["register", "login", "verifyEmail", "resetPassword"] as const
 
 type IsPublic<E> = HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof publicEndpoints)[number] ? true : false
 
 type Part<Name extends string, Value> = [Value] extends [never] ? unknown : { readonly [K in Name]: Value }
 
-/** What a handler is called with: who calls, and the decoded path, query and body as far as the endpoint has them. */
+/** The argument of a handler: the caller, and the decoded path, query and body as far as the endpoint has them. */
 export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
   readonly exchange: Exchange
 } & (IsPublic<E> extends true ? unknown : { readonly principal: Principal }) &
@@ -23,9 +23,10 @@ export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
   Part<"query", HttpApiEndpoint.HttpApiEndpoint.UrlParams<E>> &
   Part<"body", HttpApiEndpoint.HttpApiEndpoint.Payload<E>>
 
-/** The mutations that run again when they are repeated. They are annotated so in the API too, and the router checks that the two agree. */
+/** The mutations that run again when they are repeated. The API annotates them too, and the router checks that the two agree. */
 export const repeatedEndpoints = ["login", "logout", "wait"] as const
 
+/** A handler may fail with every code, because each endpoint has others and the router answers all of them. */
 type Failure = ReinsError | RequestInvalid
 
 /** A read may answer with a reply of its own, as a stream does. A mutation is a command, so that its answer commits with it. */
@@ -35,7 +36,7 @@ type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonl
     ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E>, Failure>
     : Command<HttpApiEndpoint.HttpApiEndpoint.Success<E>, Failure>
 
-/** One function for each endpoint of a group. It only moves values: from the request to a service, and its result back. */
+/** One function for each endpoint of a group. It only moves values: from the request to a service, and the result back. */
 export type HandlersOf<Group extends HttpApiGroup.HttpApiGroup.Any> = {
   readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: (
     call: Call<E>

@@ -1,12 +1,12 @@
 import type { ValidationError } from "@reins/server/http/validation/Validation"
 import { Either } from "effect"
 
-/** The deepest nesting that is read: beyond it the programs that walk a value, our own too, run out of stack. */
+/** The deepest nesting that is read. Beyond it programs that walk a value, our own too, run out of stack. */
 const maxDepth = 200
-/** The most values that are read: in memory the smallest of them take some twenty times what they take in the text. */
+/** The most values that are read. The smallest values take some twenty times as much memory as text. */
 const maxValues = 50_000
 
-/** The value of a JSON text, or what is wrong with the text in the words and at the character that Python's json gives. */
+/** The value of a JSON text, or its first fault, in the words and at the character that Python's json gives. */
 export const parseJson = (bytes: Buffer): Either.Either<unknown, ValidationError> => {
   let text: string
   try {
@@ -32,17 +32,17 @@ const invalid = (position: number, error: string): ValidationError => ({
   ctx: { error }
 })
 
-/** How many characters come before an index, each of which is one or two units of the text. */
+/** The number of characters before an index. A character is one or two units of the text. */
 const characters = (text: string, index: number): number => {
   let count = index
   for (let at = 0; at < index; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) count--
   return count
 }
 
-/** Where a text holds more than is read, and of what. */
+/** The place where a text goes beyond the limits, with the limit. */
 const findExcess = (text: string): Fault | undefined => {
   let depth = 0
-  // Of its members a list or object tells all but the first by a comma, and the first by not being empty.
+  // A list or object that is not empty has one member more than commas.
   let values = 1
   let hasJustBegun = false
   for (let at = 0; at < text.length; at++) {
@@ -62,7 +62,7 @@ const findExcess = (text: string): Fault | undefined => {
   return undefined
 }
 
-/** Where the string ends that begins at an index; the end of the text when it does not. */
+/** The end of the string that begins at an index, or the end of the text when the string does not end. */
 const endOfString = (text: string, start: number): number => {
   for (let at = start; ; ) {
     at = text.indexOf('"', at + 1)
@@ -82,7 +82,7 @@ const scalar = /null|true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const fourHexDigits = /[0-9a-fA-F]{4}/y
 const whiteSpace = /[ \t\n\r]*/y
 
-/** Walks a text that is known not to be JSON as Python's decoder does, to the first thing that it would object to. */
+/** Walks a text that is no JSON as Python's decoder does, to the first fault that the decoder would report. */
 class Scanner {
   private at = 0
 
@@ -170,7 +170,7 @@ class Scanner {
     this.skipMatch(whiteSpace)
   }
 
-  /** Goes to the end of what matches from so many units on; stays where nothing does. */
+  /** Moves to the end of a match that begins so many units ahead. Without a match it stays. */
   private skipMatch(sticky: RegExp, ahead = 0): boolean {
     sticky.lastIndex = this.at + ahead
     if (!sticky.test(this.text)) return false

@@ -13,14 +13,14 @@ import type { Route } from "./Route.js"
 import { RouteTable } from "./RouteTable.js"
 
 export interface ListenerOptions {
-  /** Where people reach the service. */
+  /** The URL at which people reach the service. */
   readonly publicUrl: URL
-  /** The proxies, by address or network, whose word on where a request comes from is taken. */
+  /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
   readonly limits: CoreLimits
 }
 
-/** What is counted for a client that went away before its answer, as nginx does. */
+/** The status that is counted for a client that went away before its answer, as nginx does. */
 const clientGone = 499
 
 /** Answers the requests of a node server: each is one fiber, whose exit becomes its answer. */
@@ -30,7 +30,7 @@ export const listener = (
   { limits, publicUrl, trustedProxies }: ListenerOptions
 ): Effect.Effect<RequestListener> =>
   Effect.map(Effect.runtime<never>(), (current) => {
-    // Nobody reads what Effect counts of fibers.
+    // Nobody reads the counts of fibers that Effect keeps.
     const runtime = Runtime.disableRuntimeFlag(current, RuntimeFlags.RuntimeMetrics)
     const fork = Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const forkToItsEnd = Runtime.runFork(Runtime.disableRuntimeFlag(runtime, RuntimeFlags.Interruption))
@@ -54,7 +54,7 @@ export const listener = (
         shutdown.leave(exchange)
         const ms = performance.now() - startedAt
         if (Exit.isFailure(exit)) {
-          // If the client is there after all, then what it waited for has been stopped.
+          // A client that is still there waited for work that was stopped.
           send(exchange, errorReply(shuttingDown, exchange.requestId))
           return route?.meter?.ended(clientGone, ms / 1000)
         }

@@ -1,4 +1,5 @@
-import { Database } from "@reins/core/store/Database"
+import { liveJobStates } from "@reins/core/domain/Job"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Effect } from "effect"
 import { Reply } from "./Reply.js"
 import type { Meter, Route } from "./Route.js"
@@ -6,7 +7,7 @@ import type { Meter, Route } from "./Route.js"
 /** The upper bounds of the durations that are counted apart, in seconds. */
 const buckets = [0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** What was seen of one route and status. */
+/** The requests of one route and status. */
 interface Seen {
   readonly within: Array<number>
   count: number
@@ -14,12 +15,12 @@ interface Seen {
 }
 
 /**
- * The same routes, each of them measured, and `GET /metrics`, which tells of them in the text format of Prometheus: requests by
- * route and status, those that are being answered (a stream is one for as long as it is open), live jobs by state, and the memory of the
- * process. No id and no name of anybody is in it. A request that meets no route is not counted.
+ * The same routes, each of them measured, and `GET /metrics`, which shows the figures in the text format of Prometheus: requests by
+ * route and status, requests that are being answered (an open stream is one), live jobs by state, and the memory of the process. The page
+ * holds no id and no name of a person. A request without a route is not counted.
  */
 export const metered = Effect.fnUntraced(function* (routes: ReadonlyArray<Route>) {
-  const db = yield* Database
+  const jobs = yield* JobStore
   const seen = new Map<string, Seen>()
   const running = new Map<string, number>()
 
@@ -53,8 +54,7 @@ export const metered = Effect.fnUntraced(function* (routes: ReadonlyArray<Route>
   }
 
   const page = Effect.gen(function* () {
-    const jobs = yield* db.all(db.sql<{ state: string; count: number }>`select state, cast(count(*) as integer) as count
-      from jobs where state in ('queued', 'retry_wait', 'running') group by state`)
+    const live = yield* jobs.countLive
     const lines = [
       ...family(
         "reins_http_request_duration_seconds",
@@ -72,9 +72,7 @@ export const metered = Effect.fnUntraced(function* (routes: ReadonlyArray<Route>
         "reins_jobs",
         "gauge",
         "Jobs that have not ended.",
-        ["queued", "retry_wait", "running"].map(
-          (state) => `{state="${state}"} ${jobs.find((row) => row.state === state)?.count ?? 0}`
-        )
+        liveJobStates.map((state) => `{state="${state}"} ${live.get(state) ?? 0}`)
       ),
       ...family("process_resident_memory_bytes", "gauge", "Memory of the process.", [` ${process.memoryUsage().rss}`]),
       ...family("process_heap_used_bytes", "gauge", "Memory in use by JavaScript.", [

@@ -20,7 +20,7 @@ export class Reply {
   }
 }
 
-/** Sends a reply with all that was added to it on the way, unless the request was answered before or its client has gone. */
+/** Sends a reply with the headers and cookies of its exchange, unless the request was answered before or its client has gone. */
 export const send = ({ cookies, headers, response }: Exchange, reply: Reply): void => {
   if (response.headersSent || response.destroyed) return
   const body = reply.body ?? ""

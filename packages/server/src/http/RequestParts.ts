@@ -3,36 +3,36 @@ import { inItsTurn } from "@reins/core/base/EventLoop"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
 import { notFound, type ReinsError } from "@reins/core/domain/ReinsError"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
-import { withBoundedIssues } from "@reins/server/http/validation/BoundedIssues"
-import { withInstalledNames } from "@reins/server/http/validation/InstalledNames"
-import { maxErrors, missing, toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
 import { Effect, Either, Option, ParseResult, Schema, SchemaAST } from "effect"
 import type { Exchange } from "./Exchange.js"
 import { parseJson } from "./JsonBody.js"
-import { readBody } from "./middleware/BodyLimit.js"
+import { readBody, type TooLarge } from "./middleware/BodyLimit.js"
 import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
 import type { PathParams } from "./Route.js"
+import { withBoundedIssues } from "./validation/BoundedIssues.js"
+import { withInstalledNames } from "./validation/InstalledNames.js"
+import { maxErrors, missing, toDetails, type ValidationError } from "./validation/Validation.js"
 
-/** The decoded parts of a request. What the endpoint does not have is undefined. */
+/** The decoded parts of a request. A part that the endpoint does not have is undefined. */
 export interface Parts {
   readonly path: unknown
   readonly query: unknown
   readonly body: unknown
-  /** The body as it was sent, before its schema took what it knows, as canonical JSON. */
+  /** The body as it was sent, with fields that its schema does not know, as canonical JSON. */
   readonly canonicalBody: string
 }
 
-/** An endpoint of which only its schemas know the types. */
+/** An endpoint of any types. Only its schemas know them. */
 export type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
 
 export type DecodeParts = (
   exchange: Exchange,
   pathParams: PathParams
-) => Effect.Effect<Parts, ValidationFailed | ReinsError>
+) => Effect.Effect<Parts, ValidationFailed | TooLarge | ReinsError<"not_found">>
 
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
-/** Prepares the decoders of an endpoint once. A request fails with everything that is wrong: path, query, header, body. */
+/** Prepares the decoders of an endpoint once. A request fails with all errors of its path, query, headers and body together. */
 export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: InstalledNames): DecodeParts => {
   const payloadSchema = Option.map(endpoint.payloadSchema, (schema) => withInstalledNames(schema, lists))
   const decodePath = partDecoder("path", endpoint.pathSchema)
@@ -41,7 +41,7 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: I
   const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes)
   const isConditional = Option.exists(payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
-    // No id holds it, and PostgreSQL's text cannot.
+    // No id holds this character, and a text of PostgreSQL cannot.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()
     const path = decodePath(pathParams)
     const query = decodeQuery(lastValues(exchange.query))
@@ -56,12 +56,12 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: I
   })
 }
 
-/** Of a parameter that is given more than once the last one counts. */
+/** The parameters of a query. The last one counts when one is given more than once. */
 const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
 
 /**
- * Fails for a text that no database keeps as it is, whichever there is: what an installation takes does not depend on its store, and
- * what was taken is what is read again.
+ * Fails for a text that some database would not keep as it is. An installation takes the same requests whichever database it has, and gives
+ * back each text as it was sent.
  */
 const storable = (
   decoded: Either.Either<unknown, ParseResult.ParseIssue>
@@ -103,7 +103,7 @@ const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unk
   return (input: unknown): Decoded => Either.mapLeft(storable(decode(input)), (issue) => toDetails([loc], issue, input))
 }
 
-/** A header is told of by the name that people write. */
+/** Errors name a header as people write it. */
 const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
   const decode = partDecoder("header", schema)
   return (input: unknown): Decoded =>
@@ -145,8 +145,8 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
         : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
     return { decoded, sent: Either.isRight(decoded) ? sent : undefined }
   }
-  // In steps, so that the bytes are not kept beside what is made of them.
-  return (exchange: Exchange): Effect.Effect<Body, ReinsError> =>
+  // In steps, so that the bytes are not kept beside the values that are made of them.
+  return (exchange: Exchange): Effect.Effect<Body, TooLarge> =>
     Effect.interruptible(readBody(exchange, maxBytes)).pipe(
       Effect.flatMap((bytes) => inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))),
       Effect.flatMap(({ decoded, sent, size }) =>
@@ -155,7 +155,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
     )
 }
 
-/** The file of an upload is in the canonical body by its digest: a second copy of it would be held for nothing. */
+/** Longer texts, such as the file of an upload, are in the canonical body by their digest, so that no second copy of them is held. */
 const longText = 64 * 1024
 
 const isJson = (exchange: Exchange): boolean =>
@@ -172,7 +172,7 @@ const withExpectedVersion = (exchange: Exchange, body: unknown): Either.Either<u
     : Either.right({ expected_version: Number(version), ...body })
 }
 
-/** A condition that is not looked at must not pass for none: the write would then happen whatever has changed. */
+/** Refuses a condition on an operation that cannot have one. Passing over it would let the write happen whatever has changed. */
 const unconditional = (exchange: Exchange): Decoded => {
   const given = exchange.header("if-match")?.trim()
   return given === undefined || given === "*" || exchange.method === "GET" || exchange.method === "HEAD"

@@ -26,17 +26,21 @@ export class RouteTable {
     this.patterns = routes.map(({ method, path }) => ({ method, path: matcherOf(path) }))
   }
 
-  /** Undefined also for an id that is malformed or too long to be one. */
+  /** Undefined when no route matches. An id that is malformed or too long matches none. */
   find({ method, path }: Exchange): Match | undefined {
     const found = this.tree.find(method, path)
     return found === undefined ? undefined : { route: found.handler, params: found.params }
   }
 
-  /** Answers a request that has no route: with what its path allows when the method is another. */
-  readonly otherwise = ({ headers, method, path }: Exchange): Effect.Effect<Reply, ReinsError> => {
+  /** Answers a request that has no route. When its path has other methods, the answer names them. */
+  readonly otherwise = ({
+    headers,
+    method,
+    path
+  }: Exchange): Effect.Effect<Reply, ReinsError<"not_found" | "method_not_allowed">> => {
     const methods = new Set<string>(this.patterns.filter((each) => each.path.test(path)).map((each) => each.method))
     if (methods.has("GET")) methods.add("HEAD")
-    // Of a path that is malformed the method is not what is wrong.
+    // A path that is malformed matches no route, and its method is not at fault.
     if (methods.size === 0 || methods.has(method)) return Effect.fail(notFound())
     const allow = [...methods, "OPTIONS"]
     headers["allow"] = allow.join(", ")

@@ -30,8 +30,8 @@ type Handler = (
 type Services = Authentication | CoreConfig | Idempotency | Installed
 
 /**
- * The routes of an API. A request is let in first, then checked whole, then run: a mutation once for its Idempotency-Key and to
- * its end, even when the client has gone.
+ * The routes of an API. A request is let in first, then checked whole, then run. A mutation runs once for its Idempotency-Key and to its
+ * end, even when the client has gone.
  */
 export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
@@ -42,7 +42,7 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, 
     HttpApi.reflect(api, {
       onGroup: () => {},
       onEndpoint: ({ endpoint, group }) => {
-        // The handler is typed by the schemas of this very endpoint, which decode what it is called with.
+        // Boundary: the handler is typed by the schemas of its endpoint, and those schemas decode the values that it is called with.
         const handler = (handlers as Readonly<Record<string, Readonly<Record<string, Handler>>>>)[group.identifier]?.[
           endpoint.name
         ]
@@ -113,14 +113,14 @@ const isRepeated = (endpoint: Endpoint): boolean => {
   return isAnnotated
 }
 
-/** What generic clients understand: the version as an ETag, and a link to the next page. */
+/** Adds the headers that generic clients understand: the version as an ETag, and a link to the next page. */
 const describe = ({ headers, query }: Exchange, result: unknown): void => {
   if (typeof result !== "object" || result === null) return
   if ("version" in result && typeof result.version === "number") headers["etag"] = `"${result.version}"`
   if ("next_cursor" in result && typeof result.next_cursor === "string") {
     const next = new URLSearchParams(query)
     next.set("cursor", result.next_cursor)
-    // Relative to what was asked for, so that it also leads there below the path of a proxy.
+    // A link without a path stays below the path of a proxy.
     headers["link"] = `<?${next}>; rel="next"`
   }
 }

@@ -12,7 +12,7 @@ import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
 import { sessions } from "./SessionsHandlers.js"
 
-/** Everything that the service answers to. */
+/** All routes of the service. */
 export const routes = Effect.gen(function* () {
   const handlers = yield* Effect.all({
     accounts,

@@ -3,13 +3,13 @@ import { STATUS_CODES } from "node:http"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { envelopeOf, headersOf } from "./middleware/ErrorEnvelope.js"
 
-/** The whole answer to what no request could be made of, for a connection that ends with it. `fault` is the code that Node gives. */
+/** The whole answer to bytes that are no HTTP request. The connection ends with it. `fault` is the code that Node gives. */
 export const answerUnreadable = (fault: string | undefined): string =>
   templateFor(fault).replaceAll(requestIdOfTemplates, randomUUID())
 
 const requestIdOfTemplates = randomUUID()
 
-/** Thousands of connections can come to their end in one moment: all but the request id is made before. */
+/** An answer with a placeholder for the request id. It is made before, because thousands of connections can time out in one moment. */
 const templateOf = (error: ReinsError): string => {
   const body = JSON.stringify(envelopeOf(error, requestIdOfTemplates))
   const headers = {

@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from "node:http"
 import { Effect } from "effect"
 import { onLoopback } from "./Loopback.js"
 
-/** What a server was asked, in order. */
+/** The requests that a server was sent, in their order. */
 export interface Asked {
   readonly method: string
   readonly path: string

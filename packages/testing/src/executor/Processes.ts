@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 
-/** What the system shows of a process under a name; empty when it is over. */
+/** The file of a name that the system shows for a process; empty when the process is over. */
 export const shown = (pid: number, name: "cmdline" | "environ"): string => {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8")
@@ -17,7 +17,7 @@ export const processesWhere = (isWanted: (pid: number) => boolean): ReadonlyArra
 export const processesOf = (leaseId: string): ReadonlyArray<number> =>
   processesWhere((pid) => shown(pid, "environ").includes(`REINS_LEASE=${leaseId}`))
 
-/** The processes of the agents whose homes lie in a directory, whoever started them. */
+/** The processes of all agents whose homes lie in a directory. */
 export const agentsIn = (directory: string): ReadonlyArray<number> =>
   processesWhere((pid) => {
     const environment = shown(pid, "environ")

@@ -27,7 +27,7 @@ export interface Canned {
   readonly after?: boolean
 }
 
-/** Where the branches are, and what a merge does to them. */
+/** The place of the branches, and the effect of a merge on them. */
 export interface Branches {
   readonly headOf: (branch: string) => string | undefined
   readonly merge: (head: string, base: string) => void
@@ -139,7 +139,7 @@ export class ForgeServer {
   private readonly shown = (pull: Pull): unknown => this.dialect.shown(pull, this.branches.headOf(pull.head) ?? "")
 }
 
-/** How one product speaks of one repository. */
+/** The language of one product about one repository. */
 export interface Dialect {
   readonly authorized: (headers: IncomingHttpHeaders, token: string) => boolean
   readonly unauthorized: Answer

@@ -81,7 +81,7 @@ export const cloned = (files: Readonly<Record<string, string>>) =>
 /** The numbers of /dev/zero and of a disk that is not there. */
 export const devices = { zero: ["c", "1", "5"], disk: ["b", "7", "200"] } as const
 
-/** Puts devices into a folder, which only root may do. The output says so when it cannot be done. */
+/** Puts devices into a folder, which only root may do. Where it cannot be done, the output of the test says so. */
 export const plantDevices = (root: string): void => {
   for (const [name, numbers] of Object.entries(devices)) {
     const made = spawnSync("mknod", [join(root, name), ...numbers], { encoding: "utf8" })

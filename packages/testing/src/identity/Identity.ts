@@ -9,7 +9,10 @@ import * as MailJob from "@reins/core/identity/MailJob"
 import { Members } from "@reins/core/identity/Members"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
+import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
+
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
@@ -68,7 +71,10 @@ export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
   )
 }
 
-const jobs = Layer.provide(Jobs.layer, CoreConfig.layer({ dataDir: "/nonexistent" }))
+const jobs = Layer.provide(
+  Layer.mergeAll(Jobs.layer, JobStore.layer, JobClaims.layer),
+  CoreConfig.layer({ dataDir: "/nonexistent" })
+)
 
 /** The whole identity room on a database. */
 export const identity = (

@@ -1,4 +1,4 @@
-/** What the tests use of smtp-server, which comes without types. */
+/** The part of smtp-server that the tests use. It comes without types. */
 declare module "smtp-server" {
   import type { EventEmitter } from "node:events"
   import type { Server } from "node:net"

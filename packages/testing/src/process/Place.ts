@@ -8,7 +8,7 @@ import { agentsIn } from "../executor/Processes.js"
 import { postgresDatabase } from "../store/Databases.js"
 import { killServers } from "./ServerProcess.js"
 
-/** What a test has for itself. All of it is gone when the test has ended, and so are the servers and agents that it has started. */
+/** The directories of one test. They are removed when the test has ended, and the servers and agents that it started are ended. */
 export interface Place {
   /** A directory that is there and empty. */
   readonly directory: string
@@ -27,7 +27,7 @@ export interface Place {
  */
 export const inMemory = (): string => (roomy("/dev/shm") ? "/dev/shm" : tmpdir())
 
-/** For agents that refuse a home in the temporary directory, as codex does. */
+/** A home for agents that refuse one in the temporary directory, as codex does. */
 export const inHome = homedir
 
 /** Makes a place anew for each test of the file that calls it. */

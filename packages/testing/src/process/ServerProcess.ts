@@ -17,7 +17,7 @@ export interface ServerOptions {
   readonly failpointFile?: string
   /** A program that stands in the place of alpha's agent. */
   readonly agent?: string | undefined
-  /** What the server is started by, as in `["faketime", "-f", "+25h"]`. */
+  /** The words before the command of the server, as in `["faketime", "-f", "+25h"]`. */
   readonly launcher?: ReadonlyArray<string>
   /** Arguments of `reins serve` besides the port and the data directory. */
   readonly args?: ReadonlyArray<string>
@@ -32,7 +32,7 @@ export interface StartingServer {
   /** Its URL. Fails with what it said if it ends before it is ready. */
   readonly ready: Promise<string>
   readonly pid: number
-  /** How it ended, once it has. */
+  /** Its end, once it has ended. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   readonly kill: (signal: NodeJS.Signals) => void
   /** All that it has written to its standard error. */
@@ -82,7 +82,7 @@ export const spawnServer = (options: ServerOptions): StartingServer => {
     createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url))
     void ended.then(({ code, signal }) => reject(new Error(`The server ended (${code ?? signal}):\n${errors}`)))
   })
-  // Whoever does not wait for it looks at how it ended instead.
+  // A caller that does not wait for the start looks at the end instead.
   ready.catch(() => undefined)
   return { ready, pid: child.pid ?? 0, ended, kill: (signal) => void child.kill(signal), log: () => errors }
 }

@@ -17,9 +17,9 @@ import type { Exchange } from "../Exchange.js"
 export type AccessLog = (exchange: Exchange, status: number, ms: number, fiberId: FiberId.FiberId) => void
 
 /**
- * A line for each mutation and each failure: who, what, how it went. No query and no body, which may hold secrets. Only an answer that
- * nobody foresaw is a warning: a full disk or a stop says so itself, once and not for every request. The loggers are called as they
- * are, because an effect that logs would need a fiber of its own after each answer.
+ * Logs each mutation and each failure: the caller, the request, the status. It leaves out the query and the body, which may hold secrets. Only
+ * an unforeseen answer is a warning, because a full disk and a stop are logged once by themselves. The loggers are called directly,
+ * because an effect that logs would need a fiber of its own after each answer.
  */
 export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): AccessLog => {
   const loggers = FiberRefs.getOrDefault(context, FiberRef.currentLoggers)

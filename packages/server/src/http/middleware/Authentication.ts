@@ -10,21 +10,27 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { RateLimit } from "./RateLimit.js"
 
-/** Lets a caller in, or not. With a bearer present cookies are ignored, so the two are never mixed. */
+/** The refusals of a caller, in the order in which they are looked for. */
+export type Refusal = ReinsError<"unauthenticated" | "csrf_failed" | "rate_limited" | "insufficient_scope">
+
+/** The refusals of anybody, where no credentials are needed. */
+export type PublicRefusal = ReinsError<"csrf_failed" | "rate_limited">
+
+/** Finds out who calls, and refuses those who may not. With a bearer present cookies are ignored, so the two are never mixed. */
 export class Authentication extends Context.Tag("@reins/server/http/Authentication")<
   Authentication,
   {
-    /** Who calls. Fails with `unauthenticated`, `csrf_failed`, `rate_limited` or `insufficient_scope`, looked at in this order. */
-    readonly admit: (exchange: Exchange, scope: Scope, mutates: boolean) => Effect.Effect<Principal, ReinsError>
-    /** Whose credentials these are now, for a request that was let in before; undefined when they are no longer good. */
+    /** The caller of a request, who has the scope. */
+    readonly admit: (exchange: Exchange, scope: Scope, mutates: boolean) => Effect.Effect<Principal, Refusal>
+    /** The owner of the credentials of a request that was let in before; undefined when they are no longer good. */
     readonly identify: (exchange: Exchange) => Effect.Effect<Principal | undefined>
     /** Lets anybody in, but no page of another site that uses the visitor's browser. */
-    readonly admitAnybody: (exchange: Exchange, mutates: boolean) => Effect.Effect<void, ReinsError>
+    readonly admitAnybody: (exchange: Exchange, mutates: boolean) => Effect.Effect<void, PublicRefusal>
     /** Lets anybody in who sends a form, but not from a page of another site. */
-    readonly admitForm: (exchange: Exchange) => Effect.Effect<void, ReinsError>
-    /** Gives the browser of the caller the cookies of a login, and the caller what else it is told. */
+    readonly admitForm: (exchange: Exchange) => Effect.Effect<void, PublicRefusal>
+    /** Sets the cookies of a login in the browser of the caller, and gives back the answer that tells the rest of the login. */
     readonly remember: (exchange: Exchange, login: LoggedIn) => Login
-    /** Takes them away. */
+    /** Removes the cookies of a login from the browser of the caller. */
     readonly forget: (exchange: Exchange) => void
   }
 >() {

@@ -5,9 +5,12 @@ import { Context, Effect, Option } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { shareOf, smallBytes } from "./BodyMemory.js"
 
+/** The refusals of a body, before or while it is read. */
+export type TooLarge = ReinsError<"payload_too_large">
+
 /**
- * The most bytes that the body of an endpoint may have, by its annotations. What anybody may send is never large enough to be held up
- * or to hold up others, so that nobody without an account can keep those who have one from sending.
+ * The most bytes that the body of an endpoint may have, by its annotations. The body of a public endpoint is too small to be held up or to
+ * hold up others, so that nobody without an account can keep those who have one from sending.
  */
 export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLimits): number => {
   if (Option.contains(Context.getOption(annotations, RequiredScope), "public"))
@@ -15,21 +18,24 @@ export const maxBodyBytes = (annotations: Context.Context<never>, limits: CoreLi
   return Option.isSome(Context.getOption(annotations, TakesFile)) ? uploadBodyBytes(limits) : limits.jsonBodyBytes
 }
 
-/** What a body is refused with that says of itself that no endpoint takes it, by its size or its encoding, before any of it is read. */
-export const refusalOfBody = (exchange: Exchange, limits: CoreLimits): ReinsError | undefined => {
+/** The error for a body whose headers show that no endpoint takes it. Nothing of the body is read for that. */
+export const refusalOfBody = (
+  exchange: Exchange,
+  limits: CoreLimits
+): TooLarge | ReinsError<"unsupported_media_type"> | undefined => {
   const encoding = exchange.header("content-encoding")
   return encoding !== undefined && encoding.trim().toLowerCase() !== "identity"
     ? refused(exchange, unsupported(encoding))
     : refusalOfLength(exchange, Math.max(limits.jsonBodyBytes, uploadBodyBytes(limits)))
 }
 
-/** What a body is refused with that says of itself that it is larger than the limit, before any of it is read. */
-export const refusalOfLength = (exchange: Exchange, limit: number): ReinsError | undefined =>
+/** The error for a body whose `Content-Length` is beyond the limit. Nothing of the body is read for that. */
+export const refusalOfLength = (exchange: Exchange, limit: number): TooLarge | undefined =>
   Number(exchange.header("content-length") ?? 0) > limit ? refused(exchange, tooLarge(limit)) : undefined
 
-/** The body of a request. Reading stops at the limit, which a chunked body reaches without having said so. */
-export const readBody = (exchange: Exchange, limit: number): Effect.Effect<Buffer, ReinsError> =>
-  Effect.async<Buffer, ReinsError>((resume) => {
+/** The body of a request. Reading stops at the limit, which a chunked body can reach without having announced it. */
+export const readBody = (exchange: Exchange, limit: number): Effect.Effect<Buffer, TooLarge> =>
+  Effect.async<Buffer, TooLarge>((resume) => {
     const { request: incoming, response } = exchange
     if (incoming.headers.expect !== undefined) response.writeContinue()
     const share = shareOf(incoming)
@@ -66,8 +72,8 @@ export const readBody = (exchange: Exchange, limit: number): Effect.Effect<Buffe
     return Effect.sync(stop)
   })
 
-/** The rest of the body stays unread, so the connection cannot be used again. */
-const refused = (exchange: Exchange, error: ReinsError): ReinsError => {
+/** Closes the connection after the answer. The rest of the body stays unread, so the connection cannot be used again. */
+const refused = <E extends ReinsError>(exchange: Exchange, error: E): E => {
   exchange.headers["connection"] = "close"
   return error
 }

@@ -6,12 +6,12 @@ import { toDetails, type ValidationError } from "@reins/server/http/validation/V
 import { Cause, Data, Effect, Schema } from "effect"
 import { Reply } from "../Reply.js"
 
-/** The request does not match the schema of its endpoint: everything that is wrong with it, in the order of its parts. */
+/** The request does not match the schema of its endpoint. `detail` lists its faults in the order of its parts. */
 export class ValidationFailed extends Data.TaggedError("ValidationFailed")<{
   readonly detail: ReadonlyArray<ValidationError>
 }> {}
 
-/** One line in so many milliseconds is enough for the operator: every request meets the same disk. */
+/** One line in so many milliseconds is enough for the operator, because every request meets the same disk. */
 const faultEveryMs = 10_000
 const toldAt = new Map<StorageFault, number>()
 
@@ -24,8 +24,8 @@ const tellOfFault = (fault: StorageFault): Effect.Effect<void> =>
   })
 
 /**
- * The answer to every failure: 422 to a request that is malformed, to all else the envelope. A disk that takes nothing is told of as
- * `waiting_capacity`. Another defect is logged and told of as nothing but `internal_error`.
+ * The answer to a failure: 422 for a malformed request, the envelope for all others. A full or broken disk is answered with
+ * `waiting_capacity`. Another defect is logged and answered with `internal_error`, which shows nothing of it.
  */
 export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): Effect.Effect<Reply> => {
   const error = Cause.isDie(cause) ? undefined : Cause.squash(cause)
@@ -40,7 +40,7 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
   )
 }
 
-/** The words of a database may quote what it was given, so only its names for what went wrong are logged. */
+/** The message of a database may quote values of a request, so only the names in it are logged. */
 const databaseFields = (cause: Cause.Cause<unknown>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(failedStatementOf(Cause.squash(cause)) ?? {}).flatMap(([name, value]) =>
@@ -60,7 +60,7 @@ export const envelopeOf = (error: ReinsError, requestId: string): ErrorEnvelope 
   }
 })
 
-/** What the headers of an answer with this error say, for programs that do not read its body. */
+/** Headers of an answer with an error, for programs that do not read its body. */
 export const errorHeaders = (
   status: number,
   retryable: boolean,
@@ -71,7 +71,7 @@ export const errorHeaders = (
   ...(status === 401 && { "www-authenticate": "Bearer" })
 })
 
-/** `errorHeaders` of an error, with the limit that its caller came to. */
+/** `errorHeaders` of an error, with the limit that its caller has reached. */
 export const headersOf = (error: ReinsError): Readonly<Record<string, string>> => ({
   ...errorHeaders(error.status, error.retryable, error.retryAfterSeconds),
   ...(isLimit(error.details) && {

@@ -1,9 +1,10 @@
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { Answer } from "@reins/core/store/AnswerStore"
 import { canonicalJson } from "@reins/core/store/CanonicalJson"
 import type { Command } from "@reins/core/store/Command"
-import type { Answer, Idempotency } from "@reins/core/store/Idempotency"
+import type { Idempotency } from "@reins/core/store/Idempotency"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { Reply } from "../Reply.js"
@@ -12,10 +13,10 @@ import { envelopeOf, errorHeaders } from "./ErrorEnvelope.js"
 export interface Mutation {
   readonly exchange: Exchange
   readonly principal: Principal | undefined
-  /** Method and path pattern, which anonymous calls are told apart by besides their address. */
+  /** Method and path pattern. Anonymous calls are told apart by it and by their address. */
   readonly route: string
   readonly canonicalBody: string
-  /** Whether the answer holds a secret. */
+  /** True when the answer holds a secret. */
   readonly sealed: boolean
   readonly status: number
   readonly command: Command<unknown, ReinsError | RequestInvalid>
@@ -42,7 +43,7 @@ export const runOnce = Effect.fnUntraced(function* (idempotency: Idempotency["Ty
   return replyOf(answer)
 })
 
-/** A result as it goes over the wire. No result is an answer without a body. */
+/** A result as it goes over the wire. Undefined is an answer without a body. */
 export const answerOf = (status: number, result: unknown): Answer => ({
   status,
   body: result === undefined ? null : JSON.stringify(result)
@@ -51,5 +52,5 @@ export const answerOf = (status: number, result: unknown): Answer => ({
 export const replyOf = ({ body, status }: Answer): Reply =>
   body === null
     ? new Reply(status)
-    : // What a 4xx that is stored tells is never worth a retry, since it would be told again.
+    : // A retry never helps after a stored 4xx, because it brings the same answer.
       Reply.jsonText(status, body, status >= 400 ? errorHeaders(status, false) : {})

@@ -2,12 +2,12 @@ import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Exchange } from "../Exchange.js"
 
-/** Lets each caller make so many requests a minute: a bucket that fills evenly and is never fuller than a minute's worth. */
+/** Lets each caller make so many requests a minute. A bucket for each caller fills evenly and never holds more than a minute's worth. */
 export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
   RateLimit,
   {
-    /** Counts the request for its caller, or for its address when nobody has said who it is. Fails with `rate_limited`. */
-    readonly take: (exchange: Exchange) => Effect.Effect<void, ReinsError>
+    /** Counts the request for its caller, or for its address when the caller is not known. Fails with `rate_limited`. */
+    readonly take: (exchange: Exchange) => Effect.Effect<void, ReinsError<"rate_limited">>
   }
 >() {
   static readonly layer = (requestsPerMinute: number) =>
@@ -28,7 +28,7 @@ export class RateLimit extends Context.Tag("@reins/server/http/RateLimit")<
             const left = available >= 1 ? available - 1 : available
             if (bucket === undefined && buckets.size >= 10_000) forgetFull(now)
             buckets.set(subject, { tokens: left, at: now })
-            // Seconds until the next request is free when there is none, else until all are.
+            // Seconds until one request is free when none is, else until all are.
             const missing = left >= 1 ? requestsPerMinute - left : 1 - left
             const seconds = Math.ceil(missing / perMs / 1000)
             exchange.headers["ratelimit-policy"] = `"default";q=${requestsPerMinute};w=60`

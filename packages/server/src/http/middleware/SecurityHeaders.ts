@@ -1,4 +1,4 @@
-/** What every answer tells a browser: nothing is cached, framed, sniffed or referred to. Over https also to stay there. */
+/** Headers of every answer. They tell a browser to cache, frame, sniff and refer to nothing, and over https to stay there. */
 export const securityHeaders = (publicUrl: URL): Readonly<Record<string, string>> => ({
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",

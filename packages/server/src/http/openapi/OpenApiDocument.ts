@@ -10,8 +10,8 @@ import * as Texts from "./OpenApiTexts.js"
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * The OpenAPI 3.1 description of an API as an installation serves it: what the schemas say, with the names that the installation has, the
- * answers that every operation shares, who may call it, and the headers of mutations by the names that people write.
+ * The OpenAPI 3.1 description of an API as an installation serves it. It adds to the schemas the names that the installation has, the answers
+ * that every operation shares, the callers of each, and the headers of mutations by the names that people write.
  */
 export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
@@ -49,7 +49,7 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
 
 type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
 
-/** Components that describe answers which are never given, and the one that is written out where it is used. */
+/** Components of answers that are never given, and one that is written out where it is used. */
 const ofThePlatform: ReadonlySet<string> = new Set(["HttpApiDecodeError", "Issue", "PropertyKey", "Int"])
 
 const securitySchemes = {
@@ -63,7 +63,7 @@ const securitySchemes = {
   }
 }
 
-/** In the order of the alphabet, each with what it is about. */
+/** The tags in the order of the alphabet, each with its description. */
 const tagsOf = (tags: unknown): ReadonlyArray<Json> =>
   (Array.isArray(tags) ? tags : [])
     .map((tag) => String(fieldsOf(tag)["name"]))
@@ -159,7 +159,7 @@ const jsonAnswer = (description: string, component: string): Json => ({
   content: { "application/json": { schema: { $ref: `#/components/schemas/${component}` } } }
 })
 
-/** What the query of an endpoint is read as when nothing is given. */
+/** The values of the query of an endpoint when no parameter is given. */
 const defaultsOf = ({ urlParamsSchema }: Endpoint): Json =>
   Option.match(urlParamsSchema, {
     onNone: () => ({}),
@@ -174,7 +174,7 @@ const fieldsOf = (value: unknown): Json => (Predicate.isRecord(value) ? value : 
 const mapFields = (fields: Json, f: (name: string, value: unknown) => unknown): Json =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, f(name, value)]))
 
-/** The same JSON without what only says over again, in English, what the keywords beside it say. */
+/** The same JSON without texts that repeat the keywords beside them in English. */
 const plain = (value: object, installed: InstalledNames): Json => fieldsOf(cleaned(value, installed))
 
 const cleaned = (value: unknown, installed: InstalledNames): unknown => {

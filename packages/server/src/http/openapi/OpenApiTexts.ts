@@ -1,4 +1,4 @@
-/** What the OpenAPI document says in words besides what the schemas carry. */
+// The words of the OpenAPI document that the schemas do not carry.
 
 export const info = {
   description:
@@ -12,7 +12,7 @@ export const info = {
 
 export const servers = [{ url: "/", description: "The service that gave this document" }]
 
-/** What each group of operations is about, by its tag. */
+/** The subject of each group of operations, by its tag. */
 export const tags: Readonly<Record<string, string>> = {
   accounts: "Registering, logging in and out, and changing or resetting a password.",
   apiKeys: "Keys that programs call with. A key is shown once, when it is created.",
@@ -32,7 +32,7 @@ export const tags: Readonly<Record<string, string>> = {
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
 }
 
-/** What a parameter means, by its name, where its schema does not say. */
+/** The meaning of a parameter, by its name, where its schema does not tell. */
 export const parameters: Readonly<Record<string, string>> = {
   account_id: "The id of a member or of an invitation, as the list of members gives it.",
   activity: "Only sessions that are doing this.",
@@ -77,7 +77,7 @@ const scopes = {
   admin: "Needs credentials with the scope `admin`."
 }
 
-/** What an operation does, who may call it, and what becomes of a repeated call. */
+/** Tells the effect of an operation, its callers, and the result of a repeated call. */
 export const descriptionOf = (operation: {
   readonly summary: string
   readonly scope: keyof typeof scopes

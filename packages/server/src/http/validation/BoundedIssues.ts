@@ -1,9 +1,9 @@
 import { SchemaAST as AST, Either, ParseResult, Schema } from "effect"
 
 /**
- * The same schema, decoded with all errors, but for lists and records that are looked through only until so many members are wrong: a body
- * of a megabyte can have hundreds of thousands of them, and to find each takes seconds that nobody else is served in. A member of a record
- * of the name `__proto__` is refused: the schema itself loses it without a word, since to assign it is to set a prototype.
+ * The same schema, decoded with all errors, except that a list or record is looked through only until so many members are wrong. A body
+ * of a megabyte can have hundreds of thousands of wrong members, and finding them all takes seconds in which nobody else is served. A member
+ * of a record with the name `__proto__` is refused, because the schema itself would drop it: assigning it sets a prototype.
  */
 export const withBoundedIssues = <A, I, R>(schema: Schema.Schema<A, I, R>, most: number): Schema.Schema<A, I, R> =>
   Schema.make(bounded(schema.ast, most))
@@ -86,7 +86,7 @@ const decodeRecord = (ast: AST.AST, key: AST.AST, value: AST.AST, most: number):
   }
 }
 
-/** What is wrong with the members of a value. */
+/** The faults of the members of a value. */
 class Issues {
   private readonly found: Array<ParseResult.ParseIssue> = []
 

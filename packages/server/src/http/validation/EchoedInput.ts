@@ -1,21 +1,21 @@
 import { Predicate } from "effect"
 
-/** How much of a value that was sent an error shows, in characters of its JSON. */
+/** The size of a value in an error, in characters of its JSON. */
 export const maxEchoedChars = 4096
 
 const maxDepth = 8
 const mask = "**********"
 
-/** Fields that hold secrets, in every spelling: an answer ends up in the logs of clients. */
+/** Names of fields that hold secrets, in every spelling. An answer ends up in the logs of clients. */
 const secretName =
   /pass(?:word|phrase|wd)|secret|token|credential|(?:api|private|access)[_-]?key|auth[_-]?json|authorization|cookie/i
 
 const isSecretName = (key: string | number): boolean => typeof key === "string" && secretName.test(key)
 
 /**
- * What was given at `loc`, as an error shows it. What is in a field that holds a secret is masked, and so is a text that should have been
- * an object and names such a field. Of a value with more than 4,096 characters of JSON the first members are shown, a text that
- * is cut ends in `…`, and what is nested more than 8 deep shows as empty.
+ * The value at `loc`, as an error shows it. A field that holds a secret is masked, and so is a text that should have been an object and names
+ * such a field. A value with more than 4,096 characters of JSON shows its first members, a text that is cut ends in `…`, and values that are
+ * nested more than 8 deep show as empty.
  */
 export const echoed = (loc: ReadonlyArray<string | number>, value: unknown): unknown => {
   const isWholeText = typeof value === "string" && loc.length === 1
@@ -48,7 +48,7 @@ class Echo {
   private takeRecord(record: { readonly [key: string]: unknown }, isSecret: boolean, depth: number): object {
     const taken: Array<readonly [string, unknown]> = []
     this.left -= 2
-    // A record may have tens of thousands of members, of which few are looked at.
+    // A record may have tens of thousands of members, and only a few are shown.
     for (const key of Object.keys(record)) {
       if (this.left <= 0) break
       this.left -= 2
@@ -58,7 +58,7 @@ class Echo {
   }
 
   private takeText(text: string): string {
-    // A character takes up to six in JSON, as in \u001f, so that only a short text is looked at whole.
+    // A character takes up to six in JSON, as in \u001f, so the text is cut before it is measured.
     const shown = cutText(text, Math.max(0, this.left))
     this.left -= JSON.stringify(shown).length
     return shown

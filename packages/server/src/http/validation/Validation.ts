@@ -1,9 +1,12 @@
+// A TypeScript server answers like pydantic here because the API promises the validation errors of FastAPI: clients that were made for that
+// form read `detail`, `loc`, `msg` and `type` as they are.
+
 import { QueryFailure } from "@reins/core/api/Query"
 import { SchemaAST as AST, type ParseResult, Predicate, Schema } from "effect"
 import { cutText, echoed } from "./EchoedInput.js"
 import * as Reason from "./ValidationReason.js"
 
-/** One thing that is wrong with a request, in FastAPI's form: `loc` begins with `path`, `query`, `header` or `body`. */
+/** One fault of a request, in FastAPI's form. `loc` begins with `path`, `query`, `header` or `body`. */
 export const ValidationError = Schema.Struct({
   loc: Schema.Array(Schema.Union(Schema.String, Schema.Int)),
   msg: Schema.String,
@@ -13,7 +16,7 @@ export const ValidationError = Schema.Struct({
 }).annotations({ identifier: "ValidationError" })
 export type ValidationError = typeof ValidationError.Type
 
-/** What a malformed request is answered with, status 422: what is wrong with it. */
+/** The answer to a malformed request, with status 422. */
 export const HTTPValidationError = Schema.Struct({
   detail: Schema.optionalWith(Schema.Array(ValidationError), { exact: true })
 }).annotations({
@@ -26,7 +29,7 @@ export type HTTPValidationError = typeof HTTPValidationError.Type
 
 export type Loc = ReadonlyArray<string | number>
 
-/** How many things that are wrong with one part of a request are told of. */
+/** The most faults that an answer lists for one part of a request. */
 export const maxErrors = 100
 
 const maxNameChars = 256
@@ -40,7 +43,7 @@ export const toDetails = (loc: Loc, issue: ParseResult.ParseIssue, input: unknow
     .slice(0, maxErrors)
     .map((failure) => detail(loc, failure, input))
 
-/** A required part or field that is not there. */
+/** The fault of a required part or field that is absent. */
 export const missing = (loc: Loc, input: unknown): ValidationError =>
   detail(loc, { path: [], ...Reason.isMissing }, input)
 
@@ -88,8 +91,8 @@ const failuresOf = (issue: ParseResult.ParseIssue, path: Loc, isPart: boolean): 
 }
 
 /**
- * Of the alternatives of a union only those count that the input was meant for: the ones that it fits in kind. When it fits none,
- * each alternative is named, as pydantic does.
+ * The faults of the alternatives that the input fits in kind, because it was meant for one of those. When it fits none, every alternative is
+ * named, as pydantic does.
  */
 const unionFailures = (
   ast: AST.Union,

@@ -1,6 +1,8 @@
+// The words of pydantic for the faults of a value. `Validation.ts` says why a TypeScript server uses them.
+
 import { SchemaAST as AST, Option } from "effect"
 
-/** What is wrong with a value: `type`, `msg` and `ctx` as pydantic writes them. */
+/** The fault of a value: `type`, `msg` and `ctx` as pydantic writes them. */
 export interface Reason {
   readonly type: string
   readonly msg: string

@@ -104,13 +104,5 @@ export const sessions: ReadonlyArray<string> = [
     resolved_at text
   )`,
   `create index interactions_session on interactions (session_id, id)`,
-  `create index interactions_pending on interactions (turn_id) where state = 'pending'`,
-  `create table events (
-    session_id text not null references sessions(id),
-    seq integer not null,
-    type text not null,
-    turn_id text,
-    envelope text not null,
-    primary key (session_id, seq)
-  )`
+  `create index interactions_pending on interactions (turn_id) where state = 'pending'`
 ]

@@ -1,4 +1,12 @@
 export const store: ReadonlyArray<string> = [
+  `create table events (
+    session_id text not null references sessions(id),
+    seq integer not null,
+    type text not null,
+    turn_id text,
+    envelope text not null,
+    primary key (session_id, seq)
+  )`,
   `create table idempotency (
     scope text not null,
     key text not null,

@@ -1,0 +1,18 @@
+import { Cause, Effect } from "effect"
+import { logDefect } from "../store/FailedStatement.js"
+import { describeFault, storageFaultOf } from "../store/StorageFault.js"
+import type { Claim } from "./Claim.js"
+
+/** Logs a defect of the worker: in a sentence where the disk is the reason, else whole. */
+export const tell = (what: string, defect: unknown): Effect.Effect<void> => {
+  const fault = storageFaultOf(Cause.die(defect))
+  return fault === undefined
+    ? logDefect(what, defect)
+    : Effect.logError(`${describeFault(fault)}: jobs wait until there is room again`)
+}
+
+/** Logs a defect of an attempt, with the ids of its job. */
+export const tellOf =
+  (what: string, { attempt, jobId, kind }: Claim) =>
+  (defect: unknown): Effect.Effect<void> =>
+    Effect.annotateLogs(tell(what, defect), { job_id: jobId, kind, attempt })

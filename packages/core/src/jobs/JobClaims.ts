@@ -1,0 +1,258 @@
+import { Context, Effect, Layer } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { fn } from "../base/Traced.js"
+import { AttemptId, newId } from "../domain/Ids.js"
+import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import { jobsTopic } from "../store/Bell.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import { Journal } from "../store/Journal.js"
+import { type Claim, type Loss, maxBackOffMs, type Outcome } from "./Claim.js"
+import * as JobRow from "./JobRow.js"
+import * as JobStatements from "./JobStatements.js"
+
+/**
+ * The jobs as workers see them: a worker claims a job, renews its claim while it works, and ends the attempt. A claim that runs out
+ * can be taken over by another worker.
+ *
+ * `claim`, `renew`, `takeOver` and `catchUp` are commits of their own: they say who may work, whatever becomes of the work.
+ */
+export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
+  JobClaims,
+  {
+    /** The lifetime of a claim, in milliseconds. A worker renews it three times before it runs out. */
+    readonly leaseMs: number
+
+    /** Takes up to `limit` due jobs of a kind for a worker, oldest first. */
+    readonly claim: (
+      kind: string,
+      limit: number,
+      worker: { readonly workerId: string; readonly bootId: string }
+    ) => Effect.Effect<ReadonlyArray<Claim>>
+    /** Prolongs the claim. False when the attempt is no longer the running one; `cancelRequested` says that the work should stop. */
+    readonly renew: (claim: Claim) => Effect.Effect<{ readonly held: boolean; readonly cancelRequested: boolean }>
+    /**
+     * True while the attempt is the running one and its claim has not run out; nobody else can take the job until the
+     * commit is through. A worker that was stopped beyond its claim finds false, also when nobody has taken the job over yet.
+     */
+    readonly fence: (claim: Claim) => Effect.Effect<boolean, never, Commit>
+    /**
+     * Makes a boot the only one that may end an attempt whose worker is lost, for the lifetime of a claim. The lost worker cannot write
+     * any more, should it live. Undefined when another boot has ended the attempt or taken it over, or when a silent worker has renewed
+     * its claim.
+     */
+    readonly takeOver: (claim: Claim, loss: Loss, bootId: string) => Effect.Effect<Claim | undefined>
+    /** `fence` for an attempt that was taken over. It holds also when the claim has run out. */
+    readonly seize: (claim: Claim) => Effect.Effect<boolean, never, Commit>
+    /**
+     * Ends the attempt and moves its job, which may have `maxAttempts` of the claim from then on. Its error says in words when the next
+     * attempt is due. Call it after `fence` or `seize` in the same commit: an attempt that has ended already is left as it is.
+     */
+    readonly finish: (claim: Claim, outcome: Outcome) => Effect.Effect<void, never, Commit>
+    /**
+     * Running jobs whose worker is lost, because its claim ran out or its process has ended. The processes of the `ended` boots have
+     * ended, and when this process is `alone`, those of every other boot.
+     */
+    readonly listLost: (boots: {
+      readonly bootId: string
+      readonly alone: boolean
+      readonly ended: ReadonlyArray<string>
+    }) => Effect.Effect<ReadonlyArray<{ readonly claim: Claim; readonly loss: Loss }>>
+    /** Makes jobs due that wait only because the clock was ahead when they were written: they were due at once, or after a back-off. */
+    readonly catchUp: Effect.Effect<void>
+    /** The time at which the first waiting job of each kind is due. A kind is absent when none waits. */
+    readonly waiting: (kinds: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Timestamp>>
+    /** The end of the claim, and a request to stop the work. Undefined when the attempt is no longer the running one. */
+    readonly look: (
+      claim: Claim
+    ) => Effect.Effect<{ readonly endsAt: Timestamp; readonly cancelRequested: boolean } | undefined>
+    /** True when every claim of a boot has run out. */
+    readonly isSilent: (bootId: string) => Effect.Effect<boolean>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    JobClaims,
+    Effect.gen(function* () {
+      const { leaseMs } = yield* CoreConfig
+      const db = yield* Database
+      const journal = yield* Journal
+      const statements = JobStatements.make(db)
+      const store: Store = { db, statements, leaseMs }
+
+      /** Holds the row of a running attempt whose claim ends after the given time. */
+      const hold = ({ attempt, bootId, jobId }: Claim, endsAfter: string) =>
+        Effect.map(db.first(statements.hold(jobId, attempt, bootId, endsAfter)), (row) => row !== undefined)
+
+      return JobClaims.of({
+        leaseMs,
+        claim: claimOf(store),
+        renew: renewOf(store),
+        fence: (claim) => Effect.flatMap(now, (at) => hold(claim, at)),
+        takeOver: takeOverOf(store),
+        seize: (claim) => hold(claim, ""),
+        finish: finishOf(store, journal.ringAfterCommit(jobsTopic)),
+        listLost: listLostOf(store),
+        catchUp: catchUp(store),
+        waiting: (kinds) =>
+          kinds.length === 0
+            ? Effect.succeed(new Map())
+            : Effect.map(
+                db.all(statements.waiting(kinds)),
+                (rows) =>
+                  new Map(rows.flatMap(({ kind, run_at }) => (run_at === null ? [] : [[kind, run_at] as const])))
+              ),
+        look: (claim) =>
+          Effect.map(
+            db.first(statements.look(claim.jobId, claim.attempt, claim.bootId)),
+            (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
+          ),
+        isSilent: (bootId) =>
+          Effect.flatMap(now, (at) =>
+            Effect.map(
+              db.first(db.sql`select id from jobs
+              where state = 'running' and boot_id = ${bootId} and lease_expires_at > ${at} limit 1`),
+              (living) => living === undefined
+            )
+          )
+      })
+    })
+  )
+}
+
+interface Store {
+  readonly db: Database["Type"]
+  readonly statements: ReturnType<typeof JobStatements.make>
+  readonly leaseMs: number
+}
+
+type Claims = JobClaims["Type"]
+
+const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
+  fn("JobClaims.claim")(function* (kind, limit, worker) {
+    const at = yield* now
+    const expiresAt = yield* fromNow(leaseMs)
+    const begin = Effect.fnUntraced(function* (job: JobRow.JobRow) {
+      const attemptId = yield* newId(AttemptId)
+      yield* db.run(
+        statements.insertAttempt({
+          id: attemptId,
+          job_id: job.id,
+          ordinal: job.attempt_count,
+          state: "running",
+          worker_id: worker.workerId,
+          boot_id: worker.bootId,
+          started_at: at,
+          heartbeat_at: at
+        })
+      )
+      return JobRow.toClaim(job, attemptId, worker)
+    })
+    return yield* db.transaction(
+      Effect.gen(function* () {
+        const { bootId, workerId } = worker
+        const rows = yield* db.all(statements.claim({ kind, limit, at, expiresAt, bootId, workerId }))
+        // PostgreSQL does not promise an order of what is returned.
+        const oldestFirst = [...rows].sort((a, b) => (a.id < b.id ? -1 : 1))
+        return yield* Effect.forEach(oldestFirst, begin)
+      })
+    )
+  })
+
+const renewOf = ({ db, leaseMs }: Store): Claims["renew"] =>
+  fn("JobClaims.renew")(function* (claim) {
+    const { sql } = db
+    const at = yield* now
+    const expiresAt = yield* fromNow(leaseMs)
+    return yield* db.transaction(
+      Effect.gen(function* () {
+        const job = yield* db.first(sql<{ cancel_requested: number }>`update jobs set lease_expires_at = ${expiresAt}
+          where ${JobStatements.runs(sql, claim)} and lease_expires_at > ${at} returning cancel_requested`)
+        if (job === undefined) return { held: false, cancelRequested: false }
+        yield* db.run(sql`update attempts set heartbeat_at = ${at} where id = ${claim.attemptId}`)
+        return { held: true, cancelRequested: job.cancel_requested === 1 }
+      })
+    )
+  })
+
+const takeOverOf = ({ db, leaseMs }: Store): Claims["takeOver"] =>
+  fn("JobClaims.takeOver")(function* (claim, loss, bootId) {
+    const { sql } = db
+    const at = yield* now
+    const expiresAt = yield* fromNow(leaseMs)
+    const isLost = loss === "silent" ? sql`lease_expires_at <= ${at}` : sql`1 = 1`
+    const row = yield* db.first(sql<{ id: string }>`update jobs set boot_id = ${bootId}, lease_expires_at = ${expiresAt}
+      where ${JobStatements.runs(sql, claim)} and ${isLost} returning id`)
+    return row === undefined ? undefined : { ...claim, bootId }
+  })
+
+const finishOf = ({ db, statements }: Store, wake: Effect.Effect<void, never, Commit>): Claims["finish"] =>
+  fn("JobClaims.finish")(function* (claim, outcome) {
+    const attemptState = attemptStateOf(outcome)
+    yield* Effect.orDie(jobStates.check("running", outcome.state))
+    yield* Effect.orDie(attemptStates.check("running", attemptState))
+    yield* wake
+    const at = yield* now
+    const runAt = outcome.state === "retry_wait" && outcome.delayMs > 0 ? yield* fromNow(outcome.delayMs) : at
+    const failure = failureOf(claim, outcome, at, runAt)
+    const error = failure === undefined ? null : JSON.stringify(failure)
+    yield* db.run(
+      statements.finish({
+        id: claim.jobId,
+        state: outcome.state,
+        runAt,
+        error,
+        maxAttempts: claim.maxAttempts,
+        finishedAt: jobStates.isTerminal(outcome.state) ? at : null
+      })
+    )
+    yield* db.run(statements.finishAttempt(attemptState, at, error, claim.attemptId))
+  })
+
+const listLostOf = ({ db }: Store): Claims["listLost"] =>
+  fn("JobClaims.listLost")(function* ({ alone, bootId, ended }) {
+    const { sql } = db
+    const at = yield* now
+    const gone = alone ? sql`jobs.boot_id <> ${bootId}` : ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
+    const rows = yield* db.all(sql<
+      JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
+    >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs
+    join attempts on attempts.job_id = jobs.id and attempts.ordinal = jobs.attempt_count
+    where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or ${gone})
+    order by jobs.id`)
+    return rows.map((row) => ({
+      claim: JobRow.toClaim(row, row.attempt_id, { workerId: row.worker_id, bootId: row.boot_id }),
+      loss: row.is_gone === 1 ? ("ended" as const) : ("silent" as const)
+    }))
+  })
+
+const catchUp = ({ db }: Store): Claims["catchUp"] =>
+  Effect.gen(function* () {
+    const { sql } = db
+    const isWaiting = JobStatements.isWaiting(sql)
+    const at = yield* now
+    const latest = yield* fromNow(maxBackOffMs)
+    const rows = yield* db.all(sql<{ id: string }>`select id from jobs where ${isWaiting}
+      and run_at > ${at} and (run_at = created_at or (state = 'retry_wait' and run_at > ${latest}))`)
+    if (rows.length === 0) return
+    const ids = rows.map(({ id }) => id)
+    yield* db.run(sql`update jobs set run_at = ${at} where ${isWaiting} and ${sql.in("id", ids)}`)
+  })
+
+/** The attempt of a job that was cancelled has failed: it did not do its work. */
+const attemptStateOf = (outcome: Outcome) =>
+  "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
+
+/** The reason that an attempt did not succeed. Its message also says what becomes of the job. */
+const failureOf = (claim: Claim, outcome: Outcome, at: Timestamp, runAt: Timestamp): JobFailure | undefined => {
+  if (outcome.state === "succeeded") return undefined
+  if (outcome.state === "cancelled")
+    return { code: "cancelled", message: "It was cancelled, and its worker stopped.", retryable: false }
+  const { error } = outcome
+  const next = `Attempt ${claim.attempt + 1} of ${claim.maxAttempts} is due`
+  if (outcome.state === "retry_wait")
+    return { ...error, message: `${error.message} ${next} ${runAt === at ? "at once" : `at ${runAt}`}.` }
+  return error.retryable && claim.maxAttempts > 1
+    ? { ...error, message: `${error.message} This was the last of ${claim.maxAttempts} attempts.`, retryable: false }
+    : error
+}

@@ -1,0 +1,139 @@
+import { Effect, Option, Redacted } from "effect"
+import { fn } from "../base/Traced.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import type { Vault } from "../secrets/Vault.js"
+import type { Database } from "./Database.js"
+
+/** An answer as it goes over the wire. `body` is null when the answer has none. */
+export interface Answer {
+  readonly status: number
+  readonly body: string | null
+}
+
+/** Tells a mutation from others. */
+export interface AnswerKey {
+  /** The principal, or the route and client address of an anonymous call. Keys of different scopes never meet. */
+  readonly scope: string
+  readonly key: string
+  /** Method, path, query and canonical body. Two requests are the same when these are equal. */
+  readonly fingerprint: string
+  /** True when the body holds a secret, and is stored sealed. */
+  readonly sealed: boolean
+}
+
+/** The time for which an answer can be replayed, in milliseconds. */
+export const retentionMs = 72 * 60 * 60 * 1000
+
+interface AnswerRow {
+  readonly fingerprint: string
+  readonly status: number
+  readonly body: string | null
+  readonly sealed: number
+  readonly expires_at: Timestamp
+}
+
+/** The stored answers: the rows of `idempotency`. */
+export const make = (db: Database["Type"], vault: Vault["Type"]) => {
+  const { sql } = db
+  const findAnswer = db.prepare(
+    (scope: string, key: string) =>
+      sql<AnswerRow>`select fingerprint, status, body, sealed, expires_at from idempotency
+      where scope = ${scope} and key = ${key}`
+  )
+  const insertAnswer = db.prepareRow((row) => sql`insert into idempotency ${sql.insert(row)}`)
+  return {
+    /** The stored answer to a request. Fails when the key was used for another request. */
+    find: Effect.fnUntraced(function* (request: AnswerKey) {
+      const at = yield* now
+      const row = yield* db.first(findAnswer(request.scope, request.key))
+      if (row === undefined) return undefined
+      if (row.expires_at <= at) {
+        // It makes room for the answer that comes.
+        yield* db.run(sql`delete from idempotency
+          where scope = ${request.scope} and key = ${request.key} and expires_at <= ${at}`)
+        return undefined
+      }
+      if (!vault.verifyMac("idempotency", request.fingerprint, row.fingerprint)) return yield* conflict
+      const body =
+        row.sealed === 1 && row.body !== null
+          ? Redacted.value(yield* Effect.orDie(vault.unseal(row.body, sealContext(request))))
+          : row.body
+      const answer: Answer = { status: row.status, body }
+      return answer
+    }),
+
+    /**
+     * Stores an answer, in the open transaction if there is one. Dies when another process has answered the request first: that answer
+     * stands.
+     */
+    insert: Effect.fnUntraced(function* (request: AnswerKey, answer: Answer) {
+      const body =
+        request.sealed && answer.body !== null
+          ? yield* vault.seal(Redacted.make(answer.body), sealContext(request))
+          : answer.body
+      yield* db.run(
+        insertAnswer({
+          scope: request.scope,
+          key: request.key,
+          fingerprint: vault.mac("idempotency", request.fingerprint),
+          status: answer.status,
+          body,
+          sealed: request.sealed ? 1 : 0,
+          created_at: yield* now,
+          expires_at: yield* fromNow(retentionMs)
+        })
+      )
+    }),
+
+    purge: Effect.flatMap(now, (at) => db.run(sql`delete from idempotency where expires_at <= ${at}`)),
+
+    rewrap: Effect.gen(function* () {
+      const rows = yield* db.all(sql<SealedRow>`select scope, key, body from idempotency
+        where sealed = 1 and body is not null`)
+      const changed = yield* Effect.forEach(rows, (row) => rewrapRow(db, vault, row))
+      return changed.filter((each) => each).length
+    }),
+
+    countKeyedBy: fn("Idempotency.countKeyedBy")(function* (keyId: string) {
+      const at = yield* now
+      const row = yield* db.first(sql<{ count: number }>`
+        select cast(count(*) as integer) as count from idempotency where expires_at > ${at}
+          and (fingerprint like ${`${keyId}.%`} or (sealed = 1 and body like ${`%"key_id":"${keyId}"%`}))`)
+      return row?.count ?? 0
+    })
+  }
+}
+
+export type AnswerStore = ReturnType<typeof make>
+
+interface SealedRow {
+  readonly scope: string
+  readonly key: string
+  readonly body: string
+}
+
+/** Seals a stored answer with the current key. False when it was so already, or cannot be opened; then it is left to expire. */
+const rewrapRow = (db: Database["Type"], vault: Vault["Type"], row: SealedRow) =>
+  Effect.flatMap(
+    Effect.option(vault.rewrap(row.body, sealContext(row))),
+    Option.match({
+      onNone: () => Effect.succeed(false),
+      onSome: (body) =>
+        body === row.body
+          ? Effect.succeed(false)
+          : Effect.as(
+              db.run(db.sql`update idempotency set body = ${body}
+                where scope = ${row.scope} and key = ${row.key} and body = ${row.body}`),
+              true
+            )
+    })
+  )
+
+const sealContext = (request: { readonly scope: string; readonly key: string }) =>
+  `idempotency|${request.scope}|${request.key}`
+
+const conflict = new ReinsError({
+  code: "idempotency_conflict",
+  message: "This Idempotency-Key was used for a different request. Send a new key for a new request."
+})

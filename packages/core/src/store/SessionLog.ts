@@ -1,0 +1,153 @@
+import type { Statement } from "@effect/sql"
+import { Effect } from "effect"
+import type { SessionId } from "../domain/Ids.js"
+import type { HeldSession } from "./Commit.js"
+import type { Database } from "./Database.js"
+
+/** A row of the log. */
+export type EventRow = {
+  readonly session_id: SessionId
+  readonly seq: number
+  readonly type: string
+  readonly turn_id: string | null
+  readonly envelope: string
+}
+
+/** An event as readers get it. Its envelope is the JSON text that goes over the wire. */
+export type StoredEvent = Omit<EventRow, "session_id">
+
+/** Picks some events of a session. */
+export interface LogFilter {
+  /** Every type when undefined. */
+  readonly types?: ReadonlySet<string> | undefined
+  /** Only the events of this turn. */
+  readonly turnId?: string | undefined
+}
+
+/** Some of the events after a cursor. `isWhole` says that these were all that there were. */
+export interface EventSlice {
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly isWhole: boolean
+}
+
+/** The ends of the log of a session: the first `seq` that is kept, and the newest. */
+export interface LogEnds {
+  readonly workspace_id: string
+  readonly first_event_seq: number
+  readonly event_watermark: number
+}
+
+/** A closed session whose events are still kept, with the envelope of the newest one. */
+export interface ClosedLog {
+  readonly id: SessionId
+  readonly event_watermark: number
+  readonly envelope: string
+}
+
+/**
+ * The log of sessions as it is stored. The log is the table `events`, and the columns `event_watermark`, `first_event_seq`, `has_events` and
+ * `message_count` of `sessions`. They stand in the row of the session because every append needs one lock of that row and no second one. This
+ * file alone names both, and writes no other column of `sessions`; `Journal` appends by it, and the room `events` reads and purges by it.
+ */
+export const make = (db: Database["Type"]) => {
+  const { sql } = db
+  const insertEvent = db.prepareRow((row) => sql`insert into events ${sql.insert(row)}`)
+  // Readers seldom want only some events, so the text for all of them is made once.
+  const sliceOfAll = db.prepare((sessionId: string, after: number, limit: number, bytes: number) =>
+    sliceOf(sql, wantedOf(sql, sessionId, after, {}), limit, bytes)
+  )
+  return {
+    /** Adds to the counts of a session, keeps other writers from its row, and gives back the session after that. */
+    raise: db.prepare(
+      (events: number, messages: number, id: string) => sql<HeldSession>`update sessions set
+        event_watermark = event_watermark + ${events}, message_count = message_count + ${messages}, has_events = 1
+        where id = ${id} returning event_watermark, message_count, workspace_id`
+    ),
+
+    insert: (rows: Array<EventRow>): Effect.Effect<void> => {
+      const [row, ...more] = rows
+      if (row === undefined) return Effect.void
+      return db.run(more.length === 0 ? insertEvent(row) : sql`insert into events ${sql.insert(rows)}`)
+    },
+
+    /** Undefined for a session that does not exist. */
+    endsOf: (sessionId: string): Effect.Effect<LogEnds | undefined> =>
+      db.first(
+        sql<LogEnds>`select workspace_id, event_watermark, first_event_seq from sessions where id = ${sessionId}`
+      ),
+
+    /**
+     * The events after a cursor that the filter picks, in ascending `seq`: at most so many, and no more of them once those before take so
+     * many bytes.
+     */
+    slice: Effect.fnUntraced(function* (
+      sessionId: string,
+      after: number,
+      filter: LogFilter,
+      most: { readonly events: number; readonly bytes: number }
+    ): Effect.fn.Return<EventSlice> {
+      const isOfAll = filter.turnId === undefined && filter.types === undefined
+      const wanted = () => wantedOf(sql, sessionId, after, filter)
+      const small = yield* db.all(
+        isOfAll
+          ? sliceOfAll(sessionId, after, most.events, most.bytes)
+          : sliceOf(sql, wanted(), most.events, most.bytes)
+      )
+      const events = small.length > 0 ? small : yield* db.all(largeSliceOf(sql, wanted(), most.events, most.bytes))
+      return { events, isWhole: events.length === (events[0]?.found ?? 0) }
+    }),
+
+    /** Closed sessions with events, in the order of their ids. */
+    closedAfter: (id: string, limit: number): Effect.Effect<ReadonlyArray<ClosedLog>> =>
+      db.all(sql<ClosedLog>`select s.id, s.event_watermark, e.envelope from sessions s
+        join events e on e.session_id = s.id and e.seq = s.event_watermark
+        where s.lifecycle = 'closed' and s.has_events = 1 and s.id > ${id}
+        order by s.id limit ${limit}`),
+
+    /** Deletes all events of a session whose newest is the given one. It deletes none when an event was appended meanwhile. */
+    forget: Effect.fnUntraced(function* (id: string, last: number) {
+      const session = yield* db.first(
+        sql<{ id: string }>`update sessions set first_event_seq = ${last + 1}, has_events = 0
+          where id = ${id} and event_watermark = ${last} returning id`
+      )
+      if (session !== undefined) yield* db.run(sql`delete from events where session_id = ${id} and seq <= ${last}`)
+    })
+  }
+}
+
+export type SessionLog = ReturnType<typeof make>
+
+type Sql = Database["Type"]["sql"]
+type SlicedEvent = StoredEvent & { readonly found: number }
+
+/** Picks the events of a session after a cursor that a reader wants. */
+export const wantedOf = (
+  sql: Sql,
+  sessionId: string,
+  after: number,
+  { turnId, types }: LogFilter
+): Statement.Fragment =>
+  sql.and([
+    sql`session_id = ${sessionId}`,
+    sql`seq > ${after}`,
+    ...(types === undefined ? [] : [sql.in("type", [...types])]),
+    ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
+  ])
+
+/**
+ * Reads the first wanted events in their order, or nothing when they take more than `bytes`. `found` tells how many there are, up to one
+ * more than the limit.
+ */
+export const sliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
+  sql<SlicedEvent>`with first as (
+      select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit} + 1
+    ) select seq, type, turn_id, envelope, (select cast(count(*) as integer) from first) as found from first
+    where (select sum(octet_length(envelope)) from first) <= ${bytes} order by seq limit ${limit}`
+
+/** `sliceOf` for events that take more: no more of them once those before take `bytes`. It costs three times as much. */
+const largeSliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
+  sql<SlicedEvent>`select seq, type, turn_id, envelope, found from (
+    select seq, type, turn_id, envelope, cast(count(*) over () as integer) as found,
+      sum(octet_length(envelope)) over (order by seq rows unbounded preceding) - octet_length(envelope) as preceding
+    from (select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit} + 1) as first
+  ) as measured where preceding < ${bytes} order by seq limit ${limit}`

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join, relative } from "node:path"
+import ts from "typescript"
+import { assert, it } from "vitest"
+
+const source = join(import.meta.dirname, "../../core/src")
+const others = ["server", "client"].map((name) => join(import.meta.dirname, "../..", name, "src"))
+const migrations = join(source, "store/migrations")
+
+/** Statements that name a table of another room for good, with the reason. */
+const lasting: Readonly<Record<string, string>> = {
+  "store/SessionLog.ts names sessions":
+    "the ends of a log stand in the row of its session, so that an append needs one lock"
+}
+
+/** Statements that still name a table of another room. Take an entry away with the statement; none may be added. */
+const remaining: ReadonlyArray<string> = [
+  "access/Access.ts names workspace_members",
+  "backup/Inventory.ts names credentials",
+  "backup/Inventory.ts names sessions",
+  "changes/Changesets.ts names turns",
+  "projects/Projects.ts names connections",
+  "sessions/SessionStore.ts names workspace_members",
+  "upkeep/KeyRotation.ts names credentials"
+]
+
+/** The room of each table: the file of the first migration that makes it has the name of the room. */
+const roomOf = new Map(
+  readdirSync(join(migrations, "0001_initial")).flatMap((file) =>
+    [...readFileSync(join(migrations, "0001_initial", file), "utf8").matchAll(/create table (\w+)/g)].map(
+      ([, table = ""]) => [table, file.replace(/\.ts$/, "")] as const
+    )
+  )
+)
+
+const filesBelow = (directory: string): ReadonlyArray<string> =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.parentPath.startsWith(migrations))
+    .map((entry) => join(entry.parentPath, entry.name))
+
+const sourceFiles = filesBelow(source)
+
+/** The texts of the statements of a file, without the values that are put into them. */
+const statementsOf = (path: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isTaggedTemplateExpression(node) && /\bsql$/.test(node.tag.getText())) {
+      const { template } = node
+      found.push(
+        ts.isNoSubstitutionTemplateLiteral(template)
+          ? template.text
+          : [template.head.text, ...template.templateSpans.map(({ literal }) => literal.text)].join(" ? ")
+      )
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest, true))
+  return found
+}
+
+const tablesOf = (statement: string): ReadonlyArray<string> =>
+  [...statement.matchAll(/\b(?:from|join|into|update)\s+(\w+)/g)].flatMap(([, name = ""]) =>
+    roomOf.has(name) ? [name] : []
+  )
+
+it("SQL names the tables of its own room alone, but for the exceptions that are listed", () => {
+  const named = sourceFiles.flatMap((path) => {
+    const file = relative(source, path)
+    const foreign = statementsOf(path)
+      .flatMap(tablesOf)
+      .filter((table) => roomOf.get(table) !== file.split("/")[0])
+    return [...new Set(foreign)].map((table) => `${file} names ${table}`)
+  })
+  assert.sameMembers(named, [...Object.keys(lasting), ...remaining])
+})
+
+it("the server and the client name no table", () => {
+  const named = others.flatMap(filesBelow).flatMap((path) => statementsOf(path).flatMap(tablesOf))
+  assert.deepStrictEqual(named, [])
+})
+
+it("every table that is made belongs to a room, and some statement of that room names it", () => {
+  const rooms = new Set(readdirSync(source))
+  assert.deepStrictEqual(
+    [...roomOf].filter(([, room]) => !rooms.has(room)),
+    []
+  )
+  const named = new Set(
+    sourceFiles.flatMap((path) =>
+      statementsOf(path)
+        .flatMap(tablesOf)
+        .map((table) => `${relative(source, path).split("/")[0]} ${table}`)
+    )
+  )
+  assert.deepStrictEqual(
+    [...roomOf].filter(([table, room]) => !named.has(`${room} ${table}`)),
+    []
+  )
+})

@@ -4,14 +4,14 @@ import type { LookupFunction } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Outbound } from "@reins/core/outbound/Outbound"
+import { Outbound } from "@reins/core/internal/outbound/Outbound"
 import { temporary } from "@reins/testing/git/Fixture"
 import { Effect, Schema } from "effect"
 import { tlsServer } from "./TlsServer.js"
 
 // Which authorities a process trusts is settled when it starts, so that each of these requests is made by a process of its own.
 const script = `
-import { Outbound } from "@reins/core/outbound/Outbound"
+import { Outbound } from "@reins/core/internal/outbound/Outbound"
 import { Effect } from "effect"
 const [url] = process.argv.slice(1)
 const fetch = Effect.flatMap(Outbound, (outbound) => outbound.fetch(url))

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
-import { Jobs } from "@reins/core/internal/jobs/Jobs"
+import { JobStore } from "@reins/core/internal/jobs/JobStore"
 import * as Worker from "@reins/core/internal/jobs/Worker"
 import { Journal } from "@reins/core/internal/store/Journal"
 import { Placement } from "@reins/core/placement/Placement"
@@ -50,7 +50,7 @@ const inProcess = (settings) => {
   )
   return Effect.gen(function* () {
     const journal = yield* Journal
-    const jobs = yield* Jobs
+    const jobs = yield* JobStore
     const db = yield* Database
     const submit = (number) =>
       journal.commit(

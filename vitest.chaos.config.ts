@@ -42,6 +42,8 @@ const group = (name: string, test: NonNullable<TestProjectInlineConfiguration["t
  * it has killed, then one by one what wants the machine for itself.
  */
 export default defineConfig({
+  resolve,
+  ssr,
   test: {
     globalSetup: shared.test?.globalSetup ?? [],
     pool: "forks",

@@ -5,19 +5,18 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 const long = [
   "server/test/e2e/EndToEnd",
   "core/test/harness/OpenCode",
-  "core/test/sessions/TurnEnds",
+  "core/test/execution/TurnEnds",
   "server/test/contract/Fuzz",
   "server/test/HostileFiles",
-  "server/test/cli/Commands",
-  "server/test/Serve",
-  "server/test/Restart",
   "examples/sdk/test/session",
   "core/test/sessions/Turns",
-  "core/test/sessions/Approvals",
+  "core/test/execution/Approvals",
   "core/test/changes/MergeRequests",
   "core/test/changes/Deliveries",
   "core/test/sessions/Attachments",
-  "core/test/identity/Enumeration"
+  "core/test/identity/Enumeration",
+  "server/test/cli/Commands",
+  "server/test/Serve"
 ]
 
 /** The longest files first, so that none of them is what a run waits for at its end. The others go by what they took, or by size. */

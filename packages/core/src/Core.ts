@@ -108,7 +108,7 @@ import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
-/** What the layers of one's own may need: where Reins runs, and its database. */
+/** The services that given layers may need: the place where Reins runs, and its database. */
 export type Given = CoreConfig | Placement | Database | Bell
 
 /**
@@ -157,7 +157,7 @@ const git = Layer.unwrapEffect(
   )
 )
 
-/** What is outside of the service, as its own layers or ours bring it, and the lists of what there is. */
+/** Everything outside of the service, from the given layers or from ours, with the lists of what is installed. */
 const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests }: Layers<E>) =>
   Installed.layer.pipe(
     Layer.provideMerge(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
@@ -255,7 +255,7 @@ const compose = <E>(layers: Layers<E>) => {
 
 type Composed<E> = ReturnType<typeof compose<E>>
 
-/** How the layers that are given may fail. */
+/** The failures of the layers that are given. */
 export type FailureOf<L> = {
   [K in keyof L]: L[K] extends Layer.Layer<infer _A, infer E, infer _R> ? E : never
 }[keyof L]

@@ -8,7 +8,7 @@ import { routes } from "./http/Routes.js"
 import { type ListenOptions, Server } from "./Server.js"
 import { Shutdown } from "./Shutdown.js"
 
-/** How the API is served. Everything has a default; limits, also of requests a minute, are those of the core's `CoreConfig`. */
+/** The settings of the HTTP service. Each has a default. Limits, also of requests a minute, are those of `CoreConfig`. */
 export interface HttpServerOptions extends Partial<ListenOptions> {
   /** True for `GET /metrics`, which asks for no credentials. Without it there is none. */
   readonly metrics?: boolean

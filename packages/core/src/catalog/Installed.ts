@@ -12,7 +12,7 @@ export interface InstalledNames {
   readonly defaults: { readonly providers: string }
 }
 
-/** What this installation has of what every installation may have more of. */
+/** The names that this installation has, of kinds that another installation may have more of. */
 export class Installed extends Context.Tag("@reins/core/catalog/Installed")<Installed, InstalledNames>() {
   static readonly layer = Layer.effect(
     Installed,

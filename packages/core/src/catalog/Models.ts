@@ -14,7 +14,7 @@ import { Workspaces } from "../identity/Workspaces.js"
 import { Outbound, type OutboundError } from "../outbound/Outbound.js"
 import { connectionRequired, Providers } from "./Providers.js"
 
-/** How long what a gateway lists is taken for true. A new credential version is asked anew. */
+/** The time for which a list of a gateway is kept. A new credential version is asked anew. */
 const freshFor = Duration.minutes(5)
 
 /** The models that workspaces have, as the gateways of their connections list them. */
@@ -22,7 +22,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
   Models,
   {
     /**
-     * What the newest active connection of the provider's kind lists, at most five minutes old; requests at the same time ask the
+     * The models that the newest active connection of the provider's kind lists, at most five minutes old. Requests at the same time ask the
      * gateway once. Fails with `provider_disabled`, with `unsupported_capability` unless the provider supports `model_discovery`,
      * with `connection_required`, with `credential_invalid` when the gateway refuses the key, and with `upstream_error` or
      * `upstream_timeout` when it does not answer with a list.

@@ -25,7 +25,7 @@ export interface ConnectionKind {
   readonly probe: (connection: OpenConnection, means: ProbeMeans) => Effect.Effect<Verdict>
 }
 
-/** What a probe has to ask with. */
+/** The means that a probe may use. */
 export interface ProbeMeans {
   /** The guarded way out of the service. */
   readonly outbound: Outbound["Type"]

@@ -33,7 +33,7 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
     readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
     /** The active connection of that id in the workspace, with its secrets. */
     readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, Unopenable>
-    /** That version of the connection's credential, whatever the state of the connection. `not_found` when it is not the current one. */
+    /** The named version of the connection's credential, in any state of the connection. `not_found` when it is not the current one. */
     readonly openVersion: (
       connectionId: ConnectionId,
       credentialId: CredentialId

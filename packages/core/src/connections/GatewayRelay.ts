@@ -28,7 +28,7 @@ export const refuse = (response: ServerResponse, status: number, type: string, m
   response.end(body)
 }
 
-/** What belongs to one connection, and cookies: they would carry state from one agent to another. */
+/** Headers that belong to one connection, and cookies, which would carry state from one agent to another. */
 const notPassedOn = new Set([
   "connection",
   "keep-alive",
@@ -97,7 +97,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress
 }
 
-/** What makes the answer's body readable: nothing, a decoder, or undefined when there is none for its encoding. */
+/** The decoders that make the answer's body readable: none, one, or undefined for an encoding without a decoder. */
 const decoding = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined => {
   const encoding = answer.headers["content-encoding"]?.trim().toLowerCase() ?? ""
   if (encoding === "" || encoding === "identity") return []

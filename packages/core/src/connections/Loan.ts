@@ -7,7 +7,7 @@ import * as Token from "../secrets/Token.js"
 export interface Loan {
   /** Names the loan in the URL. No secret. */
   readonly id: string
-  /** What the borrower appends its paths to: the loan's id and the path of the gateway, without a trailing slash. */
+  /** The base that the borrower appends its paths to: the loan's id and the path of the gateway, without a trailing slash. */
   readonly path: string
   readonly gateway: URL
   readonly token: Redacted.Redacted
@@ -50,7 +50,7 @@ const same = (given: string, token: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** Whether a request presents the loan's token, and nothing else besides it. */
+/** True when a request presents the loan's token and no other credential. */
 const presents = (headers: IncomingHttpHeaders, { token }: Loan): boolean => {
   const given = [...credentialFields.keys()].flatMap((name) => {
     const value = headers[name]
@@ -71,7 +71,7 @@ const leadsUp = (segment: string): boolean => /^\.{1,2}(?:;|$)/.test(segment)
 
 const staysBelow = (path: string): boolean => !/\p{Cc}/u.test(path) && !path.split(/[/\\]/).some(leadsUp)
 
-/** Whether a path stays where it is however often a server decodes it. Slashes may be encoded: names of models have some. */
+/** True for a path that stays where it is however often a server decodes it. Slashes may be encoded, because names of models have some. */
 const isPlain = (path: string): boolean => {
   if (path.includes("//")) return false
   let text = path

@@ -29,7 +29,7 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
      * with `connection_required` for a disabled connection.
      */
     readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, ReinsError>
-    /** What the newest check of the current credential version that saw something has seen; all else is `unknown`. */
+    /** The capabilities that the newest telling check of the current credential version saw. All others are `unknown`. */
     readonly capabilities: (
       principal: Principal,
       connectionId: string

@@ -7,7 +7,7 @@ import type {
 } from "../domain/ConnectionValidation.js"
 import type { Outbound, OutboundAnswer, OutboundError, OutboundRequest } from "../outbound/Outbound.js"
 
-/** What a validation learned, and the health of the connection after it. Nothing in it quotes an answer. */
+/** The result of a validation, and the health of the connection after it. Nothing in it quotes an answer. */
 export interface Verdict {
   /** `inconclusive` when nothing was learned of the credential. */
   readonly state: Extract<ConnectionValidationState, "passed" | "failed" | "inconclusive">

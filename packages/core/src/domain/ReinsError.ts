@@ -101,9 +101,9 @@ export class ReinsError<out Code extends ErrorCode = ErrorCode> extends Data.Tag
   /** Seconds after which a retry can succeed. */
   readonly retryAfterSeconds?: number
 }> {
-  /** What programs tell errors by. */
+  /** Programs tell errors apart by it. */
   declare readonly code: Code
-  /** What programs are told besides the code. */
+  /** Facts for programs besides the code. */
   declare readonly details?: DetailsOf<Code>
   constructor(error: {
     readonly code: Code

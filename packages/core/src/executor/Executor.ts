@@ -1,7 +1,7 @@
 import { Data, type Effect, type Redacted, type Scope, type Stream } from "effect"
 import type { StopPolicy } from "./StopPolicy.js"
 
-/** What a backend really keeps apart. `none` is no security boundary: the agent can do whatever the service's user can. */
+/** The separation that a backend really gives. `none` is no security boundary: the agent can do whatever the service's user can. */
 export interface Isolation {
   /** `sandbox` is a security boundary: the agent cannot do what the service's user can. */
   readonly level: "none" | "sandbox"
@@ -43,7 +43,7 @@ export interface AgentCommand {
   readonly programDirs: ReadonlyArray<string>
   /** Added to the few variables that every agent gets. Nothing else is inherited. */
   readonly environment: Readonly<Record<string, string | Redacted.Redacted<string>>>
-  /** How the process is stopped when the scope closes. */
+  /** The steps of stopping the process when the scope closes. */
   readonly stop: StopPolicy
 }
 

@@ -104,7 +104,7 @@ const makeDirectories = (command: AgentCommand) =>
       new ExecutorError({ kind: "spawn_failed", message: `The agent's home ${command.homeDir} cannot be made.` })
   })
 
-/** What starts agents for a boot of the service. */
+/** The executor that starts agents for a boot of the service. */
 interface Launcher {
   readonly bootId: string
   readonly limit: Limit
@@ -153,7 +153,7 @@ interface Running {
 const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
   Effect.timeoutOption(Effect.interruptible(effect), milliseconds)
 
-/** What runs now. A service that ends without stopping it in order takes it along. */
+/** The processes that run now. A service that ends without stopping them in order takes them along. */
 const alive = new Set<Running>()
 const endWithProcess = () => {
   for (const { pid } of alive) signal(-pid, "SIGKILL")

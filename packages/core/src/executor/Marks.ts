@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 
-/** What every process that is started for a lease, or by a boot of the service, is told by. */
+/** A mark by which the processes of a lease, or of a boot of the service, are recognised. */
 export interface Mark {
   readonly kind: "lease" | "boot"
   readonly id: string
@@ -32,7 +32,7 @@ const limiter = (leaseId: string, bootId: string): ReadonlyArray<string> => [
   `--rttime=${markLimit({ kind: "lease", id: leaseId })}:${markLimit({ kind: "boot", id: bootId })}`
 ]
 
-/** How a command is made to bear its marks in its limits; as it is where the machine cannot do that. */
+/** The command that bears its marks in its limits. Where the machine cannot do that, it is the command as it was. */
 export type Limit = (leaseId: string, command: ReadonlyArray<string>) => ReadonlyArray<string>
 
 /** Looks whether this machine can mark processes by their limits: on Linux, with `prlimit` of util-linux. */

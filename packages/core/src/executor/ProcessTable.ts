@@ -88,7 +88,7 @@ const bearingOf = async (
 export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
   bearingOf(await otherProcesses(), marks)
 
-/** Whether a living process bears the mark. Only those are asked that were not there before `startOf` of the first one that got it. */
+/** True when a living process bears the mark. Processes that are older than the first one with the mark are not asked. */
 export const isBorne = async (mark: Mark, since: number): Promise<boolean> => {
   const pids = (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
   return (await bearingOf(pids, [mark])).length > 0
@@ -103,7 +103,7 @@ export const signal = (target: number, name: NodeJS.Signals | 0): boolean => {
   }
 }
 
-/** Whether a process group still has a living member. */
+/** True while a process group has a living member. */
 export const groupAlive = async (group: number): Promise<boolean> => {
   if (!signal(-group, 0)) return false
   if (process.platform !== "linux") return true

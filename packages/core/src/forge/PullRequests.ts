@@ -2,13 +2,13 @@ import { Effect, Schema } from "effect"
 import { ForgeError, type RemoteMergeRequest } from "./Forge.js"
 import { type Ask, type Refusal, understood } from "./ForgeRequest.js"
 
-/** How one forge differs from the others that have pull requests below `/repos/<owner>/<name>/pulls`. */
+/** The differences between forges that have pull requests below `/repos/<owner>/<name>/pulls`. */
 export interface Dialect<A, I> {
   /** For messages. */
   readonly name: string
   readonly schema: Schema.Schema<A, I>
   readonly toRemote: (pull: A) => RemoteMergeRequest
-  /** Whether it refuses to create a pull request since there is one of the branch. */
+  /** True for the refusal of a pull request whose branch has one already. */
   readonly isDouble: (refusal: Refusal) => boolean
 }
 

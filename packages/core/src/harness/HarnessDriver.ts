@@ -10,7 +10,7 @@ export interface HarnessDriver {
   /** As manifests name it in `runtime.driver`. */
   readonly driver: string
   /**
-   * What runs the turns of one provider. It is given `runtime.settings` of the provider's manifest, and fails when they are not what the
+   * Gives the function that runs the turns of one provider. It is given `runtime.settings` of the provider's manifest, and fails when they are not what the
    * driver takes, which keeps the service from starting.
    */
   readonly bind: (settings: unknown) => Effect.Effect<RunTurn, ParseResult.ParseError>

@@ -37,7 +37,7 @@ interface Plan {
   readonly installed: InstalledHarness
 }
 
-/** What a finished directory holds. It is written last, so a directory without it is not finished. */
+/** The record of a finished directory. It is written last, so a directory without it is not finished. */
 const Marker = Schema.parseJson(
   Schema.Struct({
     packages: Schema.Array(Schema.Struct({ name: Schema.String, version: Schema.String, integrity: Schema.String }))

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { StopPolicy } from "../executor/StopPolicy.js"
 
-/** What a harness can do. `unknown` is refused exactly like `unsupported`. */
+/** The answer to whether a harness can do something. `unknown` is refused exactly like `unsupported`. */
 export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
 export type CapabilityValue = typeof CapabilityValue.Type
 
@@ -106,7 +106,7 @@ export const FailureReason = Schema.Literal(
 )
 export type FailureReason = typeof FailureReason.Type
 
-/** How to install and run the agent that a provider is bound to. */
+/** The installation and the launch of the agent that a provider is bound to. */
 export const Runtime = Schema.Struct({
   /** The protocol that the agent speaks, by the name of its driver. */
   driver: Schema.String,

@@ -98,7 +98,7 @@ const readFile = (
   return inDirectory(homeDir, names.slice(0, -1), { create: false }, read)
 }
 
-/** What is not, or is not only, the agent's own file. All else that keeps one from being read is unforeseen. */
+/** The failures of a file that is not, or is not only, the agent's own. Every other failure to read one is a defect. */
 const isNoState = ({ reason }: BeneathError): boolean =>
   reason !== "denied" && reason !== "failed" && reason !== "exists"
 

@@ -4,7 +4,7 @@ import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
 
 /**
- * What a turn may use of a connection. Secrets go to the agent's environment and nowhere else. The setting `base_url` is what
+ * The part of a connection that a turn may use. Secrets go to the agent's environment and nowhere else. The setting `base_url` is what
  * `/chat/completions`, `/responses`, `/messages` and `/models` are appended to, as in `https://api.openai.com/v1`.
  */
 export interface HarnessConnection {

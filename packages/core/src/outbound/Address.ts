@@ -1,10 +1,10 @@
 import ipaddr from "ipaddr.js"
 
-/** What is allocated to the public Internet; all else in IPv6 is special, also where the library has no name for it (`::/96`). */
+/** The addresses that are allocated to the public Internet. All others of IPv6 are special, also where the library has no name for it (`::/96`). */
 const globalUnicast = ipaddr.parseCIDR("2000::/3")
 
 /**
- * Whether an IP address is one of the public Internet. Loopback, private, link-local, multicast, reserved and translated addresses
+ * True for an IP address of the public Internet. Loopback, private, link-local, multicast, reserved and translated addresses
  * are not, nor is an IPv6 address that stands for such an IPv4 one, nor a text that is no address.
  */
 export const isPublic = (address: string): boolean => {
@@ -35,11 +35,11 @@ const entryOf = (text: string): ReadonlyArray<AllowedHost> => {
   return [{ host: hostOf(new URL(`http://${authority}`)), port: port === undefined ? undefined : Number(port) }]
 }
 
-/** Whether a text can be an entry of a list of allowed hosts: `*`, a host, or `host:port`. */
+/** True for a text that can be an entry of a list of allowed hosts: `*`, a host, or `host:port`. */
 export const isAllowedHost = (text: string): boolean => text === "*" || entryOf(text).length === 1
 
 /**
- * Whether an operator's list names a host, by the name or address that a URL has for it. An entry without a port stands for every
+ * True when an operator's list names a host, by the name or address that a URL has for it. An entry without a port stands for every
  * port, `*` for every host; an entry that cannot be read stands for none.
  */
 export const allowedBy = (list: ReadonlyArray<string>): ((host: string, port: number) => boolean) => {

@@ -18,7 +18,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Which hosts may be asked although they are private, and how names are looked up. */
+/** The private hosts that may be asked, and the lookup of names. */
 export interface GuardOptions {
   readonly allowPrivateHosts: ReadonlyArray<string>
   readonly lookup?: LookupFunction

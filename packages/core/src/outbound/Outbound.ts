@@ -12,7 +12,7 @@ import {
   limitConnecting
 } from "./GuardedAgents.js"
 
-/** What to ask. Headers and body are sent as they are given and appear in no error. */
+/** A request. Headers and body are sent as they are given and appear in no error. */
 export interface OutboundRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>

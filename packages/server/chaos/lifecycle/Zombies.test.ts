@@ -141,8 +141,8 @@ const stopInTransaction = async (server: ServerProcess, url: string, write: () =
     return rows.length > 0
   }
   await db.query("begin")
-  // The session is held and read by then, and what its row counts is waited for before the rest is sent.
-  await db.query("lock table sessions in share mode")
+  // The write waits for the row of its session before it sends the rest.
+  await db.query("lock table sessions in exclusive mode")
   write()
   await eventually("the write has begun", () => backends("wait_event_type = 'Lock'"))
   server.kill("SIGSTOP")

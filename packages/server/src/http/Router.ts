@@ -26,7 +26,7 @@ type Handler = (
   }
 ) => Effect.Effect<unknown, ReinsError | RequestInvalid> | Command<unknown, ReinsError | RequestInvalid>
 
-/** What routes need besides their handlers. */
+/** The services that routes need besides their handlers. */
 type Services = Authentication | CoreConfig | Idempotency | Installed
 
 /**

@@ -76,7 +76,7 @@ export const prompt = Effect.fnUntraced(function* (
     Effect.catchAll((failure) =>
       Effect.flatMap(Ref.get(turn.cancelled), (asked) => (asked ? Effect.succeedNone : Effect.fail(failure)))
     ),
-    // What the agent says from now on would open again what is closed here.
+    // Words that the agent says from now on would open again the parts that are closed here.
     Effect.ensuring(Ref.set(turn.transcript, Option.none())),
     Effect.tap(() => turn.emit(transcript.finish())),
     Effect.tapError(() => turn.emit(transcript.finish()))

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { FailureReason, regexSource, Template } from "../Manifest.js"
 
-/** What the agent's own words mean. `pattern` is a case-insensitive regular expression over the whole error; the first match wins. */
+/** The meaning of the agent's own words. `pattern` is a case-insensitive regular expression over the whole error; the first match wins. */
 export const ErrorRule = Schema.Struct({
   pattern: regexSource,
   reason: FailureReason,
@@ -9,10 +9,10 @@ export const ErrorRule = Schema.Struct({
 })
 export type ErrorRule = typeof ErrorRule.Type
 
-/** What differs between agents that speak ACP. */
+/** The differences between agents that speak ACP. */
 export const AcpSettings = Schema.Struct({
   resume: Schema.Literal("load", "resume", "none"),
-  /** What the `usage` of a prompt's answer covers. */
+  /** The span that the `usage` of a prompt's answer covers. */
   usage_scope: Schema.Literal("last_call", "turn", "process", "none"),
   /**
    * Some agents say a failed model call as the assistant and end the turn as if all was well. After an update in which the value at

@@ -8,7 +8,7 @@ import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import type * as Transcript from "./Transcript.js"
 
-/** What the parts of one running turn share. */
+/** The state that the parts of one running turn share. */
 export interface Turn {
   readonly input: TurnInput
   readonly runtime: Runtime
@@ -22,11 +22,11 @@ export interface Turn {
   readonly cancelled: Ref.Ref<boolean>
   /** Done once the agent was told of the cancellation. */
   readonly cancelSent: Deferred.Deferred<void>
-  /** How many questions the agent has asked people, and how many of them are open. */
+  /** The number of questions that the agent has asked people, and of those that are open. */
   readonly asked: Ref.Ref<number>
   readonly waiting: Ref.Ref<number>
   readonly lastLineAt: Ref.Ref<number>
-  /** What the agent said beside the protocol about a failed model call. */
+  /** The agent's words about a failed model call, said beside the protocol. */
   readonly report: Ref.Ref<string>
 }
 

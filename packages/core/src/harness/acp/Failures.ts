@@ -70,7 +70,7 @@ export interface Reporting {
   readonly settings: { readonly errors: ReadonlyArray<ErrorRule> }
 }
 
-/** What an agent's report of a failed model call means. */
+/** The meaning of an agent's report of a failed model call. */
 export const reported = (text: string, { input, runtime, settings }: Reporting): HarnessFailure => {
   const verdict = judge(text, settings.errors)
   return new HarnessFailure({

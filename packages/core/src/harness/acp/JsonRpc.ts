@@ -31,7 +31,7 @@ export interface PeerOptions {
   readonly onLine: (direction: "in" | "out", line: string) => Effect.Effect<void>
   readonly onNotification: (method: string, params: unknown, line: string) => Effect.Effect<void>
   /**
-   * What is done at once about a request of the agent, and then the answer, which may take its time: lines that come meanwhile are
+   * Handles a request of the agent at once, and gives the answer, which may take its time: lines that come meanwhile are
    * handled. Null for a method that we do not have.
    */
   readonly onRequest: (

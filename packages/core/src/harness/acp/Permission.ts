@@ -8,7 +8,7 @@ const descriptionLength = 4000
 
 const approvalKinds: ReadonlySet<string> = new Set(["allow_once", "allow_always", "reject_once", "reject_always"])
 
-/** Whether an answer says no: an option that rejects, or none. */
+/** True for an answer that says no: an option that rejects, or none. */
 export const isRefusal = ({ options }: PermissionRequest, id: string | null): boolean =>
   options.find(({ optionId }) => optionId === id)?.kind.startsWith("reject") ?? true
 
@@ -16,7 +16,7 @@ export const isRefusal = ({ options }: PermissionRequest, id: string | null): bo
 export const chosenBy = (settings: AcpSettings, { options }: PermissionRequest): string | null =>
   settings.permission_answer.flatMap((kind) => options.filter((option) => option.kind === kind))[0]?.optionId ?? null
 
-/** What a person is asked. `about` is what is known of the tool call that it is about. */
+/** The question for a person. `about` holds the known facts of its tool call. */
 export const asked = (requestId: string, { options }: PermissionRequest, about: ReadonlyArray<HarnessEvent>): Asked => {
   const call = about.find((event) => event._tag === "tool")
   const input = call === undefined || call.input === null ? undefined : JSON.stringify(call.input)

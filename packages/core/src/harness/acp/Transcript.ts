@@ -101,11 +101,11 @@ export interface Transcript {
   /** Words that were held back, and open tools as aborted. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
-  /** Whether the agent said something or finished a tool, since it was last refused something. */
+  /** True once the agent has said something or finished a tool after its last refusal. */
   readonly hasOutput: () => boolean
-  /** Whether the agent was refused something and has had no output since. */
+  /** True when the agent was refused something and has had no output since. */
   readonly wasRefused: () => boolean
-  /** What an agent that reports errors as words said after the mark; empty without one. */
+  /** The words after the mark of an agent that reports errors as words. Empty without a mark. */
   readonly errorText: () => string
 }
 

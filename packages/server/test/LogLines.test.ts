@@ -6,7 +6,7 @@ import { build } from "esbuild"
 
 const logs = Logger.replace(Logger.defaultLogger, jsonLines)
 
-/** What is written to the standard error of this process from now on, in place of writing it; and the moment of the first. */
+/** Keeps everything that this process writes to its standard error from now on, and the moment of the first write. */
 const capture = Effect.gen(function* () {
   const first = yield* Deferred.make<void>()
   const writes: Array<string> = []

@@ -177,7 +177,7 @@ it.scopedLive(
         for (let step = 0; step < steps; step++) yield* step % 4 === 3 ? nextTurn : Effect.yieldNow()
         const exit = yield* Fiber.interrupt(fiber)
         const written = committed().filter((name) => name.startsWith(`${steps} `))
-        // Who is interrupted while the commit is under way is not told of it.
+        // A caller that is interrupted while the commit is under way is not told of it.
         assert.include(Exit.isSuccess(exit) ? [2] : [0, 2], written.length)
         yield* insert(`after ${steps}`)
       }
@@ -312,7 +312,7 @@ it.scopedLive("an answer is kept until somebody commits, in whichever process, a
       yield* nextTurn
       assert.strictEqual((yield* db.first(byName("a")))?.size, size)
     }
-    // What others have not committed, or taken back, changes nothing.
+    // Writes of others that are not committed, or were taken back, change nothing.
     const last = yield* db.first(byName("a"))
     other.exec("begin immediate; update things set size = 0")
     yield* nextTurn

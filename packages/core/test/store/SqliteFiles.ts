@@ -96,7 +96,7 @@ const targetOf = (descriptor: number): string | undefined => {
   }
 }
 
-/** How many commits are in the log of a database since it was last begun anew. Each of them is one frame that tells the size of the file. */
+/** The number of commits in the log of a database since it was last begun anew. Each of them is one frame that tells the size of the file. */
 export const countCommits = (file: string): number => {
   const log = readFileSync(`${file}-wal`)
   const frameSize = 24 + log.readUInt32BE(8)

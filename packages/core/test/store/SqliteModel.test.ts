@@ -4,7 +4,7 @@ import { Effect, Either, Exit, Fiber, Runtime } from "effect"
 import * as fc from "fast-check"
 import { nextTurn, openThings } from "./SqliteFiles.js"
 
-/** What a command does, one step after the other. A nested transaction is given up when it fails, and the command goes on. */
+/** The steps of a command, one after the other. A nested transaction is given up when it fails, and the command goes on. */
 type Step =
   | { readonly kind: "write"; readonly name: string }
   | { readonly kind: "read" }
@@ -48,7 +48,7 @@ type State = Readonly<Record<string, number>>
 
 const written = (state: State, name: string): State => ({ ...state, [name]: (state[name] ?? 0) + 1 })
 
-/** What a command that got its turn has found when it began, and what it would leave. */
+/** The state that a command found when its turn began, and the state that it would leave. */
 interface Run {
   readonly command: number
   readonly found: State

@@ -26,7 +26,7 @@ export interface Example {
 interface Given {
   /** Path parameters, where they are not those of the tenant. */
   readonly ids?: Readonly<Record<string, string>>
-  /** Who calls, when it is not the person of the tenant. */
+  /** The caller, when it is not the person of the tenant. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
 }

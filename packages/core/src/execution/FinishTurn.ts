@@ -73,7 +73,7 @@ const conclusion = Effect.gen(function* () {
       yield* connections.observe(connection_id, run.credentialId, health)
   })
 
-  return ({ session, turn }: TurnWork, run: AgentRun, ending: Ending) => {
+  return ({ session, turn }: TurnWork, run: AgentRun, ending: Ending): Effect.Effect<void, never, Commit> => {
     const { messageId, output } = run
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)

@@ -23,11 +23,17 @@ const workingAloud = (kind: JobKind, failed: Deferred.Deferred<void>) =>
 const rename = (from: string, to: string) =>
   Effect.flatMap(Database, ({ run, sql }) => run(sql`alter table ${sql(from)} rename to ${sql(to)}`))
 
-/** Waits until somebody sleeps for as long as it takes from a claim that is made or renewed now to its next renewal. */
-const renewalAwaited = Effect.gen(function* () {
-  const at = (yield* Clock.currentTimeMillis) + 10_000
+/** Waits until somebody sleeps for this many milliseconds from now. */
+const sleptFor = Effect.fnUntraced(function* (ms: number) {
+  const at = (yield* Clock.currentTimeMillis) + ms
   yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), TestClock.sleeps()), { until: Chunk.contains(at) })
 })
+
+/** Waits until a claim that is made or renewed now waits for its next renewal. */
+const renewalAwaited = sleptFor(10_000)
+
+/** Waits until a claim that could not be renewed now waits to be renewed again. */
+const retryAwaited = sleptFor(1_000)
 
 for (const { layer, name } of databases) {
   withLayer(identity(layer))(`a claim that cannot be renewed on ${name}`, (it) => {
@@ -53,7 +59,10 @@ for (const { layer, name } of databases) {
           yield* TestClock.adjust("10 seconds")
           yield* Deferred.await(failed)
           yield* rename("attempts_away", "attempts")
-          yield* pass(id, ({ attempts }) => attempts[0]?.heartbeat_at !== renewed.attempts[0]?.heartbeat_at)
+          yield* retryAwaited
+          yield* TestClock.adjust("1 second")
+          // No time may pass until it is renewed, or the claim could run out first.
+          yield* until(id, ({ attempts }) => attempts[0]?.heartbeat_at !== renewed.attempts[0]?.heartbeat_at)
           yield* TestClock.adjust("25 seconds")
           yield* Deferred.succeed(goOn, undefined)
           yield* pass(id, ({ state }) => state !== "running")

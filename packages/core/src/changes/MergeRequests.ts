@@ -65,7 +65,8 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
     >
     /**
      * Asks for the merge of an open merge request. While a job works on it that job is given back. No other commit than
-     * `expected_head_sha` is merged. Fails with `remote_head_changed` unless the head was last seen there, with `unsupported_capability` for a method that the forge does not have, and with `invalid_transition` unless it is open.
+     * `expected_head_sha` is merged. Fails with `remote_head_changed` unless the head was last seen there, with `unsupported_capability` for
+     * a method that the forge does not have, and with `invalid_transition` unless it is open.
      */
     readonly merge: (
       principal: Principal,

@@ -13,6 +13,6 @@ export interface OpenConnection {
   readonly settings: Readonly<Record<string, string>>
   /** The other fields of the credential, each in the clear within its wrapping. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
-  /** The model of turns that name none; null leaves the choice to the agent. */
+  /** The model of sessions that name none, which a probe may try; null when nobody has chosen one. */
   readonly preferredModel: string | null
 }

@@ -24,7 +24,7 @@ import { WorkspaceStore } from "./WorkspaceStore.js"
 
 /** An account that the operator wants. */
 export interface NewAccount {
-  /** The address that the account logs in with. It is kept in small letters. */
+  /** The address that the account logs in with. It is kept in lower case. */
   readonly email: string
   /** At least 8 characters. A common one, and one that is like the address, is refused. */
   readonly password: Redacted.Redacted

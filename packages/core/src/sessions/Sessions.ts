@@ -22,13 +22,13 @@ import { type SessionRow, SessionStore, type SessionUpdate, toSession } from "./
 
 /** The sessions of a list; what is left out does not matter. */
 export interface SessionFilter extends PageRequest {
-  /** The list has the sessions in this stage of their life only. */
+  /** Only sessions in this stage of their life. */
   readonly lifecycle?: SessionLifecycle
-  /** The list has the sessions only whose turns are at this now. */
+  /** Only sessions whose turns are at this now. */
   readonly activity?: SessionActivity
-  /** The list has the sessions only that began from a version of this project. */
+  /** Only sessions that began from a version of this project. */
   readonly project_id?: string
-  /** The list has the child sessions of this session only. */
+  /** Only the child sessions of this session. */
   readonly parent_session_id?: string
 }
 
@@ -43,9 +43,7 @@ type Change<Code extends "invalid_transition" | "turn_active" | "version_conflic
 export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
   Sessions,
   {
-    /**
-     * The sessions of a workspace that fit the filter, newest first. A workspace that the principal does not belong to is `not_found`.
-     */
+    /** The sessions of a workspace that fit the filter, newest first. A workspace that the principal does not belong to is `not_found`. */
     readonly list: (
       principal: Principal,
       workspaceId: string,

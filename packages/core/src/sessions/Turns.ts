@@ -27,8 +27,8 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     /** A turn as it stands, with its outcome and its usage once it has ended. */
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, Unseen>
     /**
-     * Ends a turn that waits at once, and asks a running one to stop, which its end as `cancelled` proves. Asking again changes nothing.
-     * Fails with `invalid_transition` for a turn that has ended.
+     * Ends a turn that waits at once, and asks a running one to stop: it is `cancelling` until its agent is gone. Asking again changes
+     * nothing. Fails with `invalid_transition` for a turn that has ended.
      */
     readonly cancel: (principal: Principal, turnId: string) => Command<Turn, Denied | ReinsError<"invalid_transition">>
     /**

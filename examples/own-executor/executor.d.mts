@@ -1,5 +1,4 @@
-import type { Executor } from "@reins/core/executor/Executor"
-import type { Executors } from "@reins/core/executor/Executors"
+import type { Executor, Executors } from "@reins/core/executor/Executors"
 import type { Placement } from "@reins/core/placement/Placement"
 import type { Layer } from "effect"
 

@@ -2,13 +2,10 @@
 // here, or what gives a real boundary: `bwrap`, `docker run`, `ssh` to another machine.
 import { constants } from "node:fs"
 import { access, appendFile } from "node:fs/promises"
-import { ExecutorError } from "@reins/core/executor/Executor"
-import * as Executors from "@reins/core/executor/Executors"
-import * as Local from "@reins/core/executor/Local"
-import { Placement } from "@reins/core/placement/Placement"
+import { ExecutorError, Executors } from "@reins/core/executor/Executors"
 import { Effect, Layer } from "effect"
 
-/** @import { AgentCommand, AgentExit, Executor } from "@reins/core/executor/Executor" */
+/** @import { AgentCommand, AgentExit, Executor } from "@reins/core/executor/Executors" */
 
 /** The command starts in any case, so the agent's own program is looked at first. */
 const checkExecutable = (/** @type {string} */ executable) =>
@@ -66,8 +63,8 @@ export const through = (inner, { backend, command, recordFile }) => {
 export const niceExecutors = (recordFile) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
-      const local = yield* Local.make((yield* Placement).bootId)
+      const local = yield* Executors.local
       const nice = through(local, { backend: "nice", command: ["nice", "-n", "10"], recordFile })
-      return Executors.Executors.layerOf([nice, local])
+      return Executors.layerOf([nice, local])
     })
   )

@@ -1,6 +1,4 @@
-import type { Bell } from "@reins/core/store/Bell"
-import type { Database } from "@reins/core/store/Database"
-import type { DatabaseNewer } from "@reins/core/store/Migrations"
+import type { Bell, Database, DatabaseNewer } from "@reins/core/store/Storage"
 import type { Layer } from "effect"
 
 /** The database at a URL, with its schema up to date. */

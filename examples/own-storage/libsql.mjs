@@ -1,16 +1,14 @@
-// A database of one's own: libSQL, through its client for @effect/sql. What Reins asks of a database is the `Engine` of store/Database:
+// A database of one's own: libSQL, through its client for @effect/sql. What Reins asks of a database is the `Engine` of store/Storage:
 // statements, and transactions that take turns. `sql` makes the texts of the statements, which are those for SQLite.
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient, SqlError } from "@effect/sql"
 import * as LibsqlClient from "@effect/sql-libsql/LibsqlClient"
 import { createClient } from "@libsql/client"
-import { Bell } from "@reins/core/store/Bell"
-import { Database } from "@reins/core/store/Database"
-import { migrate } from "@reins/core/store/Migrations"
+import { Bell, Database, migrate } from "@reins/core/store/Storage"
 import { Effect, Exit, FiberRef, Layer } from "effect"
 
 /** @import { Client, InArgs, Transaction as Connection } from "@libsql/client" */
-/** @import { Engine } from "@reins/core/store/Database" */
+/** @import { Engine } from "@reins/core/store/Storage" */
 
 /**
  * The transaction that a fiber is in. It is closed when it ends: a fiber that was forked in it and outlives it is outside again.
@@ -27,7 +25,7 @@ const attempt = (/** @type {() => Promise<any>} */ run) =>
   )
 
 /** @returns {readonly [text: string, parameters: ReadonlyArray<unknown>]} */
-const textOf = (/** @type {import("@reins/core/store/Database").Query<object>} */ query) =>
+const textOf = (/** @type {import("@reins/core/store/Storage").Query<object>} */ query) =>
   "prepared" in query ? [query.prepared.text, query.parameters] : query.compile()
 
 const changesNothing = (/** @type {string} */ text) => /^\s*select\b/i.test(text)

@@ -108,6 +108,11 @@ import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
+// The lists of what is part of Reins, for programs that add to them.
+export { builtInGateways } from "./connections/ConnectionKinds.js"
+export { builtInForges } from "./forge/Forges.js"
+export { builtInDrivers } from "./harness/Harness.js"
+
 /** The services that given layers may need: the place where Reins runs, and its database. */
 export type Given = CoreConfig | Placement | Database | Bell
 
@@ -118,13 +123,16 @@ export type Given = CoreConfig | Placement | Database | Bell
 export interface Layers<E = unknown> {
   /** The providers. `Manifests.layerOf` makes them of manifests; unless given, they are those in `manifests/`. */
   readonly manifests?: Layer.Layer<Manifests, E, Given>
-  /** The ways to run agents. `Executors.layerOf` makes them of a list, whose first one is the default; unless given, it is `local`. */
+  /** The ways to run agents. `Executors.layerOf` makes them of a list, whose first one is the default; unless given, `local` alone. */
   readonly executors?: Layer.Layer<Executors, E, Given>
-  /** The ways to speak with agents; unless given, `builtInDrivers` of `harness/Harness`. */
+  /** The ways to speak with agents; unless given, `builtInDrivers`. Each is a `HarnessDriver` of `harness/HarnessDriver`. */
   readonly drivers?: ReadonlyArray<HarnessDriver>
-  /** The kinds of forge; unless given, `builtInForges` of `forge/Forges`. */
+  /** The kinds of forge; unless given, `builtInForges`. Each is a `ForgeKind` of `forge/Forge`. */
   readonly forges?: ReadonlyArray<ForgeKind>
-  /** The kinds of connection besides `git` and those of forges; unless given, `builtInGateways` of `connections/ConnectionKinds`. */
+  /**
+   * The kinds of connection besides `git` and those of forges; unless given, `builtInGateways`. Each is a `ConnectionKind` of
+   * `connections/ConnectionKind`.
+   */
   readonly connectionKinds?: ReadonlyArray<ConnectionKind>
   /** Unless given, mails go through the SMTP server of the configuration, or to files in the outbox where it names none. */
   readonly mailer?: Layer.Layer<Mailer, E, Given>
@@ -265,7 +273,7 @@ type Needs<L> = CoreConfig | Placement | (L extends { readonly database: object 
 /**
  * Every service of Reins, with parts of one's own in the place of ours:
  *
- *     Core.layerWith({ forges: [...builtInForges, myForge], mailer: myMailer })
+ *     Core.layerWith({ forges: [...Core.builtInForges, myForge], mailer: myMailer })
  *
  * It needs a `CoreConfig`, a `Placement` and, unless one is given, a `Database` with its `Bell`. It opens no port and starts no work of its
  * own. Fails as the given layers do, with `KeysMissing` when stored credentials cannot be opened with the key ring, and with

@@ -18,7 +18,9 @@ const ownerEmail = "owner@embedded.localhost"
  *
  *     Embedded.layer({ dataDir: "./reins-data" }, { executors: Executors.layerOf([myExecutor]) })
  *
- * `layers` are parts of one's own, as `Core.layerWith` takes them. The database is SQLite below `dataDir` unless one is given.
+ * `layers` are parts of one's own, as `Core.layerWith` takes them. The database is SQLite below `dataDir` unless one is given. Either way this
+ * process has to be the only one that works on it: it takes over what the others were doing. Several processes on one PostgreSQL put
+ * `Core.layerWith`, `Core.worker` and `Placement.layerOn` together themselves.
  */
 export const layer = <const L extends Core.Layers = Record<never, never>>(
   config: Parameters<typeof CoreConfig.from>[0],
@@ -35,7 +37,10 @@ export const layer = <const L extends Core.Layers = Record<never, never>>(
   )
 }
 
-/** The account that the embedding program speaks for, made at the first call, and its workspace. */
+/**
+ * The account that the embedding program speaks for, made at the first call, and its workspace. The principal is what every service asks for:
+ * it may do all that an owner may, and nobody can log in as it.
+ */
 export const owner: Effect.Effect<
   { readonly principal: Principal; readonly workspaceId: WorkspaceId },
   never,

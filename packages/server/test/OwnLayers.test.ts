@@ -7,14 +7,13 @@ import { assert, it, layer } from "@effect/vitest"
 import { Reins } from "@reins/client"
 import * as Embedded from "@reins/core/Embedded"
 import { Executors } from "@reins/core/executor/Executors"
-import * as Local from "@reins/core/executor/Local"
 import { gitea } from "@reins/core/forge/Gitea"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Placement } from "@reins/core/placement/Placement"
 import { HttpServer, Server } from "@reins/server"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
-import { Context, Effect, Layer } from "effect"
+import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { quiet, send } from "./Service.js"
 
@@ -25,7 +24,7 @@ class Started extends Context.Tag("@reins/server/test/Started")<Started, Set<str
 
 const counting = Layer.unwrapEffect(
   Effect.gen(function* () {
-    const local = yield* Local.make((yield* Placement).bootId)
+    const local = yield* Executors.local
     const started = yield* Started
     return Executors.layerOf([
       {
@@ -169,5 +168,42 @@ it.scopedLive("the built package serves the core of the program that imports it"
       })
     )
     assert.strictEqual(stdout.trim().split("\n").at(-1), "401 unauthenticated")
+  })
+)
+
+/** One of several processes on a PostgreSQL database, put together of the core's entry points. */
+const programOnPostgres = `
+  import { CoreConfig } from "@reins/core/base/CoreConfig"
+  import * as Core from "@reins/core/Core"
+  import * as Embedded from "@reins/core/Embedded"
+  import { Placement } from "@reins/core/placement/Placement"
+  import { Projects } from "@reins/core/projects/Projects"
+  import * as Postgres from "@reins/core/store/Postgres"
+  import { Database } from "@reins/core/store/Storage"
+  import { Effect, Layer, Redacted } from "effect"
+  const [, dataDir, url] = process.argv
+  const reins = Core.worker.pipe(
+    Layer.provideMerge(Core.layerWith({ forges: Core.builtInForges, database: Postgres.layer(Redacted.make(url)) })),
+    Layer.provideMerge(Layer.merge(CoreConfig.layer({ dataDir }), Placement.layerOn(dataDir, { alone: false })))
+  )
+  const work = Effect.gen(function* () {
+    const { principal, workspaceId } = yield* Embedded.owner
+    const { slug } = yield* (yield* Projects).create(principal, workspaceId, { slug: "mine", name: "Mine" })
+    console.log((yield* Database).dialect, slug)
+  })
+  await Effect.runPromise(Effect.provide(work, reins))
+`
+
+it.scopedLive("the built core works on the PostgreSQL database of the program that imports it", () =>
+  Effect.gen(function* () {
+    const dataDir = yield* directory
+    const url = Redacted.value(yield* migratedPostgresDatabase)
+    const { stdout } = yield* Effect.promise(() =>
+      promisify(execFile)(process.execPath, ["--input-type=module", "--eval", programOnPostgres, dataDir, url], {
+        cwd: join(import.meta.dirname, ".."),
+        timeout: 60_000
+      })
+    )
+    assert.strictEqual(stdout.trim().split("\n").at(-1), "pg mine")
   })
 )

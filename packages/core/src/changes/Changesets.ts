@@ -27,17 +27,17 @@ export const captureJobKind = "changeset.capture"
 /** Reading a changeset fails with `executor_unavailable` when the git objects of its session cannot be read. */
 type ReadFailure = Unseen | ReinsError<"executor_unavailable">
 
-/** The work of a session, sealed: a git tree on the base commit, with a digest of the change. */
+/** The work of a session, sealed: a git tree on the base commit, with a digest of the change. A sealed changeset never changes. */
 export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
   Changesets,
   {
-    /** The changesets of a session, newest first. */
+    /** The changesets of a session, newest first, those whose capture failed too. A session that the principal may not see is `not_found`. */
     readonly list: (
       principal: Principal,
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Changeset>, Unseen | ReinsError<"invalid_cursor">>
-    /** A changeset of a session that the principal may see. */
+    /** A changeset in any state. Fails with `not_found` unless the principal may see its session. */
     readonly get: (principal: Principal, changesetId: string) => Effect.Effect<Changeset, Unseen>
     /**
      * Asks for a capture of the workspace. Fails with `turn_active` while a turn waits or runs, and with `executor_unavailable` while the
@@ -48,19 +48,29 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       sessionId: string,
       input: ChangesetInput
     ) => Command<CaptureAnswer, Denied | ReinsError<"turn_active" | "executor_unavailable">>
-    /** The change as a unified diff, whole or of one path. Fails with `invalid_transition` for a changeset that is not sealed. */
+    /**
+     * The change as a unified diff of git, whole or of one path, with `context` lines around each change, three unless it is given. A diff
+     * that is longer than `limits.diffBytes` is cut, and `truncated` says so. Fails with `invalid_transition` for a changeset that is not
+     * sealed, and with `executor_unavailable` when the git objects of its session cannot be read.
+     */
     readonly diff: (
       principal: Principal,
       changesetId: string,
       view: { readonly path?: string; readonly context?: number }
     ) => Effect.Effect<Diff, ReadFailure | ReinsError<"invalid_transition">>
-    /** The changed files; with a path, the content of that file after the change. Fails as `diff` does. */
+    /**
+     * The changed files. With a path it is the content of that file after the change, in base64 where it is no UTF-8, cut after
+     * `limits.fileReadBytes`. Fails as `diff` does, and with `not_found` for a path that the tree does not have.
+     */
     readonly files: (
       principal: Principal,
       changesetId: string,
       path: string | undefined
     ) => Effect.Effect<ChangesetFiles, ReadFailure | ReinsError<"invalid_transition">>
-    /** The files that differ from the base commit now. A session without a workspace answers with its newest sealed changeset. */
+    /**
+     * The files that differ from the base commit now, also while a turn works on them. A session without a workspace answers with the files
+     * of its newest sealed changeset, and `live` is false. Fails with `executor_unavailable` when the workspace cannot be read.
+     */
     readonly changes: (principal: Principal, sessionId: string) => Effect.Effect<LiveChanges, ReadFailure>
   }
 >() {

@@ -25,17 +25,21 @@ import { deliveryTarget } from "./DeliveryTerms.js"
 /** The codes of a command for a delivery that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
-/** Sealed changesets on their way out: as a patch, or as a branch of the repository. */
+/**
+ * Sealed changesets on their way out: as a patch, or as a branch of the repository. A command gives back the delivery with the job that works
+ * on it; the end comes as an event of the session. Every command fails with `not_found` for a delivery whose session the principal may not
+ * see, and with `forbidden` when it may see the session and not change it.
+ */
 export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
   Deliveries,
   {
-    /** The deliveries of a changeset, newest first. */
+    /** The deliveries of a changeset, newest first. A changeset that the principal may not see is `not_found`. */
     readonly list: (
       principal: Principal,
       changesetId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Delivery>, Unseen | ReinsError<"invalid_cursor">>
-    /** A delivery of a session that the principal may see. */
+    /** A delivery with the steps that it has taken so far. Fails with `not_found` unless the principal may see its session. */
     readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, Unseen>
     /**
      * Asks for a delivery. The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when
@@ -48,14 +52,20 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       changesetId: string,
       input: DeliveryInput
     ) => Command<DeliveryAnswer, CommandRefusal | ReinsError<"stale_subject" | "connection_required"> | RequestInvalid>
-    /** Tries again a delivery that failed or is blocked. */
+    /**
+     * Tries again a delivery that failed or is blocked, and looks at the remote first, so that nothing is pushed twice. Fails with
+     * `invalid_transition` for a delivery in another state.
+     */
     readonly retry: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
     /**
      * Looks at the remote branch and its merge requests. A blocked delivery is tried again. A delivery under way looks by itself, and a patch
      * has no remote: both are answered with their newest job.
      */
     readonly refresh: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
-    /** Stops a delivery before its push. A push that has begun decides the end of its delivery. */
+    /**
+     * Stops a delivery before its push. A push that has begun decides the end of its delivery. Fails with `invalid_transition` for a delivery
+     * that is neither pending nor under way.
+     */
     readonly cancel: (principal: Principal, deliveryId: string) => Command<DeliveryAnswer, CommandRefusal>
   }
 >() {

@@ -30,13 +30,20 @@ const maxAttempts = 8
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
-/** Delivered branches as merge requests on GitHub, GitLab and Gitea. */
+/**
+ * Delivered branches as merge requests on the forges of the installation. A command gives back the merge request with the job that works on
+ * it; what became of it comes as an event of the session. Every command fails with `not_found` where the principal may not see the session,
+ * and with `forbidden` where it may see the session and not change it.
+ */
 export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequests")<
   MergeRequests,
   {
-    /** A merge request of a session that the principal may see, as it was last observed. */
+    /**
+     * A merge request as it was last observed: `Deliveries.refresh` has the forge asked again. Fails with `not_found` unless the principal
+     * may see its session.
+     */
     readonly get: (principal: Principal, mergeRequestId: string) => Effect.Effect<MergeRequest, Unseen>
-    /** The merge requests of a delivery, newest first. */
+    /** The merge requests of a delivery, newest first. A delivery that the principal may not see is `not_found`. */
     readonly list: (
       principal: Principal,
       deliveryId: string,
@@ -44,8 +51,9 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
     ) => Effect.Effect<Page<MergeRequest>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Asks for a merge request of a delivered branch. A pending or open one for the same base branch is given back. Fails with
-     * `delivery_unresolved` until the delivery has succeeded, with `invalid_transition` for a delivery without a branch, and with
-     * `connection_required` without a connection to the forge of the repository.
+     * `delivery_unresolved` until the delivery has succeeded, with `invalid_transition` for a delivery without a branch, with
+     * `connection_required` without a connection to the forge of the repository, and with `RequestInvalid` for a base that is no branch,
+     * or when none is named and the session did not start from a branch.
      */
     readonly open: (
       principal: Principal,
@@ -56,8 +64,9 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       CommandRefusal | ReinsError<"delivery_unresolved" | "connection_required"> | RequestInvalid
     >
     /**
-     * Asks for the merge of an open merge request. Fails with `remote_head_changed` unless its head was last seen at `expected_head_sha`,
-     * with `unsupported_capability` for a method that the forge does not have, and with `invalid_transition` unless it is open.
+     * Asks for the merge of an open merge request. While a job works on it that job is given back. No other commit than
+     * `expected_head_sha` is merged. Fails with `remote_head_changed` unless the head was last seen there, with `unsupported_capability` for
+     * a method that the forge does not have, and with `invalid_transition` unless it is open.
      */
     readonly merge: (
       principal: Principal,

@@ -4,6 +4,20 @@ import type { Outbound } from "../outbound/Outbound.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import type { Verdict } from "./Verdict.js"
 
+// A kind of one's own reads connections, and says what its probe found, with these.
+export type { OpenConnection } from "./OpenConnection.js"
+export {
+  type AskProbe,
+  asking,
+  inconclusive,
+  type ProbeRequest,
+  passed,
+  refusal,
+  type Seen,
+  unexpected,
+  type Verdict
+} from "./Verdict.js"
+
 /** The fields of a credential, as texts. A field that was not given is absent or undefined. */
 export type CredentialFields = Readonly<Record<string, string | undefined>>
 

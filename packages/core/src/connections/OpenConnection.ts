@@ -3,10 +3,16 @@ import type { ConnectionId, CredentialId } from "../domain/Ids.js"
 
 /** A connection ready to be used: what is readable of it, and its secrets in the clear. It is for workers and never for an answer. */
 export interface OpenConnection {
+  /** The connection that the principal chose. */
   readonly id: ConnectionId
+  /** The version of the credential that was opened. Another one may have taken its place since. */
   readonly credentialId: CredentialId
+  /** As `ConnectionKind.kind` names it. */
   readonly kind: string
+  /** The fields of the credential that callers may read again. */
   readonly settings: Readonly<Record<string, string>>
+  /** The other fields of the credential, each in the clear within its wrapping. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
+  /** The model of sessions that name none, which a probe may try; null when nobody has chosen one. */
   readonly preferredModel: string | null
 }

@@ -15,6 +15,6 @@ export interface Page<A> {
 export interface PageRequest {
   /** 1 to 200; 50 when absent. */
   readonly limit?: number
-  /** The `next_cursor` of the page before. */
+  /** The `next_cursor` of the page before. Any other text fails with `invalid_cursor`. */
   readonly cursor?: string
 }

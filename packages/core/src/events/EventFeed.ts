@@ -8,6 +8,7 @@ import type { LogFilter } from "../store/SessionLog.js"
 import { Audience, type Frame, type Reader, type Sink } from "./Audience.js"
 import { EventLog, type Unreadable } from "./EventLog.js"
 
+/** The events that a reader wants: those after a cursor, and of these only what the filter picks. */
 export interface FeedRequest extends LogFilter {
   /** The `seq` to read on from, exclusive; the beginning when undefined. */
   readonly after?: number | undefined
@@ -21,6 +22,7 @@ export interface Subscription {
   readonly cursor: () => number
   /** Starts the delivery, or goes on after the sink wanted no more. */
   readonly resume: () => void
+  /** Ends the subscription. The sink is given nothing more. */
   readonly close: () => void
 }
 
@@ -33,7 +35,9 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
   {
     /**
      * Delivers to a sink, which must not throw. `batch` events of the log are read at once to catch up. `deltas` takes the deltas that are
-     * whispered while the reader is up to date. Fails like `EventLog.open`.
+     * whispered while the reader is up to date. The caller closes the subscription. Fails with `not_found` for a session that the principal
+     * may not see, with `invalid_cursor` for a cursor that is negative or beyond the newest event, and with `history_reset_required` for one
+     * below the events that are kept.
      */
     readonly subscribe: (
       principal: Principal,
@@ -43,7 +47,10 @@ export class EventFeed extends Context.Tag("@reins/core/events/EventFeed")<
     ) => Effect.Effect<Subscription, Unreadable>
     /** Tells the readers of this process that want deltas. A delta is not in the log, and nobody can rely on it. */
     readonly whisper: (delta: MessageDelta) => Effect.Effect<void>
-    /** `subscribe` as a stream that never ends. A slow reader holds up nobody and misses nothing. */
+    /**
+     * The events of a session as a stream that never ends: the log from the cursor, then each event as it is committed, in ascending `seq`.
+     * A slow reader holds up nobody and misses nothing. Fails at its begin as `subscribe` does.
+     */
     readonly stream: (principal: Principal, sessionId: string, request: FeedRequest) => Stream.Stream<Event, Unreadable>
   }
 >() {

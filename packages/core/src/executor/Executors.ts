@@ -5,19 +5,32 @@ import { Placement } from "../placement/Placement.js"
 import { type Executor, ExecutorError } from "./Executor.js"
 import * as Local from "./Local.js"
 
+// The port of an executor, for programs that bring one of their own.
+export {
+  type AgentCommand,
+  type AgentExit,
+  type AgentProcess,
+  type Executor,
+  ExecutorError,
+  type Isolation,
+  type ReapedProcess,
+  type StopHooks
+} from "./Executor.js"
+export type { StopPolicy } from "./StopPolicy.js"
+
 /** The ways to run agents that this deployment has. */
 export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   Executors,
   {
-    /** As the catalog shows them. The first one is the default. */
+    /** The executors in their given order, described as the catalog shows them to callers. The first one is the default. */
     readonly list: ReadonlyArray<ExecutorBackend>
     /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for one that is not here. */
     readonly choose: (backend: string | undefined) => Effect.Effect<string, ReinsError<"executor_unavailable">>
-    /** Fails with `unavailable` for a backend that is not here. */
+    /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for a backend that is not here. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
   }
 >() {
-  /** Only the given executors. The first one is the default. */
+  /** Only the given executors. The first one is the default, for sessions that name none. Each needs a `backend` of its own. */
   static readonly layerOf = (executors: ReadonlyArray<Executor>) =>
     Layer.sync(Executors, () => {
       const get = (backend: string): Effect.Effect<Executor, ExecutorError> => {
@@ -50,11 +63,14 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
       })
     })
 
-  /** The executors that are part of Reins. */
-  static readonly layer = Layer.unwrapEffect(
-    Effect.map(
-      Effect.flatMap(Placement, ({ bootId }) => Local.make(bootId)),
-      (local) => Executors.layerOf([local])
-    )
+  /**
+   * The executor `local`, which runs agents as processes of this machine and of the service's user. An executor of one's own may stand
+   * beside it in the list, or start its agents through it.
+   */
+  static readonly local: Effect.Effect<Executor, never, Placement> = Effect.flatMap(Placement, ({ bootId }) =>
+    Local.make(bootId)
   )
+
+  /** The executors that are part of Reins: `local` alone. */
+  static readonly layer = Layer.unwrapEffect(Effect.map(Executors.local, (local) => Executors.layerOf([local])))
 }

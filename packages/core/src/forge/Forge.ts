@@ -1,6 +1,5 @@
-import { Data, type Effect } from "effect"
+import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeRequest.js"
-import type { Ask } from "./ForgeRequest.js"
 
 /** The branch that holds the change, and the one that it goes into. Both are of the same repository. */
 export interface Branches {
@@ -76,6 +75,43 @@ export const unproven = (error: ForgeError): ForgeError =>
         mayHaveHappened: true
       })
     : error
+
+/** A request to a forge. */
+export interface ForgeCall {
+  /** The method of HTTP. */
+  readonly method: "GET" | "POST" | "PUT"
+  /** Below the root of its API, with the query. */
+  readonly path: string
+  /** Sent as JSON. */
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Sends a request with the token of the connection. Gives back an answer below 400 as JSON, or undefined when it has no body. An answer that
+ * only the client of a forge can read is a `Refusal`; every other failure is a `ForgeError` already.
+ */
+export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
+
+/** An answer of 400 and above that says nothing of the credential, of a limit or of the health of the forge. */
+export class Refusal extends Data.TaggedError("Refusal")<{
+  /** 400 and above. */
+  readonly status: number
+  /** The words of the forge, on one line of at most 400 characters, without the token. */
+  readonly said: string
+}> {}
+
+/** Decodes what a forge answered; an answer of another shape is `unavailable`. */
+export const understood =
+  <A, I>(schema: Schema.Schema<A, I>) =>
+  (answer: unknown): Effect.Effect<A, ForgeError> =>
+    Effect.mapError(
+      Schema.decodeUnknown(schema)(answer),
+      () =>
+        new ForgeError({
+          kind: "unavailable",
+          message: "The forge answers in a form that is not known: check the base URL of the connection."
+        })
+    )
 
 /** One repository on a forge, with a token. A forge asks its own host only and follows no redirect. */
 export interface Forge {

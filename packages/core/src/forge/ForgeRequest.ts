@@ -1,27 +1,6 @@
-import { Data, Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
-import { ForgeError, type ForgeKind } from "./Forge.js"
-
-/** A request to a forge. */
-export interface ForgeCall {
-  /** The method of HTTP. */
-  readonly method: "GET" | "POST" | "PUT"
-  /** Below the root of its API, with the query. */
-  readonly path: string
-  /** Sent as JSON. */
-  readonly body?: Readonly<Record<string, unknown>>
-}
-
-/** An answer below 400 as JSON; undefined when it has no body. */
-export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
-
-/** An answer of 400 and above that says nothing of the credential, of a limit or of the health of the forge. */
-export class Refusal extends Data.TaggedError("Refusal")<{
-  /** 400 and above. */
-  readonly status: number
-  /** The words of the forge, on one line of at most 400 characters, without the token. */
-  readonly said: string
-}> {}
+import { type Ask, ForgeError, type ForgeKind, Refusal } from "./Forge.js"
 
 /** A way to ask one forge with one token. */
 export interface ForgeAccess {
@@ -69,19 +48,6 @@ export const ask =
         })
       )
   }
-
-/** Decodes what a forge answered; an answer of another shape is `unavailable`. */
-export const understood =
-  <A, I>(schema: Schema.Schema<A, I>) =>
-  (answer: unknown): Effect.Effect<A, ForgeError> =>
-    Effect.mapError(
-      Schema.decodeUnknown(schema)(answer),
-      () =>
-        new ForgeError({
-          kind: "unavailable",
-          message: "The forge answers in a form that is not known: check the base URL of the connection."
-        })
-    )
 
 const unreached = (error: OutboundError): ForgeError =>
   error.kind === "refused_address" || error.kind === "redirect"

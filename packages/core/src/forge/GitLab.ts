@@ -1,6 +1,13 @@
 import { Effect, Schema } from "effect"
-import { type Forge, ForgeError, type ForgeKind, type RemoteMergeRequest } from "./Forge.js"
-import { type Ask, type Refusal, understood } from "./ForgeRequest.js"
+import {
+  type Ask,
+  type Forge,
+  ForgeError,
+  type ForgeKind,
+  type Refusal,
+  type RemoteMergeRequest,
+  understood
+} from "./Forge.js"
 
 const MergeRequest = Schema.Struct({
   /** The number within the project, which people see; `id` is another one. */

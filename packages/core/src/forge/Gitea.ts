@@ -1,6 +1,5 @@
 import { Effect, Schema } from "effect"
-import type { Branches, Forge, ForgeError, ForgeKind, RemoteMergeRequest } from "./Forge.js"
-import type { Ask } from "./ForgeRequest.js"
+import type { Ask, Branches, Forge, ForgeError, ForgeKind, RemoteMergeRequest } from "./Forge.js"
 import { pullRequests } from "./PullRequests.js"
 
 const PullRequest = Schema.Struct({

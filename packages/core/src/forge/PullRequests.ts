@@ -1,6 +1,5 @@
 import { Effect, Schema } from "effect"
-import { ForgeError, type RemoteMergeRequest } from "./Forge.js"
-import { type Ask, type Refusal, understood } from "./ForgeRequest.js"
+import { type Ask, ForgeError, type Refusal, type RemoteMergeRequest, understood } from "./Forge.js"
 
 /** The differences between forges that have pull requests below `/repos/<owner>/<name>/pulls`. */
 export interface Dialect<A, I> {

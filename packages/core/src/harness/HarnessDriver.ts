@@ -2,6 +2,19 @@ import type { Effect, ParseResult, Stream } from "effect"
 import type { HarnessEvent, HarnessFailure } from "./HarnessEvent.js"
 import type { TurnInput } from "./TurnInput.js"
 
+// A driver of one's own takes a turn and gives back these events.
+export {
+  type Asked,
+  type Diagnostic,
+  type HarnessDiff,
+  HarnessEvent,
+  HarnessFailure,
+  type Tool,
+  type ToolState,
+  type Usage
+} from "./HarnessEvent.js"
+export type { HarnessConnection, PromptBlock, TurnInput } from "./TurnInput.js"
+
 /** Runs one turn. `Harness.runTurn` says what it promises. */
 export type RunTurn = (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>
 

@@ -8,18 +8,28 @@ import type { Manifest } from "./Manifest.js"
  * `/chat/completions`, `/responses`, `/messages` and `/models` are appended to, as in `https://api.openai.com/v1`.
  */
 export interface HarnessConnection {
+  /** As `ConnectionKind.kind` names it. */
   readonly kind: string
+  /** The readable fields of the credential. */
   readonly settings: Readonly<Record<string, string>>
+  /** The secret fields, which a driver writes to the environment of its agent only. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
 }
 
 /** A part of what the agent is told. A file is not read for the agent: it is told where the file is. */
 export type PromptBlock =
-  | { readonly type: "text"; readonly text: string }
   | {
+      /** Words of the message. */
+      readonly type: "text"
+      /** As the person wrote them. */
+      readonly text: string
+    }
+  | {
+      /** A file that was sent with the message. */
       readonly type: "file"
       /** Absolute. */
       readonly path: string
+      /** The file's own name, without a folder. */
       readonly name: string
       /** Null where the name does not tell. */
       readonly mediaType: string | null
@@ -27,10 +37,13 @@ export type PromptBlock =
       readonly size: number
     }
 
-/** One turn of one native session. `nativeSessionId: null` opens a new one. */
+/** One turn of one native session. */
 export interface TurnInput {
+  /** The description of the provider, which says how its agent is started. */
   readonly manifest: Manifest
+  /** The place where the agent's program is on this machine. */
   readonly installed: InstalledHarness
+  /** Starts the agent's processes. Nothing else may. */
   readonly executor: Executor
   /** Every process of the turn bears this id; `Executor.reap` finds them by it. */
   readonly leaseId: string
@@ -38,9 +51,13 @@ export interface TurnInput {
   readonly workspaceDir: string
   /** Absolute path; the agent's HOME, kept between the turns of a session. */
   readonly homeDir: string
+  /** Null where the provider runs without a credential. */
   readonly connection: HarnessConnection | null
+  /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
+  /** The agent's own session to go on with; null opens a new one. */
   readonly nativeSessionId: string | null
+  /** All that the agent is told, in this order. */
   readonly prompt: ReadonlyArray<PromptBlock>
   /**
    * Runs once the agent is ready in its native session, before it is asked anything: until then it has done nothing. With false it is

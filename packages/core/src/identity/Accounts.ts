@@ -24,13 +24,17 @@ import { WorkspaceStore } from "./WorkspaceStore.js"
 
 /** An account that the operator wants. */
 export interface NewAccount {
+  /** The address that the account logs in with. It is kept in lower case. */
   readonly email: string
+  /** At least 8 characters. A common one, and one that is like the address, is refused. */
   readonly password: Redacted.Redacted
+  /** As people read it; none when null or absent. */
   readonly displayName?: string | null
 }
 
 /** The answer to a registration or a verification. */
 export interface Registration<Status extends string> {
+  /** `accepted` tells nothing of the address. `verified` says that the account is active now. */
   readonly status: Status
 }
 
@@ -40,7 +44,9 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
   {
     /**
      * Makes an unverified account and mails a link that verifies it. Only the owner of the address learns by mail that it is taken:
-     * the answer, the work and the time are the same. Registering an unverified address again replaces its password and its links.
+     * the answer, the work and the time are the same. Registering an unverified address again replaces its password and its links. Fails
+     * with `RequestInvalid` for an address or a password that cannot be taken, and with `waiting_capacity` while too many passwords wait to
+     * be hashed.
      */
     readonly register: (
       input: typeof RegisterInput.Type
@@ -53,17 +59,26 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     readonly verifyEmail: (
       input: typeof EmailVerificationInput.Type
     ) => Command<Registration<"accepted" | "verified">, ReinsError<"token_expired">>
-    /** The account of the principal, the workspaces that its credentials are good for, and the credentials themselves. */
+    /**
+     * The account of the principal, the workspaces that its credentials are good for, and the kind and scopes of these credentials. Fails
+     * with `not_found` for an account that is not there.
+     */
     readonly me: (principal: Principal) => Effect.Effect<Me, Unseen>
-    /** Makes an active account with its workspace on behalf of the operator. Fails with `already_exists`. */
+    /**
+     * Makes an active account with its workspace on behalf of the operator, and mails nothing. Fails with `already_exists` for an address that
+     * has an account, and otherwise as `register` does.
+     */
     readonly createVerified: (
       account: NewAccount
     ) => Command<Account, PasswordsBusy | ReinsError<"already_exists"> | RequestInvalid>
-    /** Ends an account for good: its logins and keys are refused from the next request on. */
+    /**
+     * Ends an account for good: its logins and keys are refused from the next request on. Fails with `not_found`, and with
+     * `invalid_transition` for an account that is disabled already.
+     */
     readonly disable: (accountId: AccountId) => Command<Account, ReinsError<"not_found" | "invalid_transition">>
-    /** Takes an id or an address. */
+    /** The account of an id or of an address, on behalf of the operator: it asks for no principal. Fails with `not_found`. */
     readonly get: (idOrEmail: string) => Effect.Effect<Account, Unseen>
-    /** Newest first. */
+    /** The accounts of the installation, newest first, on behalf of the operator. */
     readonly list: (page: PageRequest) => Effect.Effect<Page<Account>, ReinsError<"invalid_cursor">>
     /** Deletes the one-time tokens that can no longer be used. The statement is a commit of its own. */
     readonly purge: Effect.Effect<void>

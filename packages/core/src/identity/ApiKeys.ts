@@ -18,7 +18,9 @@ import { ApiKeyStore } from "./ApiKeyStore.js"
 
 /** A key that the operator wants. */
 export interface NewApiKey {
+  /** Tells people what the key is for. */
   readonly name: string
+  /** The acts that the key allows. `admin` includes `write`, and `write` includes `read`. */
   readonly scopes: ReadonlyArray<Scope>
   /** The only workspace that the key may touch; null is every workspace of the account. */
   readonly workspaceId: WorkspaceId | null
@@ -28,24 +30,34 @@ export interface NewApiKey {
 export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
   ApiKeys,
   {
-    /** The keys of the account, revoked and expired ones too, newest first. */
+    /** The keys of the account, revoked and expired ones too, newest first and without their secrets. Needs the scope `admin`. */
     readonly list: (
       principal: Principal,
       page: PageRequest
     ) => Effect.Effect<Page<ApiKey>, ScopeMissing | ReinsError<"invalid_cursor">>
-    /** A new key with at most the scopes of the caller, which are the default. Its secret is given this once. */
+    /**
+     * A new key with at most the scopes of the caller, which are the default. Its secret is given this once and kept as a hash. Needs the scope
+     * `admin`. Fails with `insufficient_scope` for a scope that the caller lacks, with `not_found` for a workspace that it may not see, and
+     * with `RequestInvalid` for an expiry in the past.
+     */
     readonly create: (
       principal: Principal,
       input: typeof ApiKeyInput.Type
     ) => Command<IssuedApiKey, ScopeMissing | Unseen | RequestInvalid>
-    /** The key is refused from the next request on. Revoking it again changes nothing. */
+    /**
+     * The key is refused from the next request on. Revoking it again changes nothing. Needs the scope `admin`. Fails with `not_found` for a key
+     * that the principal does not see.
+     */
     readonly revoke: (principal: Principal, keyId: string) => Command<ApiKey, ScopeMissing | Unseen>
     /**
      * The principal that calls with the secret. Undefined when the secret is malformed, unknown, revoked or expired, its account is not
      * active, or the key is for a workspace that the account no longer belongs to.
      */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
-    /** Makes a key for an account on behalf of the operator. Fails with `not_found` when the account is not active. */
+    /**
+     * Makes a key that does not expire for an account, on behalf of the operator. Its secret is given this once. Fails with `not_found` when the
+     * account is not active or does not belong to the workspace.
+     */
     readonly issueFor: (accountId: AccountId, key: NewApiKey) => Command<IssuedApiKey, Unseen>
   }
 >() {

@@ -12,37 +12,49 @@ import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
 import { ProjectStore } from "./ProjectStore.js"
 
-/** Projects and their published versions, which never change. */
+/**
+ * Projects and their published versions, which never change. A project that the principal may not see is `not_found`; one that it may see and
+ * not change is `forbidden` to a command.
+ */
 export class Projects extends Context.Tag("@reins/core/projects/Projects")<
   Projects,
   {
-    /** Newest first. */
+    /** The projects of a workspace, newest first, archived ones too. A workspace that the principal does not belong to is `not_found`. */
     readonly list: (
       principal: Principal,
       workspaceId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Project>, Unseen | ReinsError<"invalid_cursor">>
-    /** Fails with `already_exists` when the workspace has a project of that slug. A spec becomes version 1. */
+    /**
+     * Makes a project; a spec that is given with it becomes version 1. Fails with `already_exists` when the workspace has a project of that
+     * slug, an archived one too, and with `not_found` for a connection of the spec that the workspace does not have.
+     */
     readonly create: (
       principal: Principal,
       workspaceId: string,
       input: ProjectInput
     ) => Command<Project, Denied | ReinsError<"already_exists">>
-    /** Fails with `not_found` for a project that the principal may not see. */
+    /** A project with the number of its newest version. */
     readonly get: (principal: Principal, projectId: string) => Effect.Effect<Project, Unseen>
-    /** Fails with `version_conflict` when the caller expected another version. */
+    /**
+     * Changes what is given and leaves the rest: the name, the description, and whether the project is archived. Its versions stay as they
+     * are. Fails with `version_conflict` when the project has changed since the version that the caller expects.
+     */
     readonly update: (
       principal: Principal,
       projectId: string,
       patch: ProjectPatch
     ) => Command<Project, Denied | ReinsError<"version_conflict">>
-    /** Oldest first. */
+    /** The versions of a project, oldest first. */
     readonly listVersions: (
       principal: Principal,
       projectId: string,
       page: PageRequest
     ) => Effect.Effect<Page<ProjectVersion>, Unseen | ReinsError<"invalid_cursor">>
-    /** The same spec again gives back the version that has it. Fails with `invalid_transition` for an archived project. */
+    /**
+     * Adds a version; versions are numbered from 1. The same spec again gives back the version that has it. Fails with `invalid_transition` for
+     * an archived project, and with `not_found` for a connection of the spec that the workspace does not have.
+     */
     readonly publish: (
       principal: Principal,
       projectId: string,

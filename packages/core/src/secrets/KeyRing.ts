@@ -2,6 +2,9 @@ import { existsSync, statSync } from "node:fs"
 import { Context, Effect, Either, Layer } from "effect"
 import { type KeyRingUnusable, newRing, type Ring, readRing, writeRing } from "./KeyRingFile.js"
 
+// A ring that is kept elsewhere has this shape and fails in this way.
+export { KeyRingUnusable, type Ring } from "./KeyRingFile.js"
+
 /**
  * The keys that seal provider credentials. They are kept outside the database, so that a copy of the database alone opens nothing. Old keys
  * stay in the ring while something is sealed with them.

@@ -32,7 +32,9 @@ const KeyRingText = Schema.parseJson(
 
 /** The file of a key ring cannot be read or written. `reason` holds nothing of its content. */
 export class KeyRingUnusable extends Data.TaggedError("KeyRingUnusable")<{
+  /** The file. */
   readonly path: string
+  /** The words of the system, or what is wrong with the content, for a person. */
   readonly reason: string
 }> {
   override get message() {
@@ -44,6 +46,7 @@ export class KeyRingUnusable extends Data.TaggedError("KeyRingUnusable")<{
 export interface Ring {
   /** The id of the key that seals from now on. */
   readonly current: string
+  /** Every key of 32 bytes, the current one too. */
   readonly keys: ReadonlyMap<string, Buffer>
   /** The time since which an old key seals nothing new. */
   readonly retired: ReadonlyMap<string, Timestamp>

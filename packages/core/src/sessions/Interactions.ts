@@ -16,15 +16,18 @@ import { SessionStore } from "./SessionStore.js"
 export class Interactions extends Context.Tag("@reins/core/sessions/Interactions")<
   Interactions,
   {
-    /** The interactions of a session, newest first. The page is empty where the provider does not ask. */
+    /**
+     * The interactions of a session that fit the filter, newest first. The page is empty where the provider does not ask. A session that the
+     * principal may not see is `not_found`.
+     */
     readonly list: (
       principal: Principal,
       sessionId: string,
       filter: InteractionFilter
     ) => Effect.Effect<Page<Interaction>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Takes one of the options. The same answer again changes nothing. Another answer, or an answer that comes too late, fails with
-     * `invalid_transition`.
+     * Takes one of the options, by its id, for the agent that waits. The same answer again changes nothing. Another answer, or an answer that
+     * comes too late, fails with `invalid_transition`, and a text that is no option with `RequestInvalid`.
      */
     readonly answer: (
       principal: Principal,

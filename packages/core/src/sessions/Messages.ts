@@ -17,13 +17,20 @@ import { SessionStore } from "./SessionStore.js"
 export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
   Messages,
   {
-    /** The messages of a session, oldest first. */
+    /** The messages of a session, oldest first, those of its agent too. A session that the principal may not see is `not_found`. */
     readonly list: (
       principal: Principal,
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Message>, Unseen | ReinsError<"invalid_cursor">>
-    /** Takes a message and, unless it is a note, queues its turn. Its files have to be uploads of this session. */
+    /**
+     * Takes a message and, unless it is a note, queues its turn; the answer has the turn and its job. Its files have to be uploads of this
+     * session, else it fails with `RequestInvalid`. Fails with `invalid_transition` for a session that is not open, with
+     * `payload_too_large` for a text longer than `limits.messageCharacters`, with `quota_exhausted` for a full queue, and with
+     * `context_unavailable` when the agent has lost its record of the conversation. `connection_required`, `connection_revoked`,
+     * `credential_invalid` and `provider_disabled` say why no turn could run, and `unsupported_capability` that the provider cannot be
+     * steered.
+     */
     readonly send: (
       principal: Principal,
       sessionId: string,

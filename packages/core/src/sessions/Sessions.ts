@@ -22,10 +22,13 @@ import { type SessionRow, SessionStore, type SessionUpdate, toSession } from "./
 
 /** The sessions of a list; what is left out does not matter. */
 export interface SessionFilter extends PageRequest {
+  /** Only sessions in this stage of their life. */
   readonly lifecycle?: SessionLifecycle
+  /** Only sessions whose turns are at this now. */
   readonly activity?: SessionActivity
+  /** Only sessions that began from a version of this project. */
   readonly project_id?: string
-  /** The list has the child sessions of this session only. */
+  /** Only the child sessions of this session. */
   readonly parent_session_id?: string
 }
 
@@ -33,11 +36,14 @@ export interface SessionFilter extends PageRequest {
 type Change<Code extends "invalid_transition" | "turn_active" | "version_conflict" | "harness_switch_required"> =
   Command<Session, Denied | ReinsError<Code>>
 
-/** Sessions: a conversation and a workspace, run by an executor with one provider. */
+/**
+ * Sessions: a conversation and a workspace, run by an executor with one provider. A session that the principal may not see is `not_found`; one
+ * that it may see and not change is `forbidden` to a command.
+ */
 export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
   Sessions,
   {
-    /** The sessions of a workspace, newest first. */
+    /** The sessions of a workspace that fit the filter, newest first. A workspace that the principal does not belong to is `not_found`. */
     readonly list: (
       principal: Principal,
       workspaceId: string,
@@ -49,19 +55,28 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       workspaceId: string,
       input: SessionInput
     ) => Command<CreatedSession, Denied | Unbegun | Unpostable | RequestInvalid>
-    /** A session that the principal may see. */
+    /** A session as it stands, with its usage and its watermark. */
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, Unseen>
-    /** Fails with `harness_switch_required` for another provider, and with `invalid_transition` for a closed session. */
+    /**
+     * Changes what is given and leaves the rest. Fails with `harness_switch_required` for another provider, with `invalid_transition` for a
+     * closed session, and with `version_conflict` when the session has changed since the version that the caller expects.
+     */
     readonly update: (
       principal: Principal,
       sessionId: string,
       patch: SessionPatch
     ) => Change<"invalid_transition" | "version_conflict" | "harness_switch_required">
-    /** Fails with `turn_active` while a turn waits or runs. */
+    /**
+     * Puts an open session away: it stays readable and takes no work. Fails with `turn_active` while a turn waits or runs, and with
+     * `invalid_transition` for a session that is not open.
+     */
     readonly archive: (principal: Principal, sessionId: string) => Change<"invalid_transition" | "turn_active">
-    /** Opens an archived session again. */
+    /** Opens an archived session again. Fails with `invalid_transition` for one that is not archived. */
     readonly unarchive: (principal: Principal, sessionId: string) => Change<"invalid_transition">
-    /** Cancels the turns that wait and run, and releases the executor. Everything stays readable. */
+    /**
+     * Ends a session for good: cancels the turns that wait and run, and has the executor released. Everything stays readable. Fails with
+     * `invalid_transition` for a session that is closed.
+     */
     readonly close: (principal: Principal, sessionId: string) => Change<"invalid_transition">
   }
 >() {

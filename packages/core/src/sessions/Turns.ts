@@ -11,19 +11,25 @@ import { notOpen } from "./Refusals.js"
 import { SessionStore } from "./SessionStore.js"
 import { TurnStore } from "./TurnStore.js"
 
-/** The turns of a session, as people look at them, cancel them and go on after them. */
+/**
+ * The turns of a session, as people look at them, cancel them and go on after them. A turn whose session the principal may not see is
+ * `not_found`; one whose session it may see and not change is `forbidden` to a command.
+ */
 export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
   Turns,
   {
-    /** The turns of a session, oldest first. */
+    /** The turns of a session in the order in which they were queued, oldest first. */
     readonly list: (
       principal: Principal,
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Turn>, Unseen | ReinsError<"invalid_cursor">>
-    /** A turn of a session that the principal may see. */
+    /** A turn as it stands, with its outcome and its usage once it has ended. */
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, Unseen>
-    /** Ends a turn that waits at once, and asks a running one to stop. Fails with `invalid_transition` for a turn that has ended. */
+    /**
+     * Ends a turn that waits at once, and asks a running one to stop: it is `cancelling` until its agent is gone. Asking again changes
+     * nothing. Fails with `invalid_transition` for a turn that has ended.
+     */
     readonly cancel: (principal: Principal, turnId: string) => Command<Turn, Denied | ReinsError<"invalid_transition">>
     /**
      * Queues a new turn with the message of a turn that has ended, and acknowledges that one if it was interrupted. Fails with
@@ -33,7 +39,10 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       principal: Principal,
       turnId: string
     ) => Command<Turn, Denied | ReinsError<"invalid_transition" | "quota_exhausted">>
-    /** Lets the queue go on behind an interrupted turn. Fails with `invalid_transition` for every other turn. */
+    /**
+     * Lets the queue go on behind an interrupted turn, of which nobody can prove what it did. Repeating it changes nothing. Fails with
+     * `invalid_transition` for every other turn.
+     */
     readonly acknowledge: (
       principal: Principal,
       turnId: string

@@ -2,9 +2,6 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect } from "effect"
 import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
-/** A statement as it is run: made at the call, or prepared. */
-export type { Query } from "./Query.js"
-
 /**
  * Runs the statements of one kind of database. `Database` adds the parts that all kinds share. A statement that fails is a defect: an
  * `SqlError` with the error of the driver as its cause.

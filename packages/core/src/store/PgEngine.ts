@@ -7,10 +7,11 @@ import { isForgotten, PgStatements } from "./PgStatements.js"
 import { limitOf, PgTransaction } from "./PgTransaction.js"
 import { isRead, PreparedQuery, type Query } from "./Query.js"
 
+/** The settings of the statements and transactions on PostgreSQL. */
 export interface PgEngineOptions {
   /**
-   * Milliseconds without a statement after which PostgreSQL ends a transaction. Its process may be stopped or out of reach, and others wait
-   * for its locks. The time has to be shorter than a claim on work, so that a worker who takes over is not held up.
+   * Milliseconds without a statement after which PostgreSQL ends a transaction: 10,000 unless given. Its process may be stopped or out of
+   * reach, and others wait for its locks. The time has to be shorter than a claim on work, so that a worker who takes over is not held up.
    */
   readonly idleInTransactionMs: number
 }

@@ -9,8 +9,9 @@ import { migrate } from "./Migrations.js"
 import * as PgBell from "./PgBell.js"
 import * as PgEngine from "./PgEngine.js"
 
+/** The settings of the connections to PostgreSQL. Each has a default. */
 export interface PostgresOptions extends Partial<PgEngine.PgEngineOptions> {
-  /** The most connections that are open, besides the one of the bell. They are opened when they are needed. */
+  /** The most connections that are open, besides the one of the bell: 20 unless given. They are opened when they are needed. */
   readonly connections?: number
 }
 
@@ -31,7 +32,10 @@ export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, Databas
   database(url, {}, Effect.void)
 
 /** The PostgreSQL server did not let us in. The message does not show the URL. */
-export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{ readonly code: string }> {
+export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")<{
+  /** The SQLSTATE of the server's refusal, or the code of the system, as in `ECONNREFUSED`. */
+  readonly code: string
+}> {
   override get message() {
     return `The PostgreSQL database cannot be reached (${this.code}). Check that it runs, and REINS_DATABASE_URL.`
   }

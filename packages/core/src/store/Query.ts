@@ -5,6 +5,7 @@ export type Query<Row extends object> = Statement.Statement<Row> | PreparedQuery
 
 /** A statement whose text was made once. Engines keep what belongs to it by the identity of this object. */
 export interface PreparedText {
+  /** SQL with the placeholders of its dialect in the place of values. */
   readonly text: string
   /** True for a statement that changes nothing. */
   readonly isRead: boolean
@@ -14,7 +15,9 @@ export interface PreparedText {
 export class PreparedQuery<Row extends object> {
   declare readonly Row: Row
   constructor(
+    /** The text, which is the same object at each call. */
     readonly prepared: PreparedText,
+    /** The values of the placeholders, in their order. */
     readonly parameters: ReadonlyArray<unknown>
   ) {}
 }

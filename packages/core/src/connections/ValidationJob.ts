@@ -1,12 +1,11 @@
 import { Effect, Either } from "effect"
 import { fn } from "../base/Traced.js"
 import { type ConnectionId, ValidationId } from "../domain/Ids.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
-import { ConnectionStore } from "./ConnectionStore.js"
+import { ConnectionStore, type Unreadable } from "./ConnectionStore.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { validationJobKind } from "./Validations.js"
@@ -87,7 +86,7 @@ const noKind = inconclusive(
   "This installation has no connections of that kind any more. Create one of another kind."
 )
 
-const unreadable = ({ message }: ReinsError): Verdict => ({
+const unreadable = ({ message }: Unreadable): Verdict => ({
   state: "failed",
   health: "reauth_required",
   reason: "credential_unreadable",

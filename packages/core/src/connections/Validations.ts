@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import type { Denied, Unseen } from "../access/Access.js"
 import type { ValidationAnswer } from "../api/ConnectionsApi.js"
 import { fn } from "../base/Traced.js"
 import type { ConnectionCapabilities, ConnectionValidation } from "../domain/ConnectionValidation.js"
@@ -9,6 +10,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
+import type { Inactive } from "./ConnectionStore.js"
 import { Connections } from "./Connections.js"
 import { ValidationStore } from "./ValidationStore.js"
 
@@ -23,17 +25,14 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
       principal: Principal,
       connectionId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError>
+    ) => Effect.Effect<Page<ConnectionValidation>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Checks the current credential version; a check of it that has not ended is given back. Fails with `connection_revoked`, and
      * with `connection_required` for a disabled connection.
      */
-    readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, ReinsError>
+    readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, Denied | Inactive>
     /** The capabilities that the newest telling check of the current credential version saw. All others are `unknown`. */
-    readonly capabilities: (
-      principal: Principal,
-      connectionId: string
-    ) => Effect.Effect<ConnectionCapabilities, ReinsError>
+    readonly capabilities: (principal: Principal, connectionId: string) => Effect.Effect<ConnectionCapabilities, Unseen>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -48,7 +48,7 @@ const databaseFields = (cause: Cause.Cause<unknown>): Readonly<Record<string, st
     )
   )
 
-/** An error as it goes over the wire. */
+/** An error of any code as it goes over the wire. */
 export const envelopeOf = (error: ReinsError, requestId: string): ErrorEnvelope => ({
   error: {
     code: error.code,

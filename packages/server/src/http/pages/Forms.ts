@@ -3,14 +3,16 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
-import { readBody } from "../middleware/BodyLimit.js"
+import { readBody, type TooLarge } from "../middleware/BodyLimit.js"
 import { Html, html } from "./Html.js"
 
 /** No form needs as much. */
 const maxBytes = 16 * 1024
 
-/** The fields of a form that was sent. */
-export const readForm = (exchange: Exchange): Effect.Effect<URLSearchParams, ReinsError> =>
+/** The fields of a form that was sent. Fails with `unsupported_media_type` for another body, and as `readBody` does. */
+export const readForm = (
+  exchange: Exchange
+): Effect.Effect<URLSearchParams, TooLarge | ReinsError<"unsupported_media_type">> =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(exchange.header("content-type") ?? "")
     ? Effect.map(
         Effect.interruptible(readBody(exchange, maxBytes)),

@@ -24,14 +24,14 @@ export type Unusable = ReinsError<"not_found"> | Inactive
 /** The connection cannot be used, or no key of the installation opens its credential. */
 export type Unopenable = Unusable | ReinsError<"credential_invalid">
 
-/** That version is not the current one, has no secrets any more, or is sealed with a key that is missing. */
+/** The version is not the current one, its secrets are destroyed, or the key that seals them is missing. */
 export type Unreadable = ReinsError<"not_found" | "connection_revoked" | "credential_invalid">
 
-/** The connections and their credentials as they are stored. It checks no access: workers use it, and the commands do after their own check. */
+/** The connections and their credentials as they are stored. The store checks no access. */
 export class ConnectionStore extends Context.Tag("@reins/core/connections/ConnectionStore")<
   ConnectionStore,
   {
-    /** Undefined for an id that is not there. */
+    /** The connection of that id in any workspace and state; undefined when there is none. */
     readonly find: (id: string) => Effect.Effect<ConnectionRow | undefined>
     /** The connections of a workspace, newest first. Fails with `invalid_cursor`. */
     readonly list: (
@@ -47,25 +47,28 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       connectionId: ConnectionId,
       credentialId: CredentialId
     ) => Effect.Effect<OpenConnection, Unreadable>
-    /** The model that sessions with the connection take when they name none. Opens no secret. */
+    /** The model for sessions with the connection that name none. It opens no secret. */
     readonly preferredModel: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<string | null, Unusable>
-    /** Keeps everybody else from changing the connection until the commit ends. Gives its workspace; undefined when it is not there. */
+    /**
+     * Locks the connection until the commit ends, so that nobody else changes it, and gives its workspace. Undefined when there is no such
+     * connection.
+     */
     readonly hold: (connectionId: string) => Effect.Effect<WorkspaceId | undefined, never, Commit>
     /** Adds an active connection with the first version of its credential. */
     readonly insert: (
       connection: Pick<Connection, "workspace_id" | "kind" | "label">,
       parts: CredentialParts
     ) => Effect.Effect<ConnectionId, never, Commit>
-    /** Moves a held connection to another state, or changes what else there is to it. Fails with `invalid_transition`. */
+    /** Changes the label, the state and the preferred model of a held connection. Fails with `invalid_transition`. */
     readonly change: (
       row: ConnectionRow,
       change: { readonly label: string; readonly state: ConnectionState; readonly preferredModel: string | null }
     ) => Effect.Effect<void, ReinsError<"invalid_transition">, Commit>
-    /** Gives a held connection another version of its credential, destroys the secrets of the one before, and ends its validations. */
+    /** Gives a held connection a new credential version. It destroys the secrets of the version before and ends its validations. */
     readonly replaceCredential: (row: ConnectionRow, parts: CredentialParts) => Effect.Effect<void, never, Commit>
     /** Revokes a held connection, destroys its secrets and ends its validations. */
     readonly revoke: (row: ConnectionRow) => Effect.Effect<void, never, Commit>
-    /** Notes the health that a use of a credential version showed. A version that was replaced says nothing of the connection. */
+    /** Notes the health that was seen when a credential version was used. It changes nothing when that version is no longer the current one. */
     readonly observe: (
       connectionId: ConnectionId,
       credentialId: CredentialId,
@@ -129,7 +132,7 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
   }
 }
 
-/** The version of the credential that a connection may be used with now. */
+/** The current credential version of an active connection. */
 export const requireActive = (row: ConnectionRow): Effect.Effect<CredentialId, Inactive> => {
   if (row.state === "revoked") return Effect.fail(revoked(row.id))
   return row.state === "disabled" || row.credential_id === null

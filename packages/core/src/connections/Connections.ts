@@ -18,17 +18,17 @@ import { ConnectionStore, type Inactive, requireActive } from "./ConnectionStore
 import { ConnectionUses } from "./ConnectionUses.js"
 import { partsOf } from "./CredentialParts.js"
 
-/** The commands on provider and forge credentials. A secret goes in and is sealed, is opened only to be used, and never comes back. */
+/** Commands on the credentials for providers and forges. Secrets are sealed when they come in, and no method gives them back. */
 export class Connections extends Context.Tag("@reins/core/connections/Connections")<
   Connections,
   {
-    /** The connections of a workspace, newest first. */
+    /** The connections of a workspace, newest first. Fails with `not_found` and `invalid_cursor`. */
     readonly list: (
       principal: Principal,
       workspaceId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Connection>, Unseen | ReinsError<"invalid_cursor">>
-    /** Adds a connection and seals its credential. Fails with `RequestInvalid` for fields that its kind does not take. */
+    /** Adds a connection and seals its credential. Fails with `RequestInvalid` for fields that the kind does not take. */
     readonly create: (
       principal: Principal,
       workspaceId: string,
@@ -36,25 +36,25 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
     ) => Command<Connection, Denied | RequestInvalid>
     /** Fails with `not_found` for a connection that the principal may not see. */
     readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, Unseen>
-    /** Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
+    /** Changes the label, the state or the preferred model. Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
     readonly update: (
       principal: Principal,
       connectionId: string,
       patch: ConnectionPatch
     ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "invalid_transition" | "version_conflict">>
-    /** Seals another version of the credential and destroys the one before. Fails with `connection_revoked` and `version_conflict`. */
+    /** Seals a new credential version and destroys the one before. Fails with `connection_revoked` and `version_conflict`. */
     readonly replaceCredential: (
       principal: Principal,
       connectionId: string,
       input: CredentialVersionInput
     ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "version_conflict"> | RequestInvalid>
-    /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
+    /** Revokes the connection and destroys its secrets. Fails with `connection_in_use` while a turn runs with it. */
     readonly disconnect: (
       principal: Principal,
       connectionId: string
     ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "connection_in_use">>
     /**
-     * The active connection that the principal may use, held until the commit ends, with its current credential version. Fails with
+     * Locks an active connection that the principal may use until the commit ends, and gives its current credential version. Fails with
      * `connection_revoked` and `connection_required`.
      */
     readonly usable: (
@@ -67,7 +67,6 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
     >
   }
 >() {
-  /** Needs the store, and the kinds that credentials are checked by. */
   static readonly layer = Layer.effect(
     Connections,
     Effect.gen(function* () {
@@ -85,7 +84,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         yield* access.write(principal, workspaceId)
         return yield* row(id)
       })
-      /** The held connection at the version that the caller expects. Any version will do when the caller names none. */
+      /**
+       * The held connection, if it is not revoked and has the version that the caller expects. Without an expected version any version will do.
+       */
       const heldAt = Effect.fnUntraced(function* (principal: Principal, id: string, version: number | undefined) {
         const found = yield* held(principal, id)
         yield* expectVersion(found.version, version)

@@ -13,7 +13,7 @@ import { inconclusive, type Verdict } from "./Verdict.js"
 
 const validationOf = (claim: Claim): ValidationId => ValidationId.make(claim.subject.id)
 
-/** Carries out a validation. It changes nothing outside, so an attempt that is lost is simply made again. */
+/** Carries out a validation. A lost attempt is made again, because a validation changes nothing outside. */
 export const validationJob = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const kinds = yield* ConnectionKinds
@@ -25,10 +25,12 @@ export const validationJob = Effect.gen(function* () {
     const defaultBaseUrl = kinds.providerOf(connection.kind)?.credential?.default_base_url
     return kind === undefined ? Effect.succeed(noKind) : kind.probe(connection, { outbound, defaultBaseUrl })
   }
-  /** In the commit that ends the attempt. A version that was replaced meanwhile has ended the validation before. */
+  /**
+   * Ends the validation, in the commit that ends the attempt. A validation that was superseded meanwhile has ended already and stays as it is.
+   */
   const settle = (id: ValidationId, connectionId: ConnectionId, verdict: Verdict) =>
     Effect.gen(function* () {
-      // The connection first, as everything that supersedes does.
+      // Everything that supersedes a validation locks the connection first. The same order here avoids a deadlock.
       yield* connections.hold(connectionId)
       const validation = yield* store.find(id)
       const ended = yield* store.move(id, {
@@ -58,7 +60,7 @@ export const validationJob = Effect.gen(function* () {
           return runs ? found : undefined
         })
       )
-      // Superseded before it began.
+      // The validation was superseded before it began.
       if (validation === undefined) return { state: "cancelled" as const, command: Effect.void }
       const opened = yield* Effect.either(connections.openVersion(validation.connection_id, validation.credential.id))
       const verdict = Either.isLeft(opened) ? unreadable(opened.left) : yield* verdictOn(opened.right)

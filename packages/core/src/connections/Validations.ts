@@ -16,22 +16,25 @@ import { ValidationStore } from "./ValidationStore.js"
 
 export const validationJobKind = "connection.validate"
 
-/** Checks of the current credential of a connection, and what they have observed of it. */
+/** Validations of the current credential of a connection, and the capabilities that they have observed. */
 export class Validations extends Context.Tag("@reins/core/connections/Validations")<
   Validations,
   {
-    /** Newest first. */
+    /** The validations of a connection, newest first. Fails with `not_found` and `invalid_cursor`. */
     readonly list: (
       principal: Principal,
       connectionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<ConnectionValidation>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Checks the current credential version; a check of it that has not ended is given back. Fails with `connection_revoked`, and
-     * with `connection_required` for a disabled connection.
+     * Requests a validation of the current credential version. When one is queued or running, it is given back instead. Fails with
+     * `connection_revoked`, and with `connection_required` for a disabled connection.
      */
     readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, Denied | Inactive>
-    /** The capabilities that the newest telling check of the current credential version saw. All others are `unknown`. */
+    /**
+     * The capabilities that the newest validation of the current credential version observed. A capability that it did not observe is
+     * `unknown`.
+     */
     readonly capabilities: (principal: Principal, connectionId: string) => Effect.Effect<ConnectionCapabilities, Unseen>
   }
 >() {

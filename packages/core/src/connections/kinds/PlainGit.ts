@@ -8,7 +8,7 @@ const noUrl = inconclusive(
   "A credential for git has no address of its own to ask. A session that clones with it will tell."
 )
 
-/** A name and a password for git, on whatever host a repository is. */
+/** A name and a password for git, for a repository on any host. */
 export const plainGit: ConnectionKind = {
   kind: "git",
   credential: credentialOf(

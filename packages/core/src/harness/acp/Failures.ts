@@ -18,7 +18,7 @@ const byStatus = (status: number): Verdict => {
   return { reason: "upstream_error", retryable: status >= 500 || status === 408 }
 }
 
-/** For agents that pass on a provider's words and not its status. The first match wins. */
+/** Rules for agents that report the words of a provider without its status. The first match wins. */
 const common: ReadonlyArray<ErrorRule> = [
   { pattern: "insufficient|quota|credit|billing|payment required", reason: "quota_exhausted", retryable: false },
   { pattern: "rate.?limit|too many requests", reason: "quota_exhausted", retryable: true },
@@ -59,18 +59,18 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
   }
 }
 
-/** Somebody else's words as one sentence of ours. */
+/** Foreign words, as one sentence. */
 const quote = (text: string): string =>
   text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : `${text.replace(/[.\s]+$/, "")}.`
 
-/** The turn that an agent reports of. */
+/** The turn that a report belongs to. */
 export interface Reporting {
   readonly input: TurnInput
   readonly runtime: Runtime
   readonly settings: { readonly errors: ReadonlyArray<ErrorRule> }
 }
 
-/** The meaning of an agent's report of a failed model call. */
+/** The failure for an agent's report of a failed model call. */
 export const reported = (text: string, { input, runtime, settings }: Reporting): HarnessFailure => {
   const verdict = judge(text, settings.errors)
   return new HarnessFailure({
@@ -79,7 +79,7 @@ export const reported = (text: string, { input, runtime, settings }: Reporting):
   })
 }
 
-/** All that an error answer says, in one line. */
+/** The text of an error answer in one line. */
 export const rpcText = (error: RpcError): string => {
   const details =
     typeof error.data === "object" && error.data !== null && "details" in error.data ? error.data.details : undefined

@@ -5,15 +5,15 @@ import { Placement } from "../placement/Placement.js"
 import { type Executor, ExecutorError } from "./Executor.js"
 import * as Local from "./Local.js"
 
-/** The ways to run agents that this deployment has. */
+/** The ways to run agents that this installation has. */
 export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   Executors,
   {
-    /** As the catalog shows them. The first one is the default. */
+    /** The executors in the order of the catalog. The first one is the default. */
     readonly list: ReadonlyArray<ExecutorBackend>
-    /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for one that is not here. */
+    /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that is not installed. */
     readonly choose: (backend: string | undefined) => Effect.Effect<string, ReinsError<"executor_unavailable">>
-    /** Fails with `unavailable` for a backend that is not here. */
+    /** The executor of a backend. Fails with `unavailable` for a backend that is not installed. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
   }
 >() {

@@ -2,7 +2,7 @@ import { Data, type Effect } from "effect"
 import type { MergeMethod } from "../domain/MergeRequest.js"
 import type { Ask } from "./ForgeRequest.js"
 
-/** The branch that holds the change, and the one that it goes into. Both are of the same repository. */
+/** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {
   /** The name without `refs/heads/`. */
   readonly head: string
@@ -10,13 +10,13 @@ export interface Branches {
   readonly base: string
 }
 
-/** A merge request that is to be opened. */
+/** A merge request to open. */
 export interface NewMergeRequest extends Branches {
   /** One line. */
   readonly title: string
   /** Markdown; may be empty. */
   readonly description: string
-  /** True for one that nobody may merge yet, in the way of the forge. */
+  /** True for a draft, which the forge merges for nobody. */
   readonly draft: boolean
 }
 
@@ -37,14 +37,16 @@ export interface RemoteMergeRequest {
 }
 
 /**
- * Why a forge did not do what it was asked for.
- *
- * - `unauthenticated`: it does not accept the token. `forbidden`: the token is good, but not for this.
- * - `not_found`: there is no such repository or merge request, or the token may not see it.
- * - `exists`: it holds a conflicting one already, as an open merge request for the same branches.
- * - `remote_head_changed`: the head is not the expected one. `not_mergeable`: it will not merge this, as it is.
- * - `rejected`: it declines the request. `rate_limited`: it was asked too often.
- * - `unavailable`: it cannot be reached, has failed, or answers what nobody understands. What was asked may have been done.
+ * The reason that a forge did not do what it was asked.
+ * - `unauthenticated`: it does not accept the token.
+ * - `forbidden`: the token is valid, but not for this.
+ * - `not_found`: the repository or merge request does not exist, or the token may not see it.
+ * - `exists`: it already holds a conflicting one, such as an open merge request for the same branches.
+ * - `remote_head_changed`: the head is not the expected one.
+ * - `not_mergeable`: it does not merge this in its present state.
+ * - `rejected`: it declines the request.
+ * - `rate_limited`: it was asked too often.
+ * - `unavailable`: it cannot be reached, has failed, or gives an answer that cannot be read. The request may have taken effect.
  */
 export type ForgeErrorKind =
   | "unauthenticated"
@@ -63,11 +65,11 @@ export class ForgeError extends Data.TaggedError("ForgeError")<{
   readonly kind: ForgeErrorKind
   /** Says to a person what the forge said, shortened and without a secret, and what to do next. */
   readonly message: string
-  /** Set when a change was asked for and no answer tells what became of it. */
+  /** Set when a change was requested and no answer tells its result. */
   readonly mayHaveHappened?: true
 }> {}
 
-/** The failure of a change that the forge may have made all the same, when it did not answer. */
+/** The failure of a change that the forge may have made without answering. */
 export const unproven = (error: ForgeError): ForgeError =>
   error.kind === "unavailable"
     ? new ForgeError({
@@ -81,11 +83,11 @@ export const unproven = (error: ForgeError): ForgeError =>
 export interface Forge {
   /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
-  /** Fails with `exists` when the forge says that there may be one already: look again. */
+  /** Fails with `exists` when the forge reports that there may be one already. Look for it again then. */
   readonly create: (request: NewMergeRequest) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Fails with `not_found` for a number that the forge does not have. */
   readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
-  /** Merges if the head is exactly `expectedHead`; else fails with `remote_head_changed`. */
+  /** Merges when the head is exactly `expectedHead`, else fails with `remote_head_changed`. */
   readonly merge: (
     number: number,
     request: { readonly expectedHead: string; readonly method: MergeMethod }
@@ -101,26 +103,26 @@ export interface ForgeAddress {
 }
 
 /**
- * A kind of forge, as a plain value: all that is particular to it. Each kind is also a kind of connection, of the same name, with a token
- * and an optional `base_url`.
+ * A kind of forge, as a plain value. It holds everything that is particular to the product. Each kind is also a kind of connection of the same
+ * name, with a token and an optional `base_url`.
  */
 export interface ForgeKind {
-  /** As the API and the database name it. It never changes. */
+  /** The name that the API and the database use. It never changes. */
   readonly kind: string
-  /** The web address of a connection that names none. */
+  /** The web address for a connection that names none. */
   readonly defaultUrl: string
   /** The path of its API below the web address, as in `/api/v1`. */
   readonly apiPath: string
-  /** For a forge that has its API elsewhere on some hosts: the address of such a host, and undefined for every other one. */
+  /** The address of the API, for hosts where the forge has it elsewhere. Undefined for every other host. */
   readonly addressOf?: (given: URL) => ForgeAddress | undefined
-  /** The ways of merging that it can be asked for. */
+  /** The ways to merge that the forge offers. */
   readonly mergeMethods: ReadonlySet<MergeMethod>
-  /** True when a repository may lie in groups within groups; else its path is `owner/name`. */
+  /** True when a repository may lie in nested groups. Otherwise its path is `owner/name`. */
   readonly nestsGroups: boolean
   /** The headers that carry the token. They are sent with every request. */
   readonly headers: (token: string) => Readonly<Record<string, string>>
-  /** The path below its API that tells whose token it is, to try one out. */
+  /** The path below the API that gives the user of the token. It serves to try a token out. */
   readonly userPath: string
-  /** The client for one repository, by its path on the forge. `ask` sends the token and knows what every refusal means. */
+  /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */
   readonly open: (ask: Ask, repository: string) => Forge
 }

@@ -6,16 +6,16 @@ import { ForgeError, type ForgeKind } from "./Forge.js"
 export interface ForgeCall {
   /** The method of HTTP. */
   readonly method: "GET" | "POST" | "PUT"
-  /** Below the root of its API, with the query. */
+  /** The path below the root of the API, with the query. */
   readonly path: string
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>>
 }
 
 /** An answer below 400 as JSON; undefined when it has no body. */
 export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
 
-/** An answer of 400 and above that says nothing of the credential, of a limit or of the health of the forge. */
+/** A refusal of 400 or above that is not about the credential, a limit or the health of the forge. */
 export class Refusal extends Data.TaggedError("Refusal")<{
   /** 400 and above. */
   readonly status: number
@@ -23,13 +23,13 @@ export class Refusal extends Data.TaggedError("Refusal")<{
   readonly said: string
 }> {}
 
-/** A way to ask one forge with one token. */
+/** The means to ask one forge with one token. */
 export interface ForgeAccess {
   /** The guarded way out of the service. */
   readonly outbound: Outbound["Type"]
   /** The root of the API, without a trailing slash. */
   readonly api: string
-  /** Sent to this forge only. */
+  /** The token, which is sent to this forge only. */
   readonly token: Redacted.Redacted
   /** The headers that carry the token. */
   readonly headers: ForgeKind["headers"]
@@ -70,7 +70,7 @@ export const ask =
       )
   }
 
-/** Decodes what a forge answered; an answer of another shape is `unavailable`. */
+/** Decodes an answer of the forge. An answer of another shape is `unavailable`. */
 export const understood =
   <A, I>(schema: Schema.Schema<A, I>) =>
   (answer: unknown): Effect.Effect<A, ForgeError> =>
@@ -124,7 +124,7 @@ const failureOf = (name: string, answer: OutboundAnswer, said: string): ForgeErr
     : undefined
 }
 
-// GitHub refuses with 403 what is asked too often.
+// GitHub answers with 403 when it is asked too often.
 const isLimit = (headers: OutboundAnswer["headers"]): boolean =>
   headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0"
 

@@ -23,7 +23,7 @@ const env = {
   REINS_TEST_DEVICES: "required"
 }
 
-/** Runs a suite and gives back what its last line counts. One that does not get so far has failed. */
+/** Runs a suite and gives the counts of its last line. A suite without that line has failed. */
 const suite = (title, script) =>
   new Promise((done) => {
     process.stdout.write(`\n== ${title}\n`)

@@ -25,7 +25,7 @@ export interface BackupRequest {
   readonly target: string
   /** The release that makes the backup. */
   readonly release: string
-  /** Is run with a line for a person at each step. The step begins when it has ended. */
+  /** Runs with a line for a person at the beginning of each step. The step waits for it. */
   readonly progress: (line: string) => Effect.Effect<void>
 }
 
@@ -91,7 +91,7 @@ const writeParts = Effect.fnUntraced(function* (
     })
 
   if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
-  // The keys come before the files, which take their time: a rotation meanwhile may remove the keys that the database names.
+  // The keys come before the files. The files take long, and a rotation meanwhile may remove the keys that the database names.
   if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
   const sessions = facts.sessions.filter(hasFiles)
   const unsettled: Array<string> = []

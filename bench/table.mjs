@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Writes figures into the table of docs/performance.md: `node bench/run.mjs --json | node bench/table.mjs [--before]`.
-// Rows of subjects that were not measured stay as they are. With --before it is the column of what was.
+// Rows of subjects that were not measured stay as they are. With --before the figures go into the column of the past.
 import { readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { text } from "node:stream/consumers"

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs the Effect language service over every package, beside each other: floating effects, leaking requirements, untyped errors.
+// Runs the Effect language service over every package, in parallel: floating effects, leaking requirements, untyped errors.
 import { spawn } from "node:child_process"
 
 const packages = ["packages/core", "packages/client", "packages/server"]

@@ -18,7 +18,7 @@ export interface StreamOptions {
   readonly perSession: number | null
   /** The time between two beats of a stream. The access of its caller is looked at again as often. */
   readonly heartbeat: Duration.DurationInput
-  /** The time that a client may leave what it was sent unread. */
+  /** The time that a client may leave the bytes of its stream unread. */
   readonly patience: Duration.DurationInput
 }
 

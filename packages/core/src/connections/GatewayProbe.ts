@@ -60,5 +60,5 @@ const modelRequired = inconclusive(
 const noKey = inconclusive(
   "no_endpoint",
   "unverified",
-  "The connection has a login of its provider's own and no API key, which only the provider's agent can use. A turn will tell."
+  "The connection has no API key. Only the provider's agent can use its login, so a turn has to show if the login is accepted."
 )

@@ -117,7 +117,7 @@ const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage
   const unfit = isRedirect(status)
     ? `answers with a redirect (${status}), which is not followed. Change the connection's base_url to where it leads.`
     : decoders === undefined
-      ? "compresses its answer in a way that was not asked for."
+      ? "compresses its answer in a form that was not requested."
       : undefined
   if (unfit !== undefined || decoders === undefined) {
     refuse(response, 502, "gateway_error", `The gateway at ${loan.gateway.origin} ${unfit}`)
@@ -142,8 +142,8 @@ const causes: Readonly<Record<string, string>> = {
   ENOTFOUND: "its name is unknown",
   EAI_AGAIN: "its name cannot be looked up at the moment",
   ETIMEDOUT: "it does not answer",
-  EHOSTUNREACH: "there is no way to it",
-  ENETUNREACH: "there is no way to it",
+  EHOSTUNREACH: "no network route leads to it",
+  ENETUNREACH: "no network route leads to it",
   EPROTO: "it does not speak TLS",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS"
 }

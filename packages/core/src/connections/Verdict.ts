@@ -74,13 +74,17 @@ export const unexpected = (evidence: string): Verdict =>
   inconclusive(
     "unexpected_answer",
     "degraded",
-    `The answer says nothing of the credential (${evidence}). Check the base_url.`
+    `The answer tells nothing about the credential (${evidence}). Check the base_url.`
   )
 
 /** The verdict that follows from the status of an answer to any request. Undefined when the status tells nothing. */
 export const refusal = ({ answer, evidence }: Seen, at: Observation["observed_at"]): Verdict | undefined => {
   if (isLimit(answer)) {
-    return inconclusive("rate_limited", "degraded", `It was asked too often (${evidence}). Validate again later.`)
+    return inconclusive(
+      "rate_limited",
+      "degraded",
+      `The service was asked too often (${evidence}). Validate again later.`
+    )
   }
   if (answer.status === 401 || answer.status === 403) {
     return {
@@ -99,7 +103,7 @@ export const refusal = ({ answer, evidence }: Seen, at: Observation["observed_at
     )
   }
   return answer.status >= 500
-    ? inconclusive("upstream_error", "degraded", `It failed by itself (${evidence}). Validate again later.`)
+    ? inconclusive("upstream_error", "degraded", `The service failed (${evidence}). Validate again later.`)
     : undefined
 }
 
@@ -120,7 +124,7 @@ const unanswered = ({ kind, message }: OutboundError): Verdict => {
         state: "failed",
         health: "degraded",
         reason: kind === "refused_address" ? "address_refused" : kind,
-        message: `${message} Post a credential version with another base_url, unless that can be mended there.`,
+        message: `${message} Post a credential version with another base_url, or correct the fault on that host.`,
         observations: []
       }
   }

@@ -147,10 +147,10 @@ const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined =
     return {
       reason: "approval_expired",
       message:
-        "Nobody answered in time what the agent asked, and it went no further. Send the message again and answer it."
+        "Nobody answered the agent's question in time, so the agent stopped. Send the message again and answer the question."
     }
   }
   return output.stopReason === "cancelled"
-    ? { reason: "output_invalid", message: "The agent broke the turn off by itself. Send the message again." }
+    ? { reason: "output_invalid", message: "The agent stopped before the turn was done. Send the message again." }
     : undefined
 }

@@ -24,7 +24,7 @@ export interface NewMergeRequest extends Branches {
 export interface RemoteMergeRequest {
   /** The number that people see. */
   readonly number: number
-  /** Where people read it. */
+  /** The address of its page for people. */
   readonly webUrl: string
   /** `closed` without having been merged. */
   readonly state: "open" | "merged" | "closed"
@@ -74,7 +74,7 @@ export const unproven = (error: ForgeError): ForgeError =>
   error.kind === "unavailable"
     ? new ForgeError({
         kind: error.kind,
-        message: `${error.message} It may have been done all the same.`,
+        message: `${error.message} The request may have taken effect.`,
         mayHaveHappened: true
       })
     : error
@@ -98,7 +98,7 @@ export interface Forge {
 export interface ForgeAddress {
   /** Its path is that of the forge on its host. */
   readonly web: URL
-  /** As in `https://git.example/api/v1`. */
+  /** The root of the API, such as `https://git.example/api/v1`. */
   readonly api: string
 }
 

@@ -84,7 +84,10 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
   static readonly layer = Forges.layerOf(builtInForges)
 }
 
-const notAForge = new ForgeError({ kind: "unauthenticated", message: "The connection is not one to a forge." })
+const notAForge = new ForgeError({
+  kind: "unauthenticated",
+  message: "The connection leads to no forge: use a connection of a forge's kind."
+})
 
 const notThere = (web: URL): ForgeError =>
   new ForgeError({

@@ -14,7 +14,7 @@ export const builtInDrivers: ReadonlyArray<HarnessDriver> = [acpDriver]
 export class ProviderUndriven extends Data.TaggedError("ProviderUndriven")<{
   /** The provider of the manifest. */
   readonly providerId: string
-  /** Says what is missing or wrong. */
+  /** A sentence that names the missing or wrong part. */
   readonly message: string
 }> {}
 

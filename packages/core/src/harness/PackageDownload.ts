@@ -52,7 +52,7 @@ const downloadError =
     if (diskCodes.has(code)) return diskError(error)
     return new HarnessInstallError({
       kind: "network",
-      message: `${named(pinned)} could not be downloaded from ${new URL(registry).host} (${code}). Check the network, a proxy or REINS_NPM_REGISTRY, then install again: what is there already is kept.`
+      message: `${named(pinned)} could not be downloaded from ${new URL(registry).host} (${code}). Check the network, a proxy or REINS_NPM_REGISTRY, then install again: finished downloads are kept.`
     })
   }
 
@@ -107,7 +107,7 @@ const fetchTo = async (
     await rm(`${file}.part`, { force: true })
     throw new HarnessInstallError({
       kind: "integrity",
-      message: `${named(pinned)} is not what was pinned: its digest differs, and it was thrown away. Use another registry or report it.`
+      message: `${named(pinned)} has another digest than the pinned one, so the download was deleted. Use another registry or report it.`
     })
   }
   await rename(`${file}.part`, file)

@@ -122,7 +122,7 @@ const isWorkerLoss = (loss: Loss | StorageFault): loss is Loss => loss === "ende
 
 const storageLost = (fault: StorageFault) => ({
   code: "storage_failed",
-  message: `${describeFault(fault)}, so what it did could not be kept.`
+  message: `${describeFault(fault)}, so its result could not be stored.`
 })
 
 /** Says how the worker of an attempt was lost, and which worker noticed. A worker that is stopped in order notices by itself. */

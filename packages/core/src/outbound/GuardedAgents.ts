@@ -13,7 +13,7 @@ export class AddressRefused extends Error {
     const why =
       problem === "not_public"
         ? `${place} is not on the public Internet, and this server connects to no other hosts`
-        : `${place} is to be asked without TLS, and this server asks other hosts through https only`
+        : `${place} would be asked without TLS, and this server asks other hosts through https only`
     super(`${why} unless its operator allows them (REINS_ALLOW_PRIVATE_HOSTS=${place}).`)
   }
 }

@@ -5,7 +5,7 @@ import { inconclusive } from "../Verdict.js"
 const noUrl = inconclusive(
   "no_endpoint",
   "unverified",
-  "A credential for git has no address of its own to ask. A session that clones with it will tell."
+  "A credential for git names no host, so it cannot be tried by itself. A session that clones with it shows if it is accepted."
 )
 
 /** A name and a password for git, for a repository on any host. */

@@ -75,7 +75,7 @@ const runTurn =
       })
     )
 
-/** For agents that speak the Agent Client Protocol. */
+/** The driver for agents that speak the Agent Client Protocol. */
 export const acpDriver: HarnessDriver = {
   driver: "acp",
   bind: (settings) => Effect.map(Schema.decodeUnknown(AcpSettings, { onExcessProperty: "error" })(settings), runTurn)

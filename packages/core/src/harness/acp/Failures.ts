@@ -48,7 +48,7 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
   switch (verdict.reason) {
     case "credential_invalid":
       return input.connection === null
-        ? `${runtime.agent.name} has no credentials of its own: connect a ${kind} connection to the session.`
+        ? `${runtime.agent.name} has no credentials of its own: give the session a connection of the kind ${kind}.`
         : "The gateway refused the credential: post a new credential version to the connection."
     case "quota_exhausted":
       return "The gateway's limit is used up: wait or raise the limit, then retry the turn."
@@ -106,14 +106,14 @@ export const timedOut = (runtime: Runtime, what: string): HarnessFailure =>
 export const noOutput = (runtime: Runtime): HarnessFailure =>
   new HarnessFailure({
     reason: "output_invalid",
-    message: `${runtime.agent.name} ended its turn without a word and without a finished tool. Check the model, then retry.`,
+    message: `${runtime.agent.name} ended its turn without any words or finished tools. Check the model, then retry.`,
     retryable: true
   })
 
 export const protocolBroken = (runtime: Runtime, method: string): HarnessFailure =>
   new HarnessFailure({
     reason: "output_invalid",
-    message: `${runtime.agent.name} answered ${method} with something that is no answer of its protocol. Install the pinned version again.`,
+    message: `${runtime.agent.name} answered ${method} in a form that its protocol does not allow. Install the pinned version again.`,
     retryable: false
   })
 

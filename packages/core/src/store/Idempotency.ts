@@ -10,7 +10,7 @@ import { failedStatementOf } from "./FailedStatement.js"
 
 /** A mutation, with the key that tells it from others. */
 export interface MutationRequest<A, E = never> extends AnswerStore.AnswerKey {
-  /** Errors besides `ReinsError` are never stored. */
+  /** It may fail with any code, because every mutation of the API comes through here. Errors besides `ReinsError` are never stored. */
   readonly command: Command<A, ReinsError | E>
   readonly encode: (result: A) => AnswerStore.Answer
   readonly encodeError: (error: ReinsError) => AnswerStore.Answer

@@ -19,6 +19,7 @@ export interface Mutation {
   /** True when the answer holds a secret. */
   readonly sealed: boolean
   readonly status: number
+  /** The command of any endpoint, so it may fail with every code. */
   readonly command: Command<unknown, ReinsError | RequestInvalid>
 }
 

@@ -1,5 +1,5 @@
-// An agent without a model, so that what is measured is ours alone: it speaks the Agent Client Protocol, answers at once, and writes down
-// when it was prompted, when it answered and when it was told to end. `node agent.mjs <file>`
+// An agent without a model, so that only our own time is measured. It speaks the Agent Client Protocol, answers at once, and writes down the
+// times of its prompt, its answer and its stop. `node agent.mjs <file>`
 import { appendFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { now } from "./clock.mjs"

@@ -1,5 +1,6 @@
-// The same work as the measured requests, on bare node:http and better-sqlite3, with the same durability and a commit for each write:
-// what the machine gives. The page is joined from the stored text of its events, which is the least that a page can cost.
+// The bare server. It does the work of the measured requests with node:http and better-sqlite3 alone, with the same durability and a commit for
+// each write, and so shows the limit of the machine. It joins a page from the stored text of the events, which is the least that a page can
+// cost.
 import { createHash, randomUUID } from "node:crypto"
 import { createServer } from "node:http"
 import { join } from "node:path"

@@ -1,2 +1,2 @@
-/** Milliseconds that mean the same in every process of the machine. */
+/** Milliseconds on a clock that all processes of the machine share. */
 export const now = () => performance.timeOrigin + performance.now()

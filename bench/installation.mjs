@@ -10,7 +10,7 @@ import { directory, startProcess } from "./processes.mjs"
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, "..")
 
-/** The built server; another build can be measured in its place. */
+/** The built server. Another build can be measured instead. */
 export const main = process.env.REINS_BENCH_MAIN ?? join(root, "packages/server/dist/main.js")
 
 const { Reins } = await import(pathToFileURL(join(root, "packages/client/dist/index.js")))
@@ -33,7 +33,7 @@ export const install = (name, env = {}) => {
   const apiKey = /rk_\w+/.exec(cli("keys", "create", "--email", email, "--name", "bench"))[0]
   const headers = { Authorization: `Bearer ${apiKey}` }
 
-  /** Starts a server, and gives what calls it: by the client, or as requests for the load generator. */
+  /** Starts a server, and gives the means to call it: the client, and requests for the load generator. */
   const start = async (changes = {}) => {
     const server = await startProcess([main, "serve", "--port", "0", "--data-dir", dataDir], {
       ...settings,
@@ -68,7 +68,7 @@ export const install = (name, env = {}) => {
   return { dataDir, start }
 }
 
-/** Alpha needs a connection; this one is never called. */
+/** Alpha needs a connection, but nothing calls this one. */
 export const connect = (server, baseUrl = "http://127.0.0.1:9/v1") =>
   server.reins.connections.create({
     workspace_id: server.workspaceId,
@@ -77,7 +77,7 @@ export const connect = (server, baseUrl = "http://127.0.0.1:9/v1") =>
     credential: { base_url: baseUrl, api_key: "none" }
   })
 
-/** The bare server with a session that holds some events. */
+/** The bare server, with a session that has some events. */
 export const startBaseline = async () => {
   const server = await startProcess([join(here, "baseline.mjs"), mkdtempSync(join(directory, "bare-"))])
   const headers = { Authorization: "Bearer baseline-key" }

@@ -1,4 +1,4 @@
-// Durable jobs, through the core inside this process: from submitting one to its start, attempts with their evidence, and a capture.
+// Durable jobs, through the core inside this process: the time from submitting a job to its start, attempts with their evidence, and a capture.
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
@@ -69,7 +69,7 @@ const inProcess = (settings) => {
             whenEnded()
           })
       )
-    // Also the warm-up.
+    // This run also warms up.
     const count = Math.ceil(settings.warmUp / 4) * 4
     const times = []
     for (let number = 0; number < count / 4; number++) {
@@ -101,7 +101,7 @@ const inProcess = (settings) => {
 const files = 10_000
 const changed = 50
 
-/** A changeset of a large workspace, beside the git commands that a person would run for one. */
+/** A changeset of a large workspace, beside the git commands that a person would run for it. */
 const capture = async (report, settings) => {
   const installation = install("capture", { REINS_ALLOW_LOCAL_REPOSITORIES: "true" })
   const server = await installation.start()
@@ -119,7 +119,7 @@ const capture = async (report, settings) => {
     change(byHand, round)
     const handTook = captureByHand(byHand, round)
     const reinsTook = await captureByReins(server, session.id)
-    // The first one fills the caches of both.
+    // The first run fills the caches of both.
     if (round === 0) continue
     times.byHand.push(handTook)
     times.reins.push(reinsTook)
@@ -156,7 +156,7 @@ const readyOf = async (events) => {
   }
 }
 
-/** A tree of everything, a commit of it that is kept, and what it changes. On disk for certain, as the commit of a changeset is. */
+/** A tree of all files, a commit of it that is kept, and its changes, on disk like the commit of a changeset. */
 const captureByHand = (cwd, round) => {
   const began = performance.now()
   const run = (...args) => git(cwd, ["-c", "core.fsync=committed,-loose-object", ...args])

@@ -1,4 +1,4 @@
-// A load generator that costs little beside what it measures: raw sockets, one request at a time on each.
+// A load generator that costs little beside the server: raw sockets with one request at a time on each.
 import { connect } from "node:net"
 import { cpuSeconds } from "./processes.mjs"
 
@@ -69,8 +69,8 @@ export const measure = async (side, how) => {
 }
 
 /**
- * Servers in turns, so that what else the machine does meets all of them: the medians of the rounds, by the name of each side. A cold
- * JIT makes a write look three times as expensive, so thousands of requests go before.
+ * Runs the servers in turns, so that other work on the machine meets all of them. Gives the medians of the rounds by the name of each side.
+ * Thousands of requests go before, because a cold JIT makes a write look three times as expensive.
  */
 export const inTurns = async (sides, { connections, rounds, seconds, warmUp }) => {
   const runs = Object.fromEntries(Object.keys(sides).map((name) => [name, []]))

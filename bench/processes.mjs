@@ -1,4 +1,4 @@
-// Processes that are measured: they start, say that they are ready in a line of JSON, and are asked what they use. Linux only.
+// Starts and measures processes. A process says that it is ready with a line of JSON. Linux only.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, openSync, readFileSync } from "node:fs"
@@ -19,13 +19,13 @@ export const cpuSeconds = (pid) => {
 /** Memory that a process holds, in MB of 1,048,576 bytes. */
 export const rssMb = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024
 
-/** Where a run keeps everything; it is removed at the end. */
+/** The directory for all files of a run. It is removed at the end. */
 export const directory = mkdtempSync(join(tmpdir(), "reins-bench-"))
 
 const running = new Set()
 let processes = 0
 
-/** Starts a program of Node. It is ready with its first line, a JSON object with its `url`; `readyMs` is how long that took. */
+/** Starts a program of Node. Its first line, a JSON object with its `url`, says that it is ready. `readyMs` is the time until then. */
 export const startProcess = async (args, env = {}) => {
   const log = join(directory, `log-${++processes}`)
   const started = performance.now()
@@ -49,7 +49,7 @@ export const startProcess = async (args, env = {}) => {
   return { url: JSON.parse(line).url, pid: child.pid, readyMs, stop }
 }
 
-/** Ends what still runs: the last resort of a run that was broken off. */
+/** Ends the processes that still run, for a run that was broken off. */
 export const killAll = () => {
   for (const child of running) child.kill("SIGKILL")
 }

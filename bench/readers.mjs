@@ -1,10 +1,10 @@
-// Readers of an event stream: sockets that are read and little else, since they share the machine with the server.
+// Readers of an event stream. They are plain sockets that only read, because they share the machine with the server.
 import { connect } from "node:net"
 import { request } from "./load.mjs"
 
 /**
- * Opens streams of a session's events from now on. `seen(chunk)` is called with what each of them reads; `closed()` says how many the
- * server has ended.
+ * Opens streams of a session's events from now on. `seen(chunk)` gets everything that they read. `closed()` gives the number of streams that
+ * the server has ended.
  */
 export const openReaders = async (server, sessionId, count, seen) => {
   const { hostname, port } = new URL(server.url)
@@ -27,7 +27,7 @@ export const openReaders = async (server, sessionId, count, seen) => {
         resolve(socket)
       })
     })
-  // A few at once, as clients come; all at once they would wait for each other in the queue of the listener.
+  // Clients open a few streams at once, as real ones come. More would wait for each other in the queue of the listener.
   while (sockets.length < count) await Promise.all(Array.from({ length: Math.min(50, count - sockets.length) }, open))
   const close = () => {
     for (const socket of sockets) socket.destroy()

@@ -1,11 +1,11 @@
-// Reads: one session, and a page of events out of a short and of a long log.
+// Reads: one session, and a page of events from a short log and from a long one.
 import { join } from "node:path"
 import Database from "better-sqlite3"
 import { connect, install, startBaseline } from "./installation.mjs"
 import { inTurns } from "./load.mjs"
 
 /**
- * CPU for a page of 100 events before any of it was made fast, in bare reads of a session by the bare server, because a microsecond is
+ * The CPU for a page of 100 events before pages were made fast, in units of a read of a session by the bare server, because a microsecond is
  * not the same on every machine: 2,200 us beside 15, by a profile of that build. The goal is a fifth of it.
  */
 const pageBefore = 147
@@ -66,7 +66,9 @@ export const row = (report, { bare, reins }) => {
 
 const shortLog = 1000
 
-/** Two sessions with as many events as wanted: copies of a note, put straight into the database while nobody else uses it. */
+/**
+ * Two sessions with the wanted number of events. The events are copies of a note, which are put into the database while nothing else uses it.
+ */
 const withLogs = async (start, dataDir, longLog) => {
   const server = await start()
   await connect(server)

@@ -1,4 +1,4 @@
-// Figures with their goals, as they are measured: for a person line by line, and all of them as JSON.
+// Reports figures with their goals while they are measured: as lines for a person, and as JSON.
 import { cpus, loadavg, totalmem } from "node:os"
 
 const shown = (value, unit) => {
@@ -23,9 +23,9 @@ export const makeReport = (say) => {
   const figures = []
   return {
     subject: (title) => say(`\n${title}`),
-    /** Something beside the figures that makes them understood. */
+    /** Adds a fact that helps to understand the figures. */
     note: (text) => say(`    ${text}`),
-    /** A figure, with `atLeast` or `atMost` as its goal; one without is to compare with. */
+    /** Adds a figure. `atLeast` or `atMost` is its goal. A figure without a goal serves for comparison. */
     figure: (name, value, unit, goal = {}) => {
       const made = { name, value, unit, ...goal }
       const met = isMet(made)
@@ -38,7 +38,7 @@ export const makeReport = (say) => {
   }
 }
 
-/** What the figures were measured on. The load is of the last minute: other work on the machine makes the figures worse. */
+/** The machine of the figures. The load is that of the last minute, because other work on the machine makes the figures worse. */
 export const machine = () => ({
   node: process.version,
   cpus: `${cpus().length} x ${cpus()[0]?.model}`,

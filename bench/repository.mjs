@@ -1,10 +1,10 @@
-// Repositories to work with.
+// Repositories for the measurements.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { directory } from "./processes.mjs"
 
-/** Git as a person runs it, without what the machine's owner has configured. */
+/** Git as a person runs it, without the configuration of the machine's owner. */
 export const git = (cwd, args, env = {}) =>
   execFileSync("git", args, {
     cwd,

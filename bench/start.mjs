@@ -1,4 +1,5 @@
-// From the start of the process to ready, beside the bare server, and the memory of a server: ready, with many sessions and streams, after load.
+// The time from the start of the process until it is ready, beside the bare server, and the memory of a server when it is ready, with many
+// sessions and streams, and after load.
 import { setTimeout as sleep } from "node:timers/promises"
 import { connect, install, startBaseline } from "./installation.mjs"
 import { load, median } from "./load.mjs"

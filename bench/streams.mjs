@@ -1,4 +1,4 @@
-// Streams: many readers of one session, at full speed and at a steady pace, with one among them that does not read.
+// Streams: many readers of one session, at full speed and at a steady pace. One of them does not read.
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { connect, install } from "./installation.mjs"
@@ -22,7 +22,7 @@ export const streams = async ({ report, settings }) => {
   await server.stop()
 }
 
-/** As many notes as the server takes; it is over when every reader has the last one. */
+/** Sends notes as fast as the server takes them, and ends when every reader has the last one. */
 const fullSpeed = async (server, report, settings) => {
   const session = await server.newSession()
   const note = server.sendNote(session.id)
@@ -34,7 +34,7 @@ const fullSpeed = async (server, report, settings) => {
     whenDone = resolve
   })
   const open = await openReaders(server, session.id, readers, (chunk, reader) => {
-    // The mark may be cut in two by the end of a chunk.
+    // The mark may be split between two chunks.
     const isHere =
       chunk.includes(last) || Buffer.concat([reader.tail ?? chunk.subarray(0, 0), chunk.subarray(0, 64)]).includes(last)
     reader.tail = Buffer.from(chunk.subarray(-64))
@@ -63,7 +63,7 @@ const fullSpeed = async (server, report, settings) => {
 
 const mark = /sent at (\d+\.\d+) ms/g
 
-/** Twenty notes a second; from before each is sent until each reader has it. */
+/** Sends twenty notes a second, and measures from before each one is sent until each reader has it. */
 const steady = async (server, sessionId, settings, { slow = false } = {}) => {
   const latencies = []
   const open = await openReaders(server, sessionId, readers, (chunk) => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Writes figures into the table of docs/performance.md: `node bench/run.mjs --json | node bench/table.mjs [--before]`.
-// Rows of subjects that were not measured stay as they are. With --before it is the column of what was.
+// Rows of subjects that were not measured stay as they are. With --before the figures go into the column of the past.
 import { readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -36,7 +36,7 @@ for (const { goal, met, name, text } of figures) {
   rows.set(name, { ...known, goal: goal ?? "", [column]: shown })
 }
 
-/** The machine of each column with the loads that it had: pieces are measured at different times. */
+/** The machine of each column, with its loads, because parts are measured at different times. */
 const on = new Map(
   [...table.matchAll(/^(Before|After): (.*), load ([\d.]+)(?: to ([\d.]+))? at the end\.$/gm)].map(
     ([, name, where, least, most = least]) => [name, { where, loads: [Number(least), Number(most)] }]
@@ -44,7 +44,7 @@ const on = new Map(
 )
 const name = column === "before" ? "Before" : "After"
 const where = `Node ${machine.node}, ${machine.cpus}, ${machine.memoryGb} GB`
-// A whole run is all there is to say of a column; a part of one adds its load.
+// A whole run describes its column alone. A part of a run adds its load.
 const known = rows.size > figures.length && on.get(name)?.where === where ? on.get(name).loads : []
 on.set(name, { where, loads: [...known, Number(machine.load.toFixed(1))] })
 const lineOf = (name, { loads, where }) => {

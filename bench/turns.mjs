@@ -1,4 +1,4 @@
-// From a message to the agent, and from the agent's answer to the end of the turn, with an agent that takes no time of its own.
+// The time from a message to the agent, and from the agent's answer to the end of the turn, with an agent that takes no time of its own.
 import { createHash } from "node:crypto"
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -39,7 +39,7 @@ export const turns = async ({ report, settings }) => {
   await server.stop()
 }
 
-/** Sends a message and waits for the end of its turn; the times between what we see and what the agent wrote down. */
+/** Sends a message and waits for the end of its turn. Gives the times between what the client sees and what the agent wrote down. */
 const turn = async (server, sessionId, marks) => {
   rmSync(marks, { force: true })
   const { event_watermark: after } = await server.reins.sessions.get({ session_id: sessionId })
@@ -69,8 +69,8 @@ const endOf = async (events) => {
 }
 
 /**
- * Puts the agent where the program of alpha would be installed. It is started by a shell that writes down when it begins and when the
- * agent has ended, so that loading Node counts as the agent's time.
+ * Installs the agent as the program of alpha. A shell starts it and writes down its begin and its end, so that loading Node counts as the
+ * agent's time.
  */
 const installAgent = (marks) => {
   const cacheDir = join(directory, "agents")

@@ -1,4 +1,4 @@
-// Durable writes: what is acknowledged is on disk, one fsync for each by the bare server.
+// Durable writes. An acknowledged write is on disk; the bare server makes one fsync for each.
 import { connect, install, startBaseline } from "./installation.mjs"
 import { inTurns } from "./load.mjs"
 import { row } from "./reads.mjs"

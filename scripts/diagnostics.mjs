@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// Runs the Effect language service over every package, beside each other: floating effects, leaking requirements, untyped errors.
+// Runs the Effect language service over every package, in parallel: floating effects, leaking requirements, untyped errors.
 import { spawn } from "node:child_process"
 
 const packages = ["packages/core", "packages/client", "packages/server"]
 
-/** Shows what is said of a package once all of it is there, and gives back whether that is nothing bad. */
+/** Shows the diagnostics of a package once they are complete. Gives true when there are none. */
 const isSound = (path) =>
   new Promise((done) => {
     const args = [

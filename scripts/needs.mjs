@@ -1,10 +1,11 @@
-// What the suite that breaks real servers needs of the machine, and cannot bring with it. Nothing of it is skipped where it is missing.
+// The programs and rights that the chaos suite needs and cannot bring with it. When one is missing the suite does not run, and no test is
+// skipped.
 import { existsSync, readdirSync } from "node:fs"
 import { delimiter, join } from "node:path"
 
 const onPath = (name) =>
   (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, name)))
-/** Debian keeps the programs of PostgreSQL apart, by version. */
+/** Debian keeps the programs of PostgreSQL in directories by version. */
 const ofPostgres = (name) => {
   const versions = "/usr/lib/postgresql"
   return (
@@ -29,7 +30,7 @@ const needs = [
   ]
 ]
 
-/** Ends this process with what is missing and how it comes here, where anything is. */
+/** Ends this process when something is missing, and says how to get it. */
 export const requireNeeds = () => {
   const missing = needs.filter(([, there]) => !there)
   for (const [name, , how] of missing) process.stderr.write(`The chaos suite needs ${name}: ${how}\n`)

@@ -20,7 +20,7 @@ const requireNode = () => {
   process.exit(1)
 }
 
-/** Runs a command and says every few seconds that it still runs. Its output is shown when it fails. */
+/** Runs a command and says every few seconds that it still runs. Shows its output when it fails. */
 const step = (title, command, commandArgs, { env = {}, live = false } = {}) =>
   new Promise((done) => {
     const started = Date.now()
@@ -58,7 +58,7 @@ const writeStamp = (name, stamp) => {
   writeFileSync(stampFile(name), stamp)
 }
 
-/** Native modules are compiled where no prebuilt one can be had; the headers that come with Node spare a download. */
+/** Native modules are compiled when no prebuilt one can be had. The headers that come with Node save a download. */
 const nodeHeaders = () => {
   const prefixes = [resolve(dirname(process.execPath), ".."), "/usr", "/usr/local"]
   const prefix = prefixes.find((candidate) => existsSync(join(candidate, "include/node/node_version.h")))

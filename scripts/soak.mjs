@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs both suites with the full volume of all that is random, statistical or long: `npm run soak [-- --minutes 60]`. What is random goes
-// on for so many minutes more. It needs what the chaos suite needs, device files, and about an hour and a half.
+// Runs both suites with the full volume of every random, statistical or long test: `npm run soak [-- --minutes 60]`. The random kills and
+// the event storms go on for so many minutes more. It needs what the chaos suite needs, device files, and about an hour and a half.
 import { spawn } from "node:child_process"
 import { dirname, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -23,7 +23,7 @@ const env = {
   REINS_TEST_DEVICES: "required"
 }
 
-/** Runs a suite and gives back what its last line counts. One that does not get so far has failed. */
+/** Runs a suite and gives the counts of its last line. A suite without that line has failed. */
 const suite = (title, script) =>
   new Promise((done) => {
     process.stdout.write(`\n== ${title}\n`)

@@ -13,16 +13,16 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The maintenance database of a PostgreSQL server that lives as long as the test run. */
     readonly postgresUrl: string
-    /** The name of a database there that has the schema and no rows, for copies. Nobody may be connected to it. */
+    /** The name of a database on that server with the schema and no rows, for copies. Nobody may be connected to it. */
     readonly postgresTemplate: string
   }
 }
 
-/** Starts one real PostgreSQL for the whole run; a run without it fails, since half of its claims would go unproved. */
+/** Starts one real PostgreSQL for the whole run. A run without it fails, because half of the promises would not be proved. */
 export default async function setup(project: TestProject) {
   const log: Array<string> = []
   const databaseDir = await mkdtemp(join(tmpdir(), "reins-test-postgres-"))
-  // For a run that is broken off, where nothing waits for the server to end. The runner's own listener lets no later one run.
+  // A run that is broken off does not wait for the server to end, so it is killed here. The runner's own listener lets no later one run.
   process.prependOnceListener("exit", () => {
     endAtOnce(databaseDir)
     rmSync(databaseDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
@@ -34,9 +34,9 @@ export default async function setup(project: TestProject) {
     user: "reins",
     password: "reins",
     persistent: false,
-    // PostgreSQL refuses to run as root: there it runs as the user `postgres`, who is made if need be.
+    // PostgreSQL refuses to run as root. There it runs as the user `postgres`, which is made when it is missing.
     createPostgresUser: userInfo().uid === 0,
-    // The order of a natural language, which installations have and plain byte order would hide.
+    // The order of a natural language, which installations have. Plain byte order would hide faults of it.
     initdbFlags: ["--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--no-sync"],
     postgresFlags: [
       "listen_addresses=127.0.0.1",
@@ -68,10 +68,10 @@ const endAtOnce = (databaseDir: string): void => {
   try {
     const [line] = readFileSync(join(databaseDir, "postmaster.pid"), "utf8").split("\n")
     const pid = Number(line)
-    // The number is negative while the files are being made.
+    // The number is negative while the database files are being made.
     if (pid > 0) process.kill(pid, "SIGQUIT")
   } catch {
-    // No file, no server.
+    // Without the file there is no server.
   }
 }
 

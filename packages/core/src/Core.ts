@@ -117,28 +117,28 @@ export { builtInDrivers } from "./harness/Harness.js"
 export type Given = CoreConfig | Placement | Database | Bell
 
 /**
- * The parts of Reins that a program may bring of its own, each a plain value or a layer. What is left out is as in a server. `E` is how the
- * layers may fail.
+ * The parts of Reins that a program may replace, each as a plain value or a layer. A part that is left out is the same as in a server. `E` is
+ * the type of the layers' failures.
  */
 export interface Layers<E = unknown> {
-  /** The providers. `Manifests.layerOf` makes them of manifests; unless given, they are those in `manifests/`. */
+  /** The providers, which `Manifests.layerOf` makes of manifests. The default is those in `manifests/`. */
   readonly manifests?: Layer.Layer<Manifests, E, Given>
-  /** The ways to run agents. `Executors.layerOf` makes them of a list, whose first one is the default; unless given, `local` alone. */
+  /** The ways to run agents, which `Executors.layerOf` makes of a list. The first of the list is its default. The default list is `local`. */
   readonly executors?: Layer.Layer<Executors, E, Given>
-  /** The ways to speak with agents; unless given, `builtInDrivers`. Each is a `HarnessDriver` of `harness/HarnessDriver`. */
+  /** The ways to speak with agents, each a `HarnessDriver` of `harness/HarnessDriver`. The default is `builtInDrivers`. */
   readonly drivers?: ReadonlyArray<HarnessDriver>
-  /** The kinds of forge; unless given, `builtInForges`. Each is a `ForgeKind` of `forge/Forge`. */
+  /** The kinds of forge, each a `ForgeKind` of `forge/Forge`. The default is `builtInForges`. */
   readonly forges?: ReadonlyArray<ForgeKind>
   /**
-   * The kinds of connection besides `git` and those of forges; unless given, `builtInGateways`. Each is a `ConnectionKind` of
-   * `connections/ConnectionKind`.
+   * The kinds of connection besides `git` and those of forges, each a `ConnectionKind` of `connections/ConnectionKind`. The default is
+   * `builtInGateways`.
    */
   readonly connectionKinds?: ReadonlyArray<ConnectionKind>
-  /** Unless given, mails go through the SMTP server of the configuration, or to files in the outbox where it names none. */
+  /** The default sends mails through the SMTP server of the configuration, or writes them to files in the outbox when it names none. */
   readonly mailer?: Layer.Layer<Mailer, E, Given>
-  /** The keys that seal credentials; unless given, those in the key file of the configuration, which is made when it is not there. */
+  /** The keys that seal credentials. The default is the key file of the configuration, which is made when it does not exist. */
   readonly keyRing?: Layer.Layer<KeyRing, E, Given>
-  /** The database with its bell. Unless given, the core needs both: give it `store/Sqlite` or `store/Postgres`. */
+  /** The database with its bell. Without it the core requires both, as `store/Sqlite` or `store/Postgres` give them. */
   readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Placement>
 }
 
@@ -165,7 +165,7 @@ const git = Layer.unwrapEffect(
   )
 )
 
-/** Everything outside of the service, from the given layers or from ours, with the lists of what is installed. */
+/** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
 const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests }: Layers<E>) =>
   Installed.layer.pipe(
     Layer.provideMerge(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
@@ -250,7 +250,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
 )
 
 const compose = <E>(layers: Layers<E>) => {
-  // Without one it is taken from where the core is used.
+  // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
@@ -293,8 +293,8 @@ export const layerWith = <const L extends Layers>(
 export const layer = layerWith({})
 
 /**
- * Runs the durable jobs of the installation in this process, and deletes what is of no use any more. On SQLite one process for a data
- * directory does; on PostgreSQL others may share it, and take over what this one loses.
+ * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
+ * PostgreSQL several processes share the work, and each takes over the jobs that another one loses.
  */
 export const worker = Layer.mergeAll(
   Worker.layer(

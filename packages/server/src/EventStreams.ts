@@ -18,7 +18,7 @@ export interface StreamOptions {
   readonly perSession: number | null
   /** The time between two beats of a stream. The access of its caller is looked at again as often. */
   readonly heartbeat: Duration.DurationInput
-  /** The time that a client may leave what it was sent unread. */
+  /** The time that a client may leave the bytes of its stream unread. */
   readonly patience: Duration.DurationInput
 }
 
@@ -107,7 +107,7 @@ const stream = Effect.fnUntraced(function* (
   const types = yield* parseEventTypes(query.types)
   yield* takeSeat(streams, seatOf(sessionId, principal))
   const ended = yield* Deferred.make<EndReason>()
-  // The first reason counts.
+  // Only the first reason counts.
   const end = (reason: EndReason) => Deferred.unsafeDone(ended, Effect.succeed(reason))
   const writer = new StreamWriter(exchange.response, () => end("slow_consumer"), Duration.toMillis(options.patience))
   const { limit: batch, turn_id: turnId } = query
@@ -130,7 +130,7 @@ const stream = Effect.fnUntraced(function* (
     streams,
     Effect.sync(() => writer.heartbeat())
   )
-  // The rights of credentials can change while they are used, and a stream must not outlive them. The beats do not wait for this look.
+  // The rights of credentials can change while they are used, and a stream must not outlive them. Beats do not wait for this check.
   yield* inEachHeartbeat(
     streams,
     Effect.flatMap(mayReadOn(streams, exchange, sessionId, subscription.cursor), (mayRead) =>
@@ -173,7 +173,7 @@ const inEachHeartbeat = ({ opened, options }: Streams, effect: Effect.Effect<unk
   return Effect.forkScoped(Effect.delay(Effect.repeat(effect, Schedule.spaced(intervalMs)), firstMs))
 }
 
-/** False when the caller of a stream would be refused now. It is true when that cannot be found out. */
+/** False when the caller of a stream would be refused now. True when that cannot be determined. */
 const mayReadOn = Effect.fnUntraced(
   function* ({ authentication, log }: Streams, exchange: Exchange, sessionId: string, cursor: () => number) {
     const caller = yield* authentication.identify(exchange)

@@ -8,9 +8,9 @@ import { routes } from "./http/Routes.js"
 import { type ListenOptions, Server } from "./Server.js"
 import { Shutdown } from "./Shutdown.js"
 
-/** The settings of the HTTP service. Each has a default. Limits, also of requests a minute, are those of `CoreConfig`. */
+/** The settings of the HTTP service. Each has a default. The limits, including that of requests a minute, come from `CoreConfig`. */
 export interface HttpServerOptions extends Partial<ListenOptions> {
-  /** True for `GET /metrics`, which asks for no credentials. Without it there is none. */
+  /** True serves `GET /metrics`, which requires no credentials. The default is false. */
   readonly metrics?: boolean
   /** The time between two beats of an event stream, at most the default of 15 seconds. A client that misses three connects again. */
   readonly heartbeat?: Duration.DurationInput

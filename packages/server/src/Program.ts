@@ -6,7 +6,7 @@ import { flushLog, jsonLines } from "./LogLines.js"
 
 const called = process.argv[2] ?? "serve"
 
-/** Each command brings the code that it needs, so only the called one is loaded. Of the others the names are enough. */
+/** The commands. Only the code of the called command is loaded, so the names of the others have to be enough. */
 const commands = {
   serve: async () => (await import("./cli/Serve.js")).serve,
   accounts: async () => (await import("./cli/Accounts.js")).accounts,
@@ -47,7 +47,7 @@ const logger = Logger.replace(
   process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : jsonLines
 )
 
-/** Reports a failure that a person can mend in a sentence, and a defect with the place where it happened. */
+/** Reports a failure that a person can mend as a sentence, and a defect with its place in the code. */
 const report = (cause: Cause.Cause<unknown>) =>
   Effect.sync(() => {
     const failure = Cause.squash(cause)
@@ -59,7 +59,7 @@ const report = (cause: Cause.Cause<unknown>) =>
 
 /** The first signal ends the service in order, within this time; a second one ends it at once. */
 const deadlineMs = 9500
-/** One Ctrl-C comes twice, from the terminal and from npm, which passes it on. Within this time both are one wish. */
+/** The time in which two signals count as one, because npm passes on the Ctrl-C that the terminal has already sent. */
 const sameWishMs = 1000
 
 let stoppingSince: number | undefined

@@ -6,17 +6,17 @@ import type { Route } from "./http/Route.js"
 import { Shutdown } from "./Shutdown.js"
 import { Sockets } from "./Sockets.js"
 
-/** Where and how the service listens. */
+/** The address of the service and the way it listens. */
 export interface ListenOptions {
   /** The address to listen on. */
   readonly host: string
-  /** 0 for any that is free. */
+  /** The port. 0 takes any free port. */
   readonly port: number
   /** The URL at which people reach the service. */
   readonly publicUrl: URL
   /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
-  /** The time that requests which have begun may still take when the service is stopped. */
+  /** The time that requests which have begun may take when the service stops. */
   readonly grace: Duration.DurationInput
   /**
    * The time that kept connections stay open at a stop, so that a request that still comes is answered; a second when left out. Nobody can
@@ -64,7 +64,7 @@ export class Server extends Context.Tag("@reins/server/Server")<
         const node = createServer(patience(options))
         const sockets = new Sockets(node)
         node.on("request", yield* listener(yield* routes, shutdown, { ...options, limits }))
-        // Clients are on the clock of the machine, whatever clock the services keep.
+        // Clients follow the clock of the machine, even when the services use another clock.
         const port = yield* Effect.acquireRelease(listen(node, options), () =>
           Effect.withClock(stop(sockets, shutdown, { grace, notice }), Clock.make())
         )

@@ -6,14 +6,16 @@ import { turnOfTheLoop } from "@reins/core/base/EventLoop"
 import { Effect } from "effect"
 import { answerUnreadable } from "./http/Unreadable.js"
 
-/** A client that still sends after its answer has so many milliseconds to read the answer. So many bytes of what it sends are thrown away. */
+/**
+ * The time in milliseconds that a client which still sends has to read its answer, and the bytes of its input that are thrown away meanwhile.
+ */
 const lingerMs = 2000
 const lingerBytes = 16 * 1024 * 1024
 
 /** Descriptors that are kept for the database, for agents and for files. */
 const reserved = 96
 
-/** Knows the sockets of a server, so that none is cut off in the midst of an answer. */
+/** Tracks the sockets of a server, so that no answer is cut off. */
 export class Sockets {
   private readonly open = new Set<Socket>()
   private readonly latest = new WeakMap<Socket, ServerResponse>()

@@ -10,12 +10,12 @@ declare const PROGRAM_FILE: string
 const file = fileURLToPath(new URL(PROGRAM_FILE, import.meta.url))
 const require = createRequire(file)
 
-/** `Program.ts` with everything that it needs in one function, which is given the way to what stays outside of the bundle. */
+/** The bundled `Program.ts` as one function, which gets the way to load the code outside of the bundle. */
 type Program = (require: NodeJS.Require) => void
 
 /**
- * The code that the build has compiled, so that a start need not. V8 takes only what the same version of it has made with the same
- * settings, and compiles the source otherwise.
+ * The compiled code of the build, which saves compiling at the start. V8 accepts only code of its own version and settings, and otherwise
+ * compiles the source.
  */
 const fromCompiled = (): Program =>
   new Script(readFileSync(file, "latin1"), {
@@ -23,6 +23,6 @@ const fromCompiled = (): Program =>
     ...(existsSync(`${file}.compiled`) && { cachedData: readFileSync(`${file}.compiled`) })
   }).runInThisContext()
 
-// Node reads source maps of modules alone.
+// Node reads source maps for modules only.
 const program: Program = process.sourceMapsEnabled ? require(file) : fromCompiled()
 program(require)

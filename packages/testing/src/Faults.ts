@@ -1,7 +1,7 @@
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { ParseResult } from "effect"
 
-/** Each fault of a refused request: where it stands, and what is wrong there. */
+/** Each fault of a refused request: its place and its message. */
 export const faultsOf = ({ issue, loc }: RequestInvalid) =>
   ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ _tag, message, path }) => ({
     loc: [...loc, ...path],

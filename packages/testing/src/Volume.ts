@@ -1,4 +1,4 @@
-/** `npm run soak` asks for all of what is random or long; `npm test` and CI take a share of it. */
+/** True under `npm run soak`, which runs all random and long tests in full. `npm test` and CI run a share of them. */
 export const isSoak = process.env["REINS_SOAK"] === "1"
 
 export const share = <A>(some: A, all: A): A => (isSoak ? all : some)
@@ -9,10 +9,10 @@ export const fuzzRequests = share(2000, 20_000)
 /** The seed of those requests: always the same in `npm test`, another one each time in a soak. The name of the test tells it. */
 export const fuzzSeed = Number(process.env["REINS_FUZZ_SEED"] ?? share(20_260_131, Date.now() % 1_000_000_000))
 
-/** Requests for a path race this long with a program that exchanges it. */
+/** The time for which requests race with a program that exchanges their path. */
 export const raceSeconds = share(5, 30)
 
-/** Random walks through the models of what has states, for each database. */
+/** The number of random walks through the models of state machines, for each database. */
 export const walks = {
   jobs: share(20, 400),
   changesets: share(10, 200),

@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises"
 import { Header, Pax } from "tar"
 import type { TreeEntry } from "./TreeReader.js"
 
-// Owns the form of a backup: an uncompressed tar whose entries belong to parts, `<part>/<path>`. It does not know what a part means.
+// Owns the form of a backup: an uncompressed tar whose entries belong to parts, `<part>/<path>`. It does not know the meaning of a part.
 
 /** One part of an archive. The digest covers the name, kind, mode and content of each entry, in their order. */
 export interface PartSummary {
@@ -106,7 +106,7 @@ export interface ArchivedEntry extends Omit<TreeEntry, "content"> {
   readonly content: () => AsyncGenerator<Uint8Array>
 }
 
-/** The entries of an archive, in their order. Contents that nobody asks for are not read. Throws `ArchiveDamaged`. */
+/** The entries of an archive, in their order. Contents that the caller does not request are not read. Throws `ArchiveDamaged`. */
 export async function* readArchive(file: FileHandle): AsyncGenerator<ArchivedEntry> {
   let at = 0
   const read = async (length: number): Promise<Buffer> => {

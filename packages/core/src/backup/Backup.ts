@@ -25,8 +25,8 @@ export interface BackupRequest {
   readonly target: string
   /** The release that makes the backup. */
   readonly release: string
-  /** Is called with a line for a person at each step. */
-  readonly progress: (line: string) => void
+  /** Runs with a line for a person at the beginning of each step. The step waits for it. */
+  readonly progress: (line: string) => Effect.Effect<void>
 }
 
 /** A finished backup. */
@@ -59,7 +59,7 @@ export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
       const file = yield* created(partial)
       const contents = yield* writeParts(request, facts, copied, archiveWriter(file))
       yield* onDisk(`${request.target} cannot be written`, () => file.sync())
-      request.progress("checking what was written")
+      yield* request.progress("checking what was written")
       const { bytes, digest } = yield* onDisk(`${partial} cannot be read`, () => digestOf(partial))
       yield* onDisk(`${request.target} cannot be written`, () => publish(partial, request.target))
       const summary: BackupSummary = { file: request.target, bytes, digest, ...contents }
@@ -69,7 +69,7 @@ export const backup = fn("Backup.backup")(function* (request: BackupRequest) {
 })
 
 const copyDatabase = Effect.fnUntraced(function* ({ dataDir, progress, target }: BackupRequest, copied: string) {
-  progress("copying the database")
+  yield* progress("copying the database")
   yield* onDisk(`${dirname(target)} cannot be written`, () => fs.writeFile(copied, "", { mode: 0o600 }))
   yield* DatabaseFile.copy(databaseFile(dataDir), copied).pipe(
     Effect.mapError(({ message }) => new BackupError({ message }))
@@ -91,12 +91,12 @@ const writeParts = Effect.fnUntraced(function* (
     })
 
   if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
-  // The keys come before the files, which take their time: a rotation meanwhile may remove the keys that the database names.
+  // The keys come before the files. The files take long, and a rotation meanwhile may remove the keys that the database names.
   if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
   const sessions = facts.sessions.filter(hasFiles)
   const unsettled: Array<string> = []
   for (const [index, session] of sessions.entries()) {
-    request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`)
+    yield* request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`)
     const { home } = sessionPaths(request.dataDir, session.id)
     const part = sessionPart(session.id)
     const before = yield* Effect.promise(() => treeState(home))

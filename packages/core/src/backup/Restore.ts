@@ -169,8 +169,8 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
   )
 
 /**
- * Finds the key ring that opens the credentials, and stages it unless it is in its place. Gives back the keys that it does not hold. Fails when
- * there are such keys and they were not given up.
+ * Finds the key ring that opens the credentials, and stages it unless it is already in place. Gives the keys that it lacks. Fails when keys are
+ * missing and were not given up.
  */
 const keysFor = Effect.fnUntraced(function* (
   request: RestoreRequest,

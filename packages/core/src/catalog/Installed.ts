@@ -5,14 +5,14 @@ import { Executors } from "../executor/Executors.js"
 import { Forges } from "../forge/Forges.js"
 import { Manifests } from "../harness/Manifests.js"
 
-/** The names that an installation has in place of what its contract leaves open. */
+/** The names of an installation, for the lists that the contract leaves open. */
 export interface InstalledNames {
   readonly lists: Readonly<Record<InstalledList, ReadonlyArray<string>>>
-  /** The name that stands for one that a request leaves out. */
+  /** The names that a request without one means. */
   readonly defaults: { readonly providers: string }
 }
 
-/** The names that this installation has, of kinds that another installation may have more of. */
+/** The names that this installation has. Another installation may have others. */
 export class Installed extends Context.Tag("@reins/core/catalog/Installed")<Installed, InstalledNames>() {
   static readonly layer = Layer.effect(
     Installed,

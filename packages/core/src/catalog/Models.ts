@@ -2,7 +2,7 @@ import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
 import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
-import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import { Connections } from "../connections/Connections.js"
 import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
@@ -14,20 +14,26 @@ import { Workspaces } from "../identity/Workspaces.js"
 import { Outbound, type OutboundError } from "../outbound/Outbound.js"
 import { connectionRequired, Providers } from "./Providers.js"
 
-/** The time for which a list of a gateway is kept. A new credential version is asked anew. */
+/** The time that a list of models is kept. A new credential version has a list of its own. */
 const freshFor = Duration.minutes(5)
 
-/** The models that workspaces have, as the gateways of their connections list them. */
+/** The connection or its gateway gives no list of models. */
+type Undiscovered = Unopenable | ReinsError<"upstream_error" | "upstream_timeout">
+
+/** The refusals of a request for models. */
+export type ModelsRefused = Undiscovered | ReinsError<"provider_disabled" | "unsupported_capability">
+
+/** The models that the gateways of a workspace's connections list. */
 export class Models extends Context.Tag("@reins/core/catalog/Models")<
   Models,
   {
     /**
-     * The models that the newest active connection of the provider's kind lists, at most five minutes old. Requests at the same time ask the
-     * gateway once. Fails with `provider_disabled`, with `unsupported_capability` unless the provider supports `model_discovery`,
-     * with `connection_required`, with `credential_invalid` when the gateway refuses the key, and with `upstream_error` or
-     * `upstream_timeout` when it does not answer with a list.
+     * The models that the newest active connection of the provider's kind lists. The list is at most five minutes old, and callers at the same
+     * time share one request. Fails with `provider_disabled`, with `unsupported_capability` unless the provider supports `model_discovery`,
+     * with `connection_required`, with `credential_invalid` when the gateway refuses the key, and with `upstream_error` or `upstream_timeout`
+     * when the gateway gives no list.
      */
-    readonly list: (principal: Principal, query: ModelQuery) => Effect.Effect<ModelList, ReinsError>
+    readonly list: (principal: Principal, query: ModelQuery) => Effect.Effect<ModelList, ModelsRefused>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -42,7 +48,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       const workspaces = yield* Workspaces
       const scope = yield* Effect.scope
 
-      const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, ReinsError> {
+      const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, Undiscovered> {
         const provider = manifests.list.find((each) => each.provider_id === key.providerId)
         const connection = yield* store.open(key.workspaceId, key.connectionId)
         const kind = connectionKinds.find(connection.kind)
@@ -60,8 +66,8 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
         return { models, observedAt: yield* now }
       })
 
-      // Each is asked for by a fiber of its own: a caller that leaves takes nothing away from those who wait with it.
-      const listings: Cache.Cache<ListingKey, Fiber.RuntimeFiber<Listing, ReinsError>> = yield* Cache.make({
+      // A fiber of its own asks the gateway, so that a caller that leaves does not interrupt the others that wait for the list.
+      const listings: Cache.Cache<ListingKey, Fiber.RuntimeFiber<Listing, Undiscovered>> = yield* Cache.make({
         capacity: 1000,
         timeToLive: freshFor,
         lookup: (key: ListingKey) =>

@@ -8,32 +8,35 @@ import { HarnessInstall } from "../harness/Install.js"
 import type { CapabilityName, Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 
-/** The refusals of a provider that no turn could run with. */
+/** The reasons why no turn could run with the provider. */
 export type Unrunnable = ReinsError<
   "not_found" | "connection_revoked" | "connection_required" | "credential_invalid" | "provider_disabled"
 >
 
-/** The providers as callers see them, and the rules of who may be chosen with what. */
+/** The providers as callers see them, and the rules for choosing one with a connection. */
 export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   Providers,
   {
     readonly list: Effect.Effect<ReadonlyArray<HarnessEntry>>
-    /** The provider of a request that names none. */
+    /** The provider for a request that names none. */
     readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
     readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError<"provider_disabled">>
-    /** Fails with `unsupported_capability` unless the manifest says `supported`; `unknown` is not enough. */
+    /** Fails with `unsupported_capability` unless the manifest says `supported`. `unknown` is refused too. */
     readonly requireCapability: (
       providerId: string,
       capability: CapabilityName
     ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
-    /** The connection that a session of the provider would run with: the given one, else the newest of its kind; null without one. */
+    /**
+     * The connection for a session of the provider: the given one of its kind, else the newest of its kind in the workspace. Null when there is
+     * none and none is required.
+     */
     readonly chooseConnection: (
       workspaceId: WorkspaceId,
       manifest: Manifest,
       given: ReadonlyArray<ConnectionId>
     ) => Effect.Effect<ConnectionId | null, Unopenable>
-    /** Fails as a turn would: `provider_disabled`, `connection_required` or `connection_revoked`. */
+    /** Fails with `provider_disabled`, `connection_required` or `connection_revoked`, as a turn of the provider would. */
     readonly requireRunnable: (
       workspaceId: WorkspaceId,
       providerId: string,
@@ -114,7 +117,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   )
 }
 
-/** The provider cannot run without a connection, and the workspace has none of its kind. */
+/** The refusal when the workspace has no connection for a provider that requires one. */
 export const connectionRequired = (manifest: Manifest): ReinsError<"connection_required"> =>
   new ReinsError({
     code: "connection_required",

@@ -21,21 +21,24 @@ export {
 /** The fields of a credential, as texts. A field that was not given is absent or undefined. */
 export type CredentialFields = Readonly<Record<string, string | undefined>>
 
-/** A kind of connection, as a plain value: all that is particular to it. */
+/** A kind of connection, as a plain value. It holds everything that is particular to the kind. */
 export interface ConnectionKind {
-  /** As the API, the manifests of providers and the database name it. It never changes. */
+  /** The name that the API, the manifests of providers and the database use. It never changes. */
   readonly kind: string
-  /** Reads a credential as it is given. Make it with `credentialOf`. */
+  /** Reads the credential that a caller gives. Make this function with `credentialOf`. */
   readonly credential: (given: unknown) => Effect.Effect<CredentialFields, ParseResult.ParseIssue>
   /** The fields of the credential that may be read again, as the connection's `settings`. All others are secret and sealed. */
   readonly settings: ReadonlySet<string>
   /** The capabilities that `probe` can observe. */
   readonly capabilities: ReadonlyArray<string>
-  /** True when git may use it: its secrets are a `token`, or a `password` with the setting `username`. */
+  /** True when git may use the connection. Its secrets are then a `token`, or a `password` with the setting `username`. */
   readonly forGit: boolean
-  /** The protocol that its gateway speaks when the settings name none; null when its credential belongs to no gateway of models. */
+  /** The protocol of the gateway when the settings name none. Null when the credential belongs to no gateway of models. */
   readonly gateway: GatewayProtocol | null
-  /** Uses the credential as lightly as it can be used, and says what that tells. Nothing that it says quotes an answer. */
+  /**
+   * Uses the credential with the smallest request that shows if it is accepted. The verdict quotes no answer, because an answer may hold a
+   * secret.
+   */
   readonly probe: (connection: OpenConnection, means: ProbeMeans) => Effect.Effect<Verdict>
 }
 
@@ -43,11 +46,11 @@ export interface ConnectionKind {
 export interface ProbeMeans {
   /** The guarded way out of the service. */
   readonly outbound: Outbound["Type"]
-  /** Where the key belongs when the connection has no `base_url`, as the manifest of its provider says. */
+  /** The base URL that the manifest of the provider names, for a connection without a `base_url`. */
   readonly defaultBaseUrl: string | undefined
 }
 
-/** Reads credentials by a schema, with everything that is wrong in one issue. */
+/** Reads credentials by a schema. One issue holds all faults of a credential. */
 export const credentialOf = <A extends CredentialFields, I>(
   schema: Schema.Schema<A, I>
 ): ConnectionKind["credential"] => ParseResult.decodeUnknown(schema, { errors: "all" })

@@ -9,7 +9,7 @@ import { beta } from "./kinds/Beta.js"
 import { forgeToken } from "./kinds/ForgeToken.js"
 import { plainGit } from "./kinds/PlainGit.js"
 
-/** The kinds for providers that are part of Reins. A new one is a file of its own and its name in this list. */
+/** The kinds for providers that are part of Reins. A new kind has a file of its own and its name in this list. */
 export const builtInGateways: ReadonlyArray<ConnectionKind> = [alphaGateway, beta]
 
 /** A manifest names a kind of connection that this installation does not have. */
@@ -28,19 +28,19 @@ export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissi
 export class ConnectionKinds extends Context.Tag("@reins/core/connections/ConnectionKinds")<
   ConnectionKinds,
   {
-    /** All of them, in a fixed order: those of providers, those of forges, and `git`. */
+    /** All kinds in a fixed order: those of providers, those of forges, and `git`. */
     readonly list: ReadonlyArray<ConnectionKind>
-    /** The names of those that git may use. */
+    /** The names of the kinds that git may use. */
     readonly forGit: ReadonlyArray<string>
-    /** Undefined for a kind that this installation does not have, or has no more. */
+    /** The kind of that name; undefined when this installation does not have it. A stored connection may be of a kind that was removed. */
     readonly find: (kind: string) => ConnectionKind | undefined
-    /** The same for a request to make one: fails with the error of its field `kind`. */
+    /** The kind that a request names. Fails with the error of the field `kind` when this installation does not have it. */
     readonly require: (kind: string) => Effect.Effect<ConnectionKind, RequestInvalid>
-    /** The first provider that runs with connections of a kind; undefined for kinds that no provider runs with. */
+    /** The first provider that runs with connections of the kind; undefined when no provider does. */
     readonly providerOf: (kind: string) => Manifest | undefined
   }
 >() {
-  /** The given kinds for providers, one for each forge, and `git`. Fails with `ConnectionKindMissing`. */
+  /** The given kinds for providers, one kind for each forge, and `git`. Fails with `ConnectionKindMissing`. */
   static readonly layerOf = (gateways: ReadonlyArray<ConnectionKind>) =>
     Layer.effect(
       ConnectionKinds,

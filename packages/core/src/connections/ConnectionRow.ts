@@ -3,7 +3,7 @@ import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 
-/** A connection as it is stored, with its current credential; the columns of that are null once the connection is revoked. */
+/** A connection as it is stored, with its current credential. The columns of the credential are null once the connection is revoked. */
 export interface ConnectionRow extends Omit<Connection, "settings" | "credential"> {
   readonly id: ConnectionId
   readonly workspace_id: WorkspaceId

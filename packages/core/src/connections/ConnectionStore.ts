@@ -15,48 +15,60 @@ import { fingerprintOf, openSecrets, sealSecrets } from "./CredentialSeal.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 
-/** Why a connection that is named cannot be used. */
-export type Unusable = ReinsError<"not_found" | "connection_revoked" | "connection_required">
+/** The connection is revoked (`connection_revoked`) or disabled (`connection_required`). */
+export type Inactive = ReinsError<"connection_revoked" | "connection_required">
 
-/** Why a connection that is named cannot be opened. */
-export type Unopenable = ReinsError<"not_found" | "connection_revoked" | "connection_required" | "credential_invalid">
+/** The connection is not in the workspace, or is not active. */
+export type Unusable = ReinsError<"not_found"> | Inactive
 
-/** Connections and their credentials as they are stored, for workers and for the commands on them. It knows nothing of access. */
+/** The connection cannot be used, or no key of the installation opens its credential. */
+export type Unopenable = Unusable | ReinsError<"credential_invalid">
+
+/** The version is not the current one, its secrets are destroyed, or the key that seals them is missing. */
+export type Unreadable = ReinsError<"not_found" | "connection_revoked" | "credential_invalid">
+
+/** The connections and their credentials as they are stored. The store checks no access. */
 export class ConnectionStore extends Context.Tag("@reins/core/connections/ConnectionStore")<
   ConnectionStore,
   {
-    /** Undefined for an id that is not there. */
+    /** The connection of that id in any workspace and state; undefined when there is none. */
     readonly find: (id: string) => Effect.Effect<ConnectionRow | undefined>
     /** The connections of a workspace, newest first. Fails with `invalid_cursor`. */
-    readonly list: (workspaceId: string, page: PageRequest) => Effect.Effect<Page<Connection>, ReinsError>
+    readonly list: (
+      workspaceId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<Connection>, ReinsError<"invalid_cursor">>
     /** The newest active connection of a kind; undefined when there is none. */
     readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
     /** The active connection of that id in the workspace, with its secrets. */
     readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, Unopenable>
-    /** The named version of the connection's credential, in any state of the connection. `not_found` when it is not the current one. */
+    /** The connection with the secrets of that credential version, also when it is disabled. Fails with `not_found` unless the version is current. */
     readonly openVersion: (
       connectionId: ConnectionId,
       credentialId: CredentialId
-    ) => Effect.Effect<OpenConnection, ReinsError<"not_found" | "connection_revoked" | "credential_invalid">>
-    /** The model that sessions with the connection take when they name none. Opens no secret. */
+    ) => Effect.Effect<OpenConnection, Unreadable>
+    /** The model for sessions with the connection that name none. It opens no secret. */
     readonly preferredModel: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<string | null, Unusable>
-    /** Keeps everybody else from changing the connection until the commit ends. Gives its workspace; undefined when it is not there. */
+    /**
+     * Locks the connection until the commit ends, so that nobody else changes it, and gives its workspace. Undefined when there is no such
+     * connection.
+     */
     readonly hold: (connectionId: string) => Effect.Effect<WorkspaceId | undefined, never, Commit>
     /** Adds an active connection with the first version of its credential. */
     readonly insert: (
       connection: Pick<Connection, "workspace_id" | "kind" | "label">,
       parts: CredentialParts
     ) => Effect.Effect<ConnectionId, never, Commit>
-    /** Moves a held connection to another state, or changes what else there is to it. Fails with `invalid_transition`. */
+    /** Changes the label, the state and the preferred model of a held connection. Fails with `invalid_transition`. */
     readonly change: (
       row: ConnectionRow,
       change: { readonly label: string; readonly state: ConnectionState; readonly preferredModel: string | null }
-    ) => Effect.Effect<void, ReinsError, Commit>
-    /** Gives a held connection another version of its credential, destroys the secrets of the one before, and ends its validations. */
+    ) => Effect.Effect<void, ReinsError<"invalid_transition">, Commit>
+    /** Gives a held connection a new credential version. It destroys the secrets of the version before and ends its validations. */
     readonly replaceCredential: (row: ConnectionRow, parts: CredentialParts) => Effect.Effect<void, never, Commit>
     /** Revokes a held connection, destroys its secrets and ends its validations. */
     readonly revoke: (row: ConnectionRow) => Effect.Effect<void, never, Commit>
-    /** Notes the health that a use of a credential version showed. A version that was replaced says nothing of the connection. */
+    /** Notes the health that was seen when a credential version was used. It changes nothing when that version is no longer the current one. */
     readonly observe: (
       connectionId: ConnectionId,
       credentialId: CredentialId,
@@ -120,10 +132,8 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
   }
 }
 
-/** The version of the credential that a connection may be used with now. */
-export const requireActive = (
-  row: ConnectionRow
-): Effect.Effect<CredentialId, ReinsError<"connection_revoked" | "connection_required">> => {
+/** The current credential version of an active connection. */
+export const requireActive = (row: ConnectionRow): Effect.Effect<CredentialId, Inactive> => {
   if (row.state === "revoked") return Effect.fail(revoked(row.id))
   return row.state === "disabled" || row.credential_id === null
     ? Effect.fail(disabled(row.id))

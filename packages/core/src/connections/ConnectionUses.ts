@@ -2,16 +2,16 @@ import { Context, Effect, Layer } from "effect"
 import type { ConnectionId, TurnId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
 
-/** Finds a turn that runs with a connection. The commit holds the connection. */
+/** Finds a turn that runs with a connection. The caller's commit holds the connection, so no turn begins with it meanwhile. */
 export type FindUse = (connectionId: ConnectionId) => Effect.Effect<TurnId | undefined, never, Commit>
 
-/** The rooms that use connections tell here how to find such a use, because connections know none of those rooms. */
+/** Finds uses of connections. The rooms that use connections register here, because this room may not import them. */
 export class ConnectionUses extends Context.Tag("@reins/core/connections/ConnectionUses")<
   ConnectionUses,
   {
-    /** Takes part in `find` for as long as the service lives. */
+    /** Asks `find` in every later search, until the service ends. */
     readonly register: (find: FindUse) => Effect.Effect<void>
-    /** The first use that a room finds; undefined when nobody uses the connection now. */
+    /** The first turn that a registered room finds; undefined when no turn runs with the connection. */
     readonly find: FindUse
   }
 >() {

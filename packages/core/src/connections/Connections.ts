@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { Access } from "../access/Access.js"
+import { Access, type Denied, type Unseen } from "../access/Access.js"
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "../api/ConnectionsApi.js"
 import { fn } from "../base/Traced.js"
 import type { Connection } from "../domain/Connection.js"
@@ -14,44 +14,47 @@ import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
 import { type ConnectionRow, revoked, toConnection } from "./ConnectionRow.js"
-import { ConnectionStore, requireActive } from "./ConnectionStore.js"
+import { ConnectionStore, type Inactive, requireActive } from "./ConnectionStore.js"
 import { ConnectionUses } from "./ConnectionUses.js"
 import { partsOf } from "./CredentialParts.js"
 
-/** The commands on provider and forge credentials. A secret goes in and is sealed, is opened only to be used, and never comes back. */
+/** Commands on the credentials for providers and forges. Secrets are sealed when they come in, and no method gives them back. */
 export class Connections extends Context.Tag("@reins/core/connections/Connections")<
   Connections,
   {
-    /** The connections of a workspace, newest first. */
+    /** The connections of a workspace, newest first. Fails with `not_found` and `invalid_cursor`. */
     readonly list: (
       principal: Principal,
       workspaceId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Connection>, ReinsError>
-    /** Adds a connection and seals its credential. Fails with `RequestInvalid` for fields that its kind does not take. */
+    ) => Effect.Effect<Page<Connection>, Unseen | ReinsError<"invalid_cursor">>
+    /** Adds a connection and seals its credential. Fails with `RequestInvalid` for fields that the kind does not take. */
     readonly create: (
       principal: Principal,
       workspaceId: string,
       input: ConnectionInput
-    ) => Command<Connection, ReinsError | RequestInvalid>
+    ) => Command<Connection, Denied | RequestInvalid>
     /** Fails with `not_found` for a connection that the principal may not see. */
-    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError<"not_found">>
-    /** Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
+    readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, Unseen>
+    /** Changes the label, the state or the preferred model. Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
     readonly update: (
       principal: Principal,
       connectionId: string,
       patch: ConnectionPatch
-    ) => Command<Connection, ReinsError>
-    /** Seals another version of the credential and destroys the one before. Fails with `connection_revoked` and `version_conflict`. */
+    ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "invalid_transition" | "version_conflict">>
+    /** Seals a new credential version and destroys the one before. Fails with `connection_revoked` and `version_conflict`. */
     readonly replaceCredential: (
       principal: Principal,
       connectionId: string,
       input: CredentialVersionInput
-    ) => Command<Connection, ReinsError | RequestInvalid>
-    /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
-    readonly disconnect: (principal: Principal, connectionId: string) => Command<Connection, ReinsError>
+    ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "version_conflict"> | RequestInvalid>
+    /** Revokes the connection and destroys its secrets. Fails with `connection_in_use` while a turn runs with it. */
+    readonly disconnect: (
+      principal: Principal,
+      connectionId: string
+    ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "connection_in_use">>
     /**
-     * The active connection that the principal may use, held until the commit ends, with its current credential version. Fails with
+     * Locks an active connection that the principal may use until the commit ends, and gives its current credential version. Fails with
      * `connection_revoked` and `connection_required`.
      */
     readonly usable: (
@@ -59,12 +62,11 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       connectionId: string
     ) => Effect.Effect<
       { readonly id: ConnectionId; readonly workspaceId: WorkspaceId; readonly credentialId: CredentialId },
-      ReinsError,
+      Denied | Inactive,
       Commit
     >
   }
 >() {
-  /** Needs the store, and the kinds that credentials are checked by. */
   static readonly layer = Layer.effect(
     Connections,
     Effect.gen(function* () {
@@ -82,11 +84,13 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
         yield* access.write(principal, workspaceId)
         return yield* row(id)
       })
-      /** A held connection that is not revoked, at the version that the caller expects. */
-      const heldLive = Effect.fnUntraced(function* (principal: Principal, id: string, version?: number) {
+      /**
+       * The held connection, if it is not revoked and has the version that the caller expects. Without an expected version any version will do.
+       */
+      const heldAt = Effect.fnUntraced(function* (principal: Principal, id: string, version: number | undefined) {
         const found = yield* held(principal, id)
         yield* expectVersion(found.version, version)
-        return found.state === "revoked" ? yield* revoked(found.id) : found
+        return yield* unrevoked(found)
       })
 
       return Connections.of({
@@ -115,7 +119,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           journal.command(
             "Connections.update",
             Effect.gen(function* () {
-              const found = yield* heldLive(principal, connectionId, patch.expected_version)
+              const found = yield* heldAt(principal, connectionId, patch.expected_version)
               yield* store.change(found, changeOf(found, patch))
               return yield* answer(found.id)
             })
@@ -124,7 +128,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           journal.command(
             "Connections.replaceCredential",
             Effect.gen(function* () {
-              const found = yield* heldLive(principal, connectionId, input.expected_version)
+              const found = yield* heldAt(principal, connectionId, input.expected_version)
               const parts = yield* partsOf(yield* kinds.require(found.kind), input.credential)
               yield* store.replaceCredential(found, parts)
               return yield* answer(found.id)
@@ -134,7 +138,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           journal.command(
             "Connections.disconnect",
             Effect.gen(function* () {
-              const found = yield* heldLive(principal, connectionId)
+              const found = yield* unrevoked(yield* held(principal, connectionId))
               const turnId = yield* uses.find(found.id)
               if (turnId !== undefined) return yield* inUse(turnId)
               yield* store.revoke(found)
@@ -152,6 +156,9 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
 
 const existing = (store: ConnectionStore["Type"]) => (id: string) =>
   Effect.flatMap(store.find(id), (found) => (found ? Effect.succeed(found) : Effect.fail(notFound())))
+
+const unrevoked = (row: ConnectionRow): Effect.Effect<ConnectionRow, ReinsError<"connection_revoked">> =>
+  row.state === "revoked" ? Effect.fail(revoked(row.id)) : Effect.succeed(row)
 
 const changeOf = (row: ConnectionRow, { label, preferred_model, state }: ConnectionPatch) => ({
   label: label ?? row.label,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
 
-/** A credential in two: what may be read again, and what is sealed. */
+/** A credential in two parts. The settings may be read again, and the secrets are sealed. */
 export interface CredentialParts {
   readonly settings: Readonly<Record<string, string>>
   readonly secrets: Readonly<Record<string, string>>
@@ -10,7 +10,7 @@ export interface CredentialParts {
   readonly fingerprintOf: string
 }
 
-/** Checks a credential against its kind and parts what may be read again from what is sealed. */
+/** Checks a credential against its kind and separates the settings from the secrets. */
 export const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effect<CredentialParts, RequestInvalid> =>
   kind.credential(credential).pipe(
     Effect.mapError((issue) => new RequestInvalid({ loc: ["body", "credential"], issue, input: credential })),
@@ -21,7 +21,7 @@ export const partsOf = (kind: ConnectionKind, credential: unknown): Effect.Effec
       return {
         settings: Object.fromEntries(entries.filter(([name]) => kind.settings.has(name))),
         secrets,
-        // Four characters of a short secret would give much of it away.
+        // Four characters would give away much of a short secret.
         last4: main !== undefined && main.length >= 16 ? main.slice(-4) : null,
         fingerprintOf: JSON.stringify(secrets)
       }

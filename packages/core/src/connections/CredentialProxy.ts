@@ -9,25 +9,27 @@ import { ConnectionKinds } from "./ConnectionKinds.js"
 import { refuse, relay } from "./GatewayRelay.js"
 import * as Loan from "./Loan.js"
 
-/** TRACE and CONNECT are not among them: one would have the gateway say the key back, the other leads anywhere. */
+/**
+ * The methods that are passed on. TRACE is left out because the gateway would answer with the key, and CONNECT because it leads to any host.
+ */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
-/** Longer than the HTTP clients of agents keep a connection: none is closed just as it is used again. */
+/** Longer than the HTTP clients of agents keep a connection, so that the proxy never closes one that is about to be used again. */
 const agentIdleMs = 120_000
 /** Shorter than gateways keep a connection, for the same reason. */
 const gatewayIdleMs = 4_000
 
 /**
- * Lends credentials to agents: a token that is good on loopback and for a while only. The credential itself takes its place on the way
- * to the gateway and nowhere else.
+ * Lends credentials to agents. An agent gets a token that is good on loopback and for a limited time. The proxy puts the credential in the
+ * place of the token only on the way to the gateway.
  */
 export class CredentialProxy extends Context.Tag("@reins/core/connections/CredentialProxy")<
   CredentialProxy,
   {
     /**
-     * The same connection with a loopback `base_url` and a token as its `api_key`, both good until the scope closes, which also breaks
-     * off what is under way. A connection without an `api_key` is given back as it is. One that does not say where its key belongs,
-     * neither itself nor through the manifest of its kind, is given back without the key.
+     * The same connection with a loopback `base_url` and a token as its `api_key`. Both are good until the scope closes, which also breaks off
+     * requests that are under way. A connection without an `api_key` comes back unchanged. When neither the connection nor the manifest of its
+     * kind names a base URL, the connection comes back without its key.
      */
     readonly lend: (connection: HarnessConnection) => Effect.Effect<HarnessConnection, never, Scope.Scope>
   }
@@ -81,7 +83,7 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
   )
 }
 
-/** Answers every request with the gateway's answer or a refusal that says nothing of any loan. */
+/** Relays a request to the gateway of its loan. A refusal says nothing about any loan. */
 const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMessage, response: ServerResponse) => {
   const url = request.url ?? ""
   const loan = Loan.find(loans, url, request.headers)
@@ -107,11 +109,11 @@ const sendable = ({ key }: Loan.Loan): boolean => /^[\x20-\x7e]+$/.test(Redacted
 
 const hangUp = (_request: IncomingMessage, socket: Duplex) => socket.destroy()
 
-/** Starts the server on a free port of loopback, which it gives back. Neither it nor its connections keep the process alive. */
+/** Starts a server on a free port of loopback and gives the port. The server and its connections do not keep the process alive. */
 const listen = (listener: http.RequestListener) =>
   Effect.acquireRelease(
     Effect.async<http.Server>((resume) => {
-      // A long body may take longer to come than any fixed time; only the headers must come soon.
+      // A long body may take longer than any fixed time. Only the headers have to arrive soon.
       const limits = { requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: agentIdleMs }
       const server = http.createServer(limits, listener).on("connect", hangUp)
       server.on("connection", (socket) => socket.unref())

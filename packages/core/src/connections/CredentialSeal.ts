@@ -6,7 +6,7 @@ type Secrets = Readonly<Record<string, string>>
 
 const SecretsJson = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.String }))
 
-/** The context that a credential is sealed with: it cannot be opened as that of another connection or of another version. */
+/** The context that a credential is sealed with. The sealed text opens for this connection and this version only. */
 export const credentialContext = (connectionId: string, credentialId: string): string =>
   `credential|${connectionId}|${credentialId}`
 
@@ -19,7 +19,7 @@ export const sealSecrets = (
 ): Effect.Effect<string> =>
   vault.seal(Redacted.make(JSON.stringify(secrets)), credentialContext(connectionId, credentialId))
 
-/** The start of a MAC of the secrets under a key of the installation: it tells two credentials apart and says nothing of either. */
+/** The start of a MAC of the secrets under a key of the installation. It tells two credentials apart and reveals nothing about them. */
 export const fingerprintOf = (vault: Vault["Type"], text: string): string =>
   vault.mac("credential fingerprint", text).split(".")[1]?.slice(0, 16) ?? ""
 

@@ -5,14 +5,17 @@ import type { ConnectionKind } from "./ConnectionKind.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import type { ProbeRequest } from "./Verdict.js"
 
-/** A gateway as the service asks it: where, in which protocol, and with which key. */
+/** The base URL, the protocol and the key that the service needs to ask a gateway. */
 export interface Gateway {
   readonly baseUrl: URL
   readonly protocol: GatewayProtocol
   readonly key: Redacted.Redacted
 }
 
-/** The gateway of a connection; undefined when it has no key, no base URL of its own or of its provider, or a kind without gateways. */
+/**
+ * The gateway of a connection. Undefined when the kind has no gateway, or when the connection has no key, or no base URL of its own or of its
+ * provider.
+ */
 export const gatewayOf = (
   kind: Pick<ConnectionKind, "gateway"> | undefined,
   { secrets, settings }: OpenConnection,
@@ -39,10 +42,10 @@ const headersOf = ({ key, protocol }: Gateway): Readonly<Record<string, string>>
     : { authorization: `Bearer ${Redacted.value(key)}` })
 })
 
-/** Asks which models there are. */
+/** The request for the list of models. */
 export const listModels = (gateway: Gateway): ProbeRequest => {
   const url = below(gateway, "/models")
-  // Without it the protocol gives a page of 20.
+  // The protocol gives a page of 20 without a limit.
   if (gateway.protocol === "anthropic_messages") url.searchParams.set("limit", "1000")
   return { url: url.href, name: "GET /models", request: { headers: headersOf(gateway) } }
 }
@@ -57,7 +60,7 @@ const completions: Readonly<
     path: "/chat/completions",
     body: (model) => ({ model, max_tokens: 1, messages: [{ role: "user", content: "Hello" }] })
   },
-  // The protocol allows no fewer than 16.
+  // The protocol allows no fewer than 16 tokens.
   openai_responses: { path: "/responses", body: (model) => ({ model, max_output_tokens: 16, input: "Hello" }) },
   anthropic_messages: {
     path: "/messages",
@@ -65,7 +68,7 @@ const completions: Readonly<
   }
 }
 
-/** Has a model say as little as it can. */
+/** The request that has a model answer with as few tokens as the protocol allows. */
 export const complete = (gateway: Gateway, model: string): ProbeRequest => {
   const { body, path } = completions[gateway.protocol]
   return {
@@ -90,12 +93,12 @@ const Listing = Schema.parseJson(
   Schema.Struct({ data: Schema.Array(Schema.Record({ key: Schema.String, value: Schema.Unknown })) })
 )
 
-/** The names under which gateways say how many tokens a model reads. */
+/** The fields in which gateways say how many tokens a model reads. */
 const windowFields = ["context_window", "context_length", "max_context_length", "max_model_len", "max_input_tokens"]
 
 const isWindow = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
 
-/** The models of an answer to `listModels`, each once and without the key; undefined for an answer that is no list. */
+/** The models of an answer to `listModels`, each once, with the key blanked. Undefined for an answer that is no list. */
 export const modelsOf = ({ key }: Gateway, body: string): ReadonlyArray<ListedModel> | undefined => {
   const listing = Schema.decodeUnknownEither(Listing)(scrubber({ key }).scrub(body))
   if (Either.isLeft(listing)) return undefined

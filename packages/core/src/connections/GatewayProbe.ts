@@ -8,7 +8,10 @@ import { type AskProbe, asking, inconclusive, passed, refusal, unexpected, type 
 /** The capabilities that the probe of a gateway observes. */
 export const gatewayCapabilities = ["authentication", "models_list", "completions"]
 
-/** The probe of a kind whose key belongs to a gateway: it lists the models, or else has the preferred model say as little as it can. */
+/**
+ * The probe of a kind whose key belongs to a gateway. It lists the models. When the gateway has no list, it asks the preferred model for the
+ * shortest answer.
+ */
 export const gatewayProbe =
   (kind: Pick<ConnectionKind, "gateway">): ConnectionKind["probe"] =>
   (connection, { defaultBaseUrl, outbound }) => {
@@ -57,5 +60,5 @@ const modelRequired = inconclusive(
 const noKey = inconclusive(
   "no_endpoint",
   "unverified",
-  "The connection has a login of its provider's own and no API key, which only the provider's agent can use. A turn will tell."
+  "The connection has no API key. Only the provider's agent can use its login, so a turn has to show if the login is accepted."
 )

@@ -13,7 +13,7 @@ import { type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { credentialFields, type Loan } from "./Loan.js"
 
-/** One request of an agent, to be asked of the gateway as `target`. */
+/** One request of an agent. `target` is the path and the query that the gateway is asked for. */
 export interface Exchange {
   readonly loan: Loan
   readonly target: string
@@ -21,14 +21,14 @@ export interface Exchange {
   readonly response: ServerResponse
 }
 
-/** Answers in the place of the gateway, in a form that every protocol's clients can read. */
+/** Answers instead of the gateway, in a form that the clients of every protocol can read. */
 export const refuse = (response: ServerResponse, status: number, type: string, message: string): void => {
   const body = JSON.stringify({ type: "error", error: { type, message } })
   response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
   response.end(body)
 }
 
-/** Headers that belong to one connection, and cookies, which would carry state from one agent to another. */
+/** The headers that are not passed on. They belong to one connection, or are cookies, which would carry state from one agent to another. */
 const notPassedOn = new Set([
   "connection",
   "keep-alive",
@@ -63,12 +63,12 @@ const requestHeaders = ({ loan, request }: Exchange): OutgoingHttpHeaders => {
     if (request.headers[name] !== undefined) headers[name] = write(key)
   }
   if (request.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked"
-  // In a compressed answer the key could not be found.
+  // The key could not be found in a compressed answer.
   headers["accept-encoding"] = "identity"
   return headers
 }
 
-/** Blanks in a stream of bytes. A byte waits for the next ones only as long as it may be the beginning of a secret. */
+/** Blanks secrets in a stream of bytes. Bytes are held back only while they may be the beginning of a secret. */
 const blanking = ({ partialLength, scrub }: Scrubber): Transform => {
   let rest = ""
   return new Transform({
@@ -84,7 +84,10 @@ const blanking = ({ partialLength, scrub }: Scrubber): Transform => {
   })
 }
 
-/** An agent that prints its environment sends the token to the model. The length of the body was said before. */
+/**
+ * Blanks the token in a request, because an agent that prints its environment sends the token to the model. The blanked text keeps its length,
+ * which the headers have already announced.
+ */
 const tokenBlanking = ({ token }: Loan): Transform => {
   const text = Redacted.value(token)
   return blanking({ ...scrubber({ token }), scrub: (body) => body.replaceAll(text, "*".repeat(text.length)) })
@@ -97,7 +100,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress
 }
 
-/** The decoders that make the answer's body readable: none, one, or undefined for an encoding without a decoder. */
+/** The decoders that make the body of the answer readable; undefined when there is none for its encoding. */
 const decoding = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined => {
   const encoding = answer.headers["content-encoding"]?.trim().toLowerCase() ?? ""
   if (encoding === "" || encoding === "identity") return []
@@ -107,14 +110,14 @@ const decoding = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
 
-/** Passes the gateway's answer on, with the key blanked wherever it says it. */
+/** Passes the gateway's answer on and blanks the key in it. */
 const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage, upstream: ClientRequest): void => {
   const status = answer.statusCode ?? 502
   const decoders = request.method === "HEAD" ? [] : decoding(answer)
   const unfit = isRedirect(status)
     ? `answers with a redirect (${status}), which is not followed. Change the connection's base_url to where it leads.`
     : decoders === undefined
-      ? "compresses its answer in a way that was not asked for."
+      ? "compresses its answer in a form that was not requested."
       : undefined
   if (unfit !== undefined || decoders === undefined) {
     refuse(response, 502, "gateway_error", `The gateway at ${loan.gateway.origin} ${unfit}`)
@@ -128,7 +131,7 @@ const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage
   }
   response.writeHead(status, headers)
   response.flushHeaders()
-  // An answer that breaks off is broken off for the agent too: the pipeline destroys the response.
+  // The pipeline destroys the response when the answer breaks off, so the agent sees the break too.
   pipeline([answer, ...decoders, blanking(key), response], () => undefined)
 }
 
@@ -139,13 +142,13 @@ const causes: Readonly<Record<string, string>> = {
   ENOTFOUND: "its name is unknown",
   EAI_AGAIN: "its name cannot be looked up at the moment",
   ETIMEDOUT: "it does not answer",
-  EHOSTUNREACH: "there is no way to it",
-  ENETUNREACH: "there is no way to it",
+  EHOSTUNREACH: "no network route leads to it",
+  ENETUNREACH: "no network route leads to it",
   EPROTO: "it does not speak TLS",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS"
 }
 
-/** A connection that closes without a failure has closed too early. */
+/** A connection that closes without an error was closed before the answer. */
 const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
   const code = failure === undefined ? "ECONNRESET" : (failure.code ?? "")
   const known = causes[code]
@@ -156,7 +159,7 @@ const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
     : `the connection failed${code === "" ? "" : ` (${code})`}`
 }
 
-/** Asks the gateway and passes its answer back, both as they come. The gateway is left as soon as the agent is gone. */
+/** Asks the gateway and streams its answer back. When the agent has gone, the request to the gateway ends at once. */
 export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
   const { loan, request, response, target } = exchange
   const secure = loan.gateway.protocol === "https:"
@@ -175,10 +178,10 @@ export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
     failure ??= error
   })
   upstream.once("close", () => {
-    // Whatever the agent still sends has nowhere to go, and must be read before the agent takes an answer.
+    // The rest of the request has nowhere to go. It has to be read before the agent takes an answer.
     request.unpipe().resume()
     if (response.headersSent || response.destroyed) return
-    // Nothing changes by itself: an agent that takes this for a failing gateway would try again and again.
+    // A status of 400 stops the agent: it would repeat a request to a failing gateway, and a refused address stays refused.
     if (failure instanceof AddressRefused) return refuse(response, 400, "gateway_refused", failure.message)
     const message = `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(failure)}.`
     refuse(response, 502, "gateway_unreachable", `${message} Check the gateway and the connection's base_url.`)

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Database } from "../store/Database.js"
 
-/** True when every id is the id of a connection in the workspace, in whatever state. */
+/** True when every id belongs to a connection of the workspace, in any state. */
 export const areInWorkspace = (
   db: Database["Type"],
   workspaceId: string,

@@ -5,14 +5,14 @@ import * as Token from "../secrets/Token.js"
 
 /** A credential lent to one agent. */
 export interface Loan {
-  /** Names the loan in the URL. No secret. */
+  /** Names the loan in the URL. It is no secret. */
   readonly id: string
-  /** The base that the borrower appends its paths to: the loan's id and the path of the gateway, without a trailing slash. */
+  /** The base that the borrower appends its paths to: the id of the loan and the path of the gateway, without a trailing slash. */
   readonly path: string
   readonly gateway: URL
   readonly token: Redacted.Redacted
   readonly key: Redacted.Redacted
-  /** The answers under way; they break off when the loan ends. */
+  /** The answers under way, which break off when the loan ends. */
   readonly answers: Set<ServerResponse>
 }
 
@@ -38,7 +38,7 @@ export const open = (loans: Loans, gateway: URL, key: Redacted.Redacted) =>
       })
   )
 
-/** The header fields in which a provider may want its key, and how it is written there. */
+/** The header fields in which a provider may expect its key, with the form of the key in each. */
 export const credentialFields: ReadonlyMap<string, (key: string) => string> = new Map([
   ["authorization", (key: string) => `Bearer ${key}`],
   ["x-api-key", (key: string) => key],
@@ -60,18 +60,21 @@ const presents = (headers: IncomingHttpHeaders, { token }: Loan): boolean => {
   return given.length > 0 && given.every((value) => same(value, Redacted.value(token)))
 }
 
-/** The loan that a request is entitled to use. */
+/** The loan that the URL names, if the request presents its token. */
 export const find = (loans: Loans, url: string, headers: IncomingHttpHeaders): Loan | undefined => {
   const loan = loans.get(/^\/([0-9a-f]+)(?=[/?]|$)/.exec(url)?.[1] ?? "")
   return loan !== undefined && presents(headers, loan) ? loan : undefined
 }
 
-/** A segment that leads upwards, also for servers that cut off what follows a semicolon. */
+/** True for a segment that leads upwards, also on servers that cut a segment off at a semicolon. */
 const leadsUp = (segment: string): boolean => /^\.{1,2}(?:;|$)/.test(segment)
 
 const staysBelow = (path: string): boolean => !/\p{Cc}/u.test(path) && !path.split(/[/\\]/).some(leadsUp)
 
-/** True for a path that stays where it is however often a server decodes it. Slashes may be encoded, because names of models have some. */
+/**
+ * True for a path that leads to the same place however often a server decodes it. Encoded slashes are allowed, because names of models have
+ * some.
+ */
 const isPlain = (path: string): boolean => {
   if (path.includes("//")) return false
   let text = path
@@ -88,7 +91,7 @@ const isPlain = (path: string): boolean => {
   return false
 }
 
-/** The path and the query to ask the gateway for, or undefined when a request does not stay below the gateway's base URL. */
+/** The path and the query to ask the gateway for. Undefined for a request that does not stay below the gateway's base URL. */
 export const targetOf = ({ gateway, path, token }: Loan, url: string): string | undefined => {
   if (url.includes("#") || url.includes(Redacted.value(token))) return undefined
   const at = url.indexOf("?")

@@ -1,7 +1,7 @@
 import type { Redacted } from "effect"
 import type { ConnectionId, CredentialId } from "../domain/Ids.js"
 
-/** A connection ready to be used: what is readable of it, and its secrets in the clear. It is for workers and never for an answer. */
+/** A connection with its secrets in the clear. Workers use it, and no answer to a caller may hold it. */
 export interface OpenConnection {
   /** The connection that the principal chose. */
   readonly id: ConnectionId

@@ -16,15 +16,15 @@ export const countKeyedBy = (db: Db, keyId: string): Effect.Effect<number> =>
   Effect.map(sealedCredentials(db), (rows) => rows.filter(({ sealed }) => sealedWith(sealed) === keyId).length)
 
 /**
- * Seals the stored credentials with the current key of the ring, and gives back how many were sealed with another one. What cannot be
- * opened stays as it is. Each statement is a commit of its own, so that the work can stop anywhere and be done again.
+ * Seals the stored credentials with the current key of the ring and gives the number of those that had another key. A credential that cannot be
+ * opened stays as it is. Each statement is a commit of its own, so that the work can stop anywhere and be repeated.
  */
 export const rewrap = Effect.fnUntraced(function* (db: Db, vault: Vault["Type"]) {
   let count = 0
   for (const { connection_id, id, sealed } of yield* sealedCredentials(db)) {
     const again = yield* Effect.option(vault.rewrap(sealed, credentialContext(connection_id, id)))
     if (Option.isNone(again) || again.value === sealed) continue
-    // A credential that was replaced or revoked meanwhile keeps what it has.
+    // A credential that was replaced or revoked meanwhile is left alone.
     yield* db.run(db.sql`update credentials set sealed = ${again.value} where id = ${id} and sealed = ${sealed}`)
     count++
   }

@@ -1,12 +1,11 @@
 import { Effect, Either } from "effect"
 import { fn } from "../base/Traced.js"
 import { type ConnectionId, ValidationId } from "../domain/Ids.js"
-import type { ReinsError } from "../domain/ReinsError.js"
 import type { Claim } from "../jobs/Claim.js"
 import type { JobKind } from "../jobs/JobKind.js"
 import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
-import { ConnectionStore } from "./ConnectionStore.js"
+import { ConnectionStore, type Unreadable } from "./ConnectionStore.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 import { validationJobKind } from "./Validations.js"
@@ -14,7 +13,7 @@ import { inconclusive, type Verdict } from "./Verdict.js"
 
 const validationOf = (claim: Claim): ValidationId => ValidationId.make(claim.subject.id)
 
-/** Carries out a validation. It changes nothing outside, so an attempt that is lost is simply made again. */
+/** Carries out a validation. A lost attempt is made again, because a validation changes nothing outside. */
 export const validationJob = Effect.gen(function* () {
   const connections = yield* ConnectionStore
   const kinds = yield* ConnectionKinds
@@ -26,10 +25,12 @@ export const validationJob = Effect.gen(function* () {
     const defaultBaseUrl = kinds.providerOf(connection.kind)?.credential?.default_base_url
     return kind === undefined ? Effect.succeed(noKind) : kind.probe(connection, { outbound, defaultBaseUrl })
   }
-  /** In the commit that ends the attempt. A version that was replaced meanwhile has ended the validation before. */
+  /**
+   * Ends the validation, in the commit that ends the attempt. A validation that was superseded meanwhile has ended already and stays as it is.
+   */
   const settle = (id: ValidationId, connectionId: ConnectionId, verdict: Verdict) =>
     Effect.gen(function* () {
-      // The connection first, as everything that supersedes does.
+      // Everything that supersedes a validation locks the connection first. The same order here avoids a deadlock.
       yield* connections.hold(connectionId)
       const validation = yield* store.find(id)
       const ended = yield* store.move(id, {
@@ -59,7 +60,7 @@ export const validationJob = Effect.gen(function* () {
           return runs ? found : undefined
         })
       )
-      // Superseded before it began.
+      // The validation was superseded before it began.
       if (validation === undefined) return { state: "cancelled" as const, command: Effect.void }
       const opened = yield* Effect.either(connections.openVersion(validation.connection_id, validation.credential.id))
       const verdict = Either.isLeft(opened) ? unreadable(opened.left) : yield* verdictOn(opened.right)
@@ -87,7 +88,7 @@ const noKind = inconclusive(
   "This installation has no connections of that kind any more. Create one of another kind."
 )
 
-const unreadable = ({ message }: ReinsError): Verdict => ({
+const unreadable = ({ message }: Unreadable): Verdict => ({
   state: "failed",
   health: "reauth_required",
   reason: "credential_unreadable",

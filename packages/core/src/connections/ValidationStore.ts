@@ -15,7 +15,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 
-/** Where a validation goes, and what is written with it. */
+/** A move of a validation, with the result that is written with it. */
 export interface ValidationChange {
   readonly state: Exclude<ConnectionValidationState, "queued">
   readonly reason?: ConnectionValidationReason
@@ -23,28 +23,28 @@ export interface ValidationChange {
   readonly observations?: ReadonlyArray<Observation>
 }
 
-/** The validations of connections as they are stored. It asks nobody and knows nothing of access. */
+/** The validations of connections as they are stored. The store checks no access. */
 export class ValidationStore extends Context.Tag("@reins/core/connections/ValidationStore")<
   ValidationStore,
   {
     readonly find: (id: string) => Effect.Effect<ConnectionValidation | undefined>
-    /** Newest first. */
+    /** The validations of a connection, newest first. Fails with `invalid_cursor`. */
     readonly list: (
       connectionId: ConnectionId,
       page: PageRequest
-    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError>
-    /** The one that is queued or running for a version of the credential. */
+    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError<"invalid_cursor">>
+    /** The queued or running validation of a credential version; undefined when there is none. */
     readonly findLive: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
-    /** The newest one of a version that has observed something. */
+    /** The newest validation of a credential version that has observations; undefined when there is none. */
     readonly findObserved: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
-    /** A queued one. */
+    /** Adds a queued validation. */
     readonly create: (
       connectionId: ConnectionId,
       credentialId: CredentialId
     ) => Effect.Effect<ConnectionValidation, never, Commit>
-    /** Moves one that has not ended; one that has ended is left as it is. False when it had ended. */
+    /** Moves a validation that has not ended. False when it had ended, and it then stays as it is. */
     readonly move: (id: ValidationId, change: ValidationChange) => Effect.Effect<boolean, never, Commit>
-    /** Ends all that have not ended, since their version is no longer the current one. */
+    /** Ends the validations that have not ended, because their credential version is no longer the current one. */
     readonly supersede: (connectionId: ConnectionId) => Effect.Effect<void, never, Commit>
   }
 >() {

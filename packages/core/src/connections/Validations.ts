@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import type { Denied, Unseen } from "../access/Access.js"
 import type { ValidationAnswer } from "../api/ConnectionsApi.js"
 import { fn } from "../base/Traced.js"
 import type { ConnectionCapabilities, ConnectionValidation } from "../domain/ConnectionValidation.js"
@@ -9,31 +10,32 @@ import { JobStore } from "../jobs/JobStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
+import type { Inactive } from "./ConnectionStore.js"
 import { Connections } from "./Connections.js"
 import { ValidationStore } from "./ValidationStore.js"
 
 export const validationJobKind = "connection.validate"
 
-/** Checks of the current credential of a connection, and what they have observed of it. */
+/** Validations of the current credential of a connection, and the capabilities that they have observed. */
 export class Validations extends Context.Tag("@reins/core/connections/Validations")<
   Validations,
   {
-    /** Newest first. */
+    /** The validations of a connection, newest first. Fails with `not_found` and `invalid_cursor`. */
     readonly list: (
       principal: Principal,
       connectionId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError>
+    ) => Effect.Effect<Page<ConnectionValidation>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Checks the current credential version; a check of it that has not ended is given back. Fails with `connection_revoked`, and
-     * with `connection_required` for a disabled connection.
+     * Requests a validation of the current credential version. When one is queued or running, it is given back instead. Fails with
+     * `connection_revoked`, and with `connection_required` for a disabled connection.
      */
-    readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, ReinsError>
-    /** The capabilities that the newest telling check of the current credential version saw. All others are `unknown`. */
-    readonly capabilities: (
-      principal: Principal,
-      connectionId: string
-    ) => Effect.Effect<ConnectionCapabilities, ReinsError>
+    readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, Denied | Inactive>
+    /**
+     * The capabilities that the newest validation of the current credential version observed. A capability that it did not observe is
+     * `unknown`.
+     */
+    readonly capabilities: (principal: Principal, connectionId: string) => Effect.Effect<ConnectionCapabilities, Unseen>
   }
 >() {
   static readonly layer = Layer.effect(

@@ -7,13 +7,13 @@ import type {
 } from "../domain/ConnectionValidation.js"
 import type { Outbound, OutboundAnswer, OutboundError, OutboundRequest } from "../outbound/Outbound.js"
 
-/** The result of a validation, and the health of the connection after it. Nothing in it quotes an answer. */
+/** The result of a validation, and the health of the connection after it. It quotes no answer, because an answer may hold a secret. */
 export interface Verdict {
-  /** `inconclusive` when nothing was learned of the credential. */
+  /** `inconclusive` when the validation learned nothing about the credential. */
   readonly state: Extract<ConnectionValidationState, "passed" | "failed" | "inconclusive">
   /** The health of the connection from now on. */
   readonly health: ConnectionHealth
-  /** Why it did not pass. */
+  /** The reason why the validation did not pass. */
   readonly reason?: ConnectionValidationReason
   /** Says to a person what happened and what to do next. */
   readonly message?: string
@@ -23,26 +23,26 @@ export interface Verdict {
 
 /** A request of a probe. */
 export interface ProbeRequest {
-  /** Absolute. */
+  /** An absolute URL. */
   readonly url: string
-  /** Method and path, as evidence names the request. */
+  /** The method and the path. The evidence names the request by them. */
   readonly name: string
-  /** The method, which is GET unless it says so, with headers and a body. */
+  /** The method, which is GET by default, the headers and the body. */
   readonly request: OutboundRequest
 }
 
-/** An answer, with the evidence that it is. */
+/** An answer, and the evidence that names it. */
 export interface Seen {
-  /** As it came, whatever its status. */
+  /** The answer of any status. */
   readonly answer: OutboundAnswer
-  /** As in `GET /models answered 200`. */
+  /** A text such as `GET /models answered 200`. */
   readonly evidence: string
 }
 
-/** Asks for what a probe needs. Fails with the verdict that no answer came. */
+/** Sends a request of a probe. Fails with a verdict when no answer comes. */
 export type AskProbe = (request: ProbeRequest) => Effect.Effect<Seen, Verdict>
 
-/** Asks through the guarded way out of the service. */
+/** Sends the requests of a probe through the guarded calls of the service. */
 export const asking =
   (outbound: Outbound["Type"]): AskProbe =>
   (request) =>
@@ -51,7 +51,7 @@ export const asking =
       Effect.mapError(unanswered)
     )
 
-/** The credential was taken. */
+/** The verdict that the credential was accepted. */
 export const passed = (
   at: Observation["observed_at"],
   evidence: string,
@@ -62,25 +62,29 @@ export const passed = (
   observations: [{ capability: "authentication", value: "supported", evidence, observed_at: at }, ...more]
 })
 
-/** Nothing was learned of the credential. */
+/** The verdict that the validation learned nothing about the credential. */
 export const inconclusive = (
   reason: ConnectionValidationReason,
   health: ConnectionHealth,
   message: string
 ): Verdict => ({ state: "inconclusive", health, reason, message, observations: [] })
 
-/** The answer has a form that says nothing of the credential. */
+/** The verdict on an answer that tells nothing about the credential. */
 export const unexpected = (evidence: string): Verdict =>
   inconclusive(
     "unexpected_answer",
     "degraded",
-    `The answer says nothing of the credential (${evidence}). Check the base_url.`
+    `The answer tells nothing about the credential (${evidence}). Check the base_url.`
   )
 
-/** The verdict that the status of an answer is by itself, whatever was asked; undefined when the status tells nothing. */
+/** The verdict that follows from the status of an answer to any request. Undefined when the status tells nothing. */
 export const refusal = ({ answer, evidence }: Seen, at: Observation["observed_at"]): Verdict | undefined => {
   if (isLimit(answer)) {
-    return inconclusive("rate_limited", "degraded", `It was asked too often (${evidence}). Validate again later.`)
+    return inconclusive(
+      "rate_limited",
+      "degraded",
+      `The service was asked too often (${evidence}). Validate again later.`
+    )
   }
   if (answer.status === 401 || answer.status === 403) {
     return {
@@ -99,11 +103,11 @@ export const refusal = ({ answer, evidence }: Seen, at: Observation["observed_at
     )
   }
   return answer.status >= 500
-    ? inconclusive("upstream_error", "degraded", `It failed by itself (${evidence}). Validate again later.`)
+    ? inconclusive("upstream_error", "degraded", `The service failed (${evidence}). Validate again later.`)
     : undefined
 }
 
-// GitHub refuses with 403 what is asked too often.
+// GitHub answers with 403 when it is asked too often.
 const isLimit = ({ headers, status }: OutboundAnswer): boolean =>
   status === 429 ||
   (status === 403 && (headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0"))
@@ -120,7 +124,7 @@ const unanswered = ({ kind, message }: OutboundError): Verdict => {
         state: "failed",
         health: "degraded",
         reason: kind === "refused_address" ? "address_refused" : kind,
-        message: `${message} Post a credential version with another base_url, unless that can be mended there.`,
+        message: `${message} Post a credential version with another base_url, or correct the fault on that host.`,
         observations: []
       }
   }

@@ -8,7 +8,7 @@ import type { SessionRow } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import { DelegationStore, type EndReason, type HeldDelegation } from "./DelegationStore.js"
 
-/** The ends of delegations without a result, with what they end in their child sessions. */
+/** Ends delegations without a result, together with the work of their child sessions. */
 export const delegationEndings = Effect.gen(function* () {
   const store = yield* DelegationStore
   const sessions = yield* SessionLifecycles
@@ -17,7 +17,7 @@ export const delegationEndings = Effect.gen(function* () {
   /** Cancels an ongoing delegation and closes its child. */
   const cancel = Effect.fnUntraced(function* ({ child, delegation }: HeldDelegation, actor: Actor, why: EndReason) {
     const cancelled = yield* store.move(delegation.id, "cancelled", actor, why)
-    // A child that is being closed already is the reason for some calls.
+    // Some calls come from the close of the child itself, which is then closing already.
     if (child.lifecycle !== "closed") yield* Effect.orDie(sessions.close(child, actor))
     return cancelled
   })

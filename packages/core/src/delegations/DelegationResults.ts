@@ -19,7 +19,7 @@ import { type ResultContent, ResultStore } from "./ResultStore.js"
 export class DelegationResults extends Context.Tag("@reins/core/delegations/DelegationResults")<
   DelegationResults,
   {
-    /** Fails with `result_not_ready` before there is one. */
+    /** The result of a delegation. Fails with `result_not_ready` before there is one. */
     readonly get: (
       principal: Principal,
       delegationId: string
@@ -56,7 +56,7 @@ export class DelegationResults extends Context.Tag("@reins/core/delegations/Dele
   )
 }
 
-/** Checks a result against the schema of the delegation, which may take a while, before the commit that publishes it. */
+/** Checks a result against the schema of the delegation. This may take a while, so it comes before the commit that publishes the result. */
 const submitPreparation = Effect.gen(function* () {
   const access = yield* Access
   const { readable, writable } = yield* delegationAccess
@@ -65,7 +65,7 @@ const submitPreparation = Effect.gen(function* () {
   const schemas = yield* ResultSchemas
   const store = yield* ResultStore
 
-  /** Fails with `not_found` unless the principal may see the changeset, and it is of the workspace of the delegation. */
+  /** Fails with `not_found` unless the changeset is of the workspace of the delegation and the principal may see it. */
   const requireChangeset = Effect.fnUntraced(function* (principal: Principal, delegation: Delegation, id: string) {
     const changeset = yield* changesets.get(principal, id)
     const session = yield* sessions.readable(principal, changeset.session_id)

@@ -26,7 +26,7 @@ import { WaitStore } from "./WaitStore.js"
 /** The kind of the job that tells the delegating session of the end of a delegation; its payload is `{wait_id}`. */
 export const wakeJobKind = "delegation.wake"
 
-/** The topic that is rung whenever a delegation moves. */
+/** The topic that rings whenever a delegation moves. */
 export const delegationTopic = (delegationId: string): string => `delegation:${delegationId}`
 
 /** The columns that a new delegation starts with. */
@@ -169,7 +169,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
   )
 }
 
-/** Takes back the deadline of a delegation that has ended, and starts the message of its lasting wait. */
+/** Removes the deadline of a delegation that has ended, and starts the message of its lasting wait. */
 const concluding = Effect.gen(function* () {
   const jobs = yield* JobStore
   const waits = yield* WaitStore

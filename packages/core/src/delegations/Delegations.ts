@@ -23,7 +23,7 @@ import { spawning } from "./Spawning.js"
 /** The codes of a command for a resource that the principal may not change, or whose state does not allow it. */
 type CommandRefusal = Denied | ReinsError<"invalid_transition">
 
-/** Parts of the work of a session that child sessions do. `DelegationTurns` moves them with the turns of their children. */
+/** Work that a session delegates to child sessions. `DelegationTurns` moves delegations with the turns of their children. */
 export class Delegations extends Context.Tag("@reins/core/delegations/Delegations")<
   Delegations,
   {
@@ -105,7 +105,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
   )
 }
 
-/** Checks the schema of the result, which may take a while, before the commit that makes the delegation and sends the instructions. */
+/** Checks the schema of the result. This may take a while, so it comes before the commit that makes the delegation. */
 const spawnPreparation = Effect.gen(function* () {
   const access = yield* Access
   const journal = yield* Journal

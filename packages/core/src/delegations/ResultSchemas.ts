@@ -5,12 +5,12 @@ import { fn } from "../base/Traced.js"
 import type { ResultSchema } from "../domain/Delegation.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 
-/** In characters of its JSON. A schema is compiled to code, so its size has to be bounded. */
+/** The longest schema, in characters of its JSON. A schema is compiled to code, so its size has to be bounded. */
 const maxSchemaLength = 64 * 1024
 
 const draft = "https://json-schema.org/draft/2020-12/schema"
 
-/** Checks the results of delegations against their schemas. `format` only describes and refuses nothing, as the draft has it. */
+/** Checks the results of delegations against their schemas. `format` only describes and refuses nothing, as the draft says. */
 export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSchemas")<
   ResultSchemas,
   {
@@ -56,7 +56,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
             return yield* invalidSchema(schema, `it is longer than ${maxSchemaLength} characters`)
           if (![undefined, draft, `${draft}#`].some((known) => known === schema["$schema"]))
             return yield* invalidSchema(schema, `its $schema is not ${draft}`)
-          // `$async` is not part of the draft, and makes the library answer with a promise.
+          // `$async` is no part of the draft, and would make the library answer with a promise.
           if ("$async" in schema) return yield* invalidSchema(schema, "it holds $async")
           const ajv = yield* metaValidator
           if (ajv.validate(draft, schema) !== true)
@@ -86,7 +86,7 @@ export class ResultSchemas extends Context.Tag("@reins/core/delegations/ResultSc
   )
 }
 
-/** The longest time for one schema, because a pattern in it can take for ever and nothing else runs meanwhile. */
+/** The time limit for one schema. A pattern in it can take for ever, and nothing else runs meanwhile. */
 const maxMillis = 250
 
 /** Runs a function and throws when its time is over. */
@@ -105,7 +105,7 @@ const inTime = <A>(run: () => A): A => {
   return outcome.value
 }
 
-/** A value can be wrong in each of its places, so the answer names the first ones only. */
+/** The number of faults that an answer names, because a value can be wrong in every place. */
 const maxErrors = 100
 
 /** The complaint of the validator about one place of a value. */

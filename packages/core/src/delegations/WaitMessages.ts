@@ -10,7 +10,7 @@ import { DelegationStore } from "./DelegationStore.js"
 import { ResultStore } from "./ResultStore.js"
 import { WaitStore } from "./WaitStore.js"
 
-/** The messages by which lasting waits tell the delegating sessions of the ends. */
+/** Posts the messages of lasting waits, which tell the delegating sessions that their delegations have ended. */
 export const waitMessages = Effect.gen(function* () {
   const delegations = yield* DelegationStore
   const results = yield* ResultStore
@@ -57,7 +57,7 @@ export const waitMessages = Effect.gen(function* () {
 
 const author = systemActor("delegations")
 
-/** In characters, so that the message with the rest of its text stays below the limit of a message. */
+/** The longest quoted result, in characters, so that the whole text stays below the limit of a message. */
 const maxSummary = 90_000
 
 const textOf = (delegation: Delegation, result: Result | undefined): string => {

@@ -17,10 +17,10 @@ import { WaitStore } from "./WaitStore.js"
 
 const defaultTimeoutSeconds = 30
 
-/** The longest time by which a lost ring delays an answer. */
+/** The longest delay of an answer after a lost ring. */
 const pollMs = 5_000
 
-/** Waiting for the end of a delegation: by a held call, and by a message that is posted whenever the end comes. */
+/** Waits for the end of a delegation, with a held call or with a message that is posted at the end. */
 export class Waits extends Context.Tag("@reins/core/delegations/Waits")<
   Waits,
   {
@@ -108,7 +108,7 @@ const lastingWait = Effect.gen(function* () {
     )
 })
 
-/** The wait of a call that leaves nothing behind. */
+/** The wait of a call that leaves no lasting wait. */
 const passingWait = Effect.fnUntraced(function* (delegation: Delegation): Effect.fn.Return<Wait> {
   return {
     id: yield* newId(WaitId),

@@ -6,7 +6,7 @@ import { wakeJobKind } from "./DelegationStore.js"
 import { waitMessages } from "./WaitMessages.js"
 
 /**
- * Tells the delegating session of the end, with a message that starts a turn. Where no turn could run, because the session is archived or its
+ * Tells the delegating session of the end with a message that starts a turn. When no turn could run, because the session is archived or its
  * connection is gone, the message is left as a note. A closed session is not told.
  */
 export const wakeJob = Effect.gen(function* () {

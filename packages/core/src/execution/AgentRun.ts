@@ -24,19 +24,19 @@ const batchWindow = Duration.millis(80)
 
 /** The run of an agent for one turn, from its start to its end. */
 export interface AgentRun {
-  /** The id of the message that will hold the agent's words; their parts are announced with it. */
+  /** The id of the message that will hold the agent's words. Their parts are announced with it. */
   readonly messageId: MessageId
   readonly output: TurnOutput
   readonly questions: TurnQuestions
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null
-  /** The reason for which the harness gave up, if it did. */
+  /** The reason that the harness gave up; undefined when it did not. */
   readonly failure: HarnessFailure | undefined
 }
 
 /**
- * The second step of an attempt: has the harness work, and writes down the agent's output while it comes. The agent gets a loan in the place
- * of its credential, which ends with the run.
+ * The second step of an attempt. The harness works, and its output is written while it comes. The agent gets a loan instead of its credential,
+ * and the loan ends with the run.
  */
 export const runAgent = Effect.gen(function* () {
   const credentials = yield* CredentialProxy
@@ -92,8 +92,8 @@ interface Speech {
 }
 
 /**
- * The moment at which the agent is asked: from then on the turn runs and is never run twice. False when the turn was cancelled before; the
- * agent has then done nothing.
+ * The moment at which the agent is asked. From then on the turn runs, and it is never run twice. False when the turn was cancelled before, and
+ * the agent has then done nothing.
  */
 const asking = Effect.gen(function* () {
   const sessions = yield* SessionStore
@@ -118,7 +118,7 @@ const asking = Effect.gen(function* () {
   }
 })
 
-/** Writes down the output of the harness in batches, and whispers the words before. Gives back the failure of the harness, if there is one. */
+/** Writes the output of the harness in batches, and sends its words as deltas before. Gives the failure of the harness, if there is one. */
 const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
@@ -166,7 +166,7 @@ const writing = Effect.gen(function* () {
 })
 
 /**
- * Keeps the digest of the agent's own state when the run dies: starting the agent may have changed that state, and the next attempt goes on
+ * Stores the digest of the agent's own state when the run dies. Starting the agent may have changed that state, and the next attempt goes on
  * from it.
  */
 const keeping = Effect.gen(function* () {

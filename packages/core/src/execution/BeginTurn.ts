@@ -6,7 +6,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import { system, type TurnWork, turnOf } from "./TurnWork.js"
 
-/** The first step of an attempt: the turn leaves the queue. Undefined when it was cancelled before it could start. */
+/** The first step of an attempt, in which the turn leaves the queue. Undefined when the turn was cancelled before it could start. */
 export const beginTurn = Effect.gen(function* () {
   const turns = yield* TurnStore
   const sessions = yield* SessionStore

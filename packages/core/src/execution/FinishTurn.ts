@@ -19,8 +19,8 @@ import { TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnProblem, type TurnWork } from "./TurnWork.js"
 
 /**
- * The last step of an attempt whose agent has run: finds out how the turn ended and captures its changes. The words of the agent, the end of
- * the turn and its changes are then written in one commit.
+ * The last step of an attempt whose agent has run. It finds out how the turn ended and captures the changes. One commit then writes the words
+ * of the agent, the end of the turn and its changes.
  */
 export const finishTurn = Effect.gen(function* () {
   const setup = yield* TurnSetup
@@ -47,7 +47,7 @@ export const finishTurn = Effect.gen(function* () {
   })
 })
 
-/** The end of a turn, as it was found out before it is written. */
+/** The end of a turn, before it is written. */
 interface Ending {
   readonly isCancelled: boolean
   /** Undefined for a turn that succeeded or was cancelled. */
@@ -66,7 +66,7 @@ const conclusion = Effect.gen(function* () {
   const messages = yield* MessageStore
   const end = yield* endTurn
 
-  /** Notes on the connection what the turn has shown of its credential. */
+  /** Notes on the connection the health that the turn has shown. */
   const observe = Effect.fnUntraced(function* ({ connection_id }: SessionRow, run: AgentRun, ending: Ending) {
     const health = ending.isCancelled ? undefined : healthAfter(ending.problem)
     if (connection_id !== null && run.credentialId !== null && health !== undefined)
@@ -78,7 +78,7 @@ const conclusion = Effect.gen(function* () {
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)
     const content = output.content()
-    // Sealing counts revisions, so it happens once, outside of the commit, which may run again.
+    // Sealing counts revisions, so it happens once. The commit may run again, so sealing stays outside of it.
     const lastEvents = output.seal()
     const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
@@ -99,13 +99,13 @@ const conclusion = Effect.gen(function* () {
   }
 })
 
-/** A capture that was taken, or could not be, under the id that its changeset will have. */
+/** A capture that was taken, or that failed, under the id that its changeset will have. */
 interface Capture {
   readonly id: ChangesetId
   readonly taken: Either.Either<Captured, GitError>
 }
 
-/** The captures of succeeded turns: taken before the commit that ends the turn, sealed inside of it. */
+/** The captures of succeeded turns. They are taken before the commit that ends the turn, and sealed inside of it. */
 const automaticCaptures = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
   const takeCapture = yield* workspaceCapture
@@ -129,13 +129,13 @@ const automaticCaptures = Effect.gen(function* () {
   }
 })
 
-/** The health of the credential that a turn used, as its end shows it; undefined where the end shows nothing, as most failures do. */
+/** The health of the credential that a turn used. Undefined when the end of the turn says nothing about it, as for most failures. */
 const healthAfter = (problem: TurnProblem | undefined): ConnectionHealth | undefined => {
   if (problem === undefined) return "ready"
   return problem.reason === "credential_invalid" ? "reauth_required" : undefined
 }
 
-/** The problem of a turn whose agent stopped by itself although nobody had asked it to; undefined for a proper end. */
+/** The problem of a turn whose agent stopped by itself without being asked to; undefined for a proper end. */
 const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {
   if (output.stopReason === undefined) {
     return {
@@ -147,10 +147,10 @@ const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined =
     return {
       reason: "approval_expired",
       message:
-        "Nobody answered in time what the agent asked, and it went no further. Send the message again and answer it."
+        "Nobody answered the agent's question in time, so the agent stopped. Send the message again and answer the question."
     }
   }
   return output.stopReason === "cancelled"
-    ? { reason: "output_invalid", message: "The agent broke the turn off by itself. Send the message again." }
+    ? { reason: "output_invalid", message: "The agent stopped before the turn was done. Send the message again." }
     : undefined
 }

@@ -14,7 +14,7 @@ import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 
-/** The way to go on with another provider: a new session that is linked to the old one, and is told of it what a summary says. */
+/** Goes on with another provider. A new session is linked to the old one, and its agent is told of the old one by a summary. */
 export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessSwitches")<
   HarnessSwitches,
   {

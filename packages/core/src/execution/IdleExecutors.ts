@@ -13,10 +13,13 @@ const actor = systemActor("workspaces")
 /** The most executors that are released at once. */
 const idleBatch = 100
 
-/** An executor whose last use lies further ahead than this was used before the clock went back, and counts as idle. In milliseconds. */
+/**
+ * The tolerance for a last use in the future, in milliseconds. A use that lies further ahead was noted before the clock went back, and counts
+ * as idle.
+ */
 const clockSlackMs = 60_000
 
-/** Begins to release the executors that were last used before the given time, each in a commit of its own. Gives back their number. */
+/** Begins to release the executors that were last used before the given time, each in a commit of its own. Gives their number. */
 export const releaseIdleExecutors = Effect.gen(function* () {
   const { sql } = yield* Database
   const journal = yield* Journal
@@ -46,7 +49,7 @@ export const releaseIdleExecutors = Effect.gen(function* () {
   })
 })
 
-/** Turns that wait behind an interrupted turn, which nobody has acknowledged, do not use the executor. */
+/** A turn that waits behind an unacknowledged interruption does not use the executor. */
 const isIdle = (row: SessionRow, before: Timestamp, soon: Timestamp): boolean =>
   row.lease_state === "ready" &&
   row.lifecycle !== "closed" &&

@@ -13,7 +13,7 @@ import { keepWords, readWords } from "./SaidWords.js"
 import { TurnSetup } from "./TurnSetup.js"
 import { system, turnOf } from "./TurnWork.js"
 
-/** The turn of a worker that was lost: it waits again while its agent was not asked, and is interrupted afterwards. */
+/** Ends the work of a lost worker on a turn. The turn waits again when its agent was not asked, and is interrupted when it was. */
 export const lostTurn = Effect.gen(function* () {
   const leases = yield* Leases
   const setup = yield* TurnSetup
@@ -33,15 +33,15 @@ export const lostTurn = Effect.gen(function* () {
     const turn = yield* turns.find(turnOf(claim))
     const session = turn === undefined ? undefined : yield* sessions.find(turn.session_id)
     if (turn === undefined || session === undefined) return { next: "failed" as const, command: Effect.void }
-    // Nothing was begun for a waiting turn, and nothing is left of one that has ended. The lease may belong to another turn by now.
+    // Nothing was begun for a waiting turn, and nothing is left of a turn that has ended. The lease may belong to another turn by now.
     if (turn.state === waitingTurnState) return { next: "retry" as const, command: Effect.void }
     if (turnStates.isTerminal(turn.state)) return { next: "failed" as const, command: Effect.void }
     yield* leases.reap(session)
     const { reason, reasonMessage, requeuedFor } = endingOf(loss)
-    // A worker that was only stopped ends the processes of its lease when it goes on, so the next agent needs another lease.
+    // A worker that was only stopped ends the processes of its lease when it goes on. The next agent therefore needs another lease.
     const loseLease = leases.lose(session.id, system, reason)
     if (turn.state === "preparing") {
-      // Starting the agent may have changed its own state as well as working did.
+      // The start of the agent may have changed its own state, as its work does.
       const settled = sessions.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
       const command = Effect.all([loseLease, settled, requeue(session.id, turn, requeuedFor)], { discard: true })
       return { next: "retry" as const, command }
@@ -53,8 +53,8 @@ export const lostTurn = Effect.gen(function* () {
 })
 
 /**
- * The command that ends a turn whose agent may have worked and whose end nobody saw. The next turn goes on from the agent's own state as it
- * is now.
+ * The command that ends a turn whose agent may have worked and whose end was not seen. The next turn goes on from the present state of the
+ * agent.
  */
 export const interruptTurn = Effect.gen(function* () {
   const sessions = yield* SessionStore
@@ -78,7 +78,10 @@ export const interruptTurn = Effect.gen(function* () {
 const lookAndGoOn =
   "how far it came cannot be proven. Look at the changes, then acknowledge the turn to let the queue go on, or retry it."
 
-/** The reason for the end of a turn whose worker was lost while the agent worked, and for the wait of a turn that was still prepared. */
+/**
+ * The reason for the end of a turn whose worker was lost while the agent worked. A turn that was still being prepared gives it as the reason to
+ * wait.
+ */
 const endingOf = (loss: Loss | StorageFault) => {
   if (loss === "ended") {
     const reasonMessage = `The service stopped while the agent worked, so ${lookAndGoOn}`

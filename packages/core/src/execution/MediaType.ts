@@ -24,7 +24,7 @@ const byExtension: Readonly<Record<string, string>> = {
   zip: "application/zip"
 }
 
-/** The media type of a file by the extension of its name; null for an extension that is not known. */
+/** The media type of a file by the extension of its name; null for an unknown extension. */
 export const mediaTypeOf = (name: string): string | null => {
   const [, extension] = /\.([^.]+)$/.exec(name.toLowerCase()) ?? []
   return extension !== undefined && Object.hasOwn(byExtension, extension) ? (byExtension[extension] ?? null) : null

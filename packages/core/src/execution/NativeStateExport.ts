@@ -17,10 +17,10 @@ type Unexported = ReinsError<
   "not_found" | "provider_disabled" | "unsupported_capability" | "turn_active" | "payload_too_large"
 >
 
-/** The most bytes that the files of an exported state may have in all. */
+/** The limit on the bytes of an exported state. */
 const maxStateBytes = 25 * 1024 * 1024
 
-/** Exports the agent's own record of a conversation, so that people can keep it or look into it. */
+/** Exports the agent's own record of a conversation, so that people can keep it or read it. */
 export class NativeStateExport extends Context.Tag("@reins/core/execution/NativeStateExport")<
   NativeStateExport,
   {
@@ -53,11 +53,11 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
           const contents = new Map<string, Array<Uint8Array>>(files.map((file) => [file.path, []]))
           let taken = 0
           const again = yield* harness.nativeState(manifest, home, (path, piece) => {
-            // A turn that has begun meanwhile may write without end, so no more than the limit is kept.
+            // A turn that has begun meanwhile may write without end, so the content is cut at the limit.
             taken += piece.length
             if (taken <= maxStateBytes) contents.get(path)?.push(piece)
           })
-          // The archive has to hold what the digest says, and a turn may have begun meanwhile.
+          // The content of the archive must match the digest, and a turn may have begun meanwhile.
           if (again.digest !== digest) return yield* turnActive(session)
           const archive = yield* archiveOf(contents)
           return {

@@ -15,7 +15,10 @@ import { Journal } from "../store/Journal.js"
 
 const actor = systemActor("workspaces")
 
-/** A payload with `lease_id` releases that lease, and the workspace stays. Without it the session was closed, and loses both. */
+/**
+ * A payload with `lease_id` releases that lease and keeps the workspace. A payload without it comes from the close of the session, and ends
+ * both.
+ */
 const Payload = Schema.Struct({
   lease_id: Schema.optionalWith(Schema.NullOr(LeaseId), { exact: true }),
   reason: Schema.optionalWith(Schema.String, { default: () => "session_closed" })
@@ -24,7 +27,9 @@ type Payload = typeof Payload.Type
 
 const decodePayload = (claim: Claim) => Effect.orDie(Schema.decodeUnknown(Payload)(claim.payload))
 
-/** Ends the executor of a session. Captures the changes that no changeset holds yet and, when the session was closed, removes its files. */
+/**
+ * Ends the executor of a session. It captures the changes that no changeset holds yet. When the session was closed, it also removes the files.
+ */
 export const releaseJob = Effect.gen(function* () {
   const store = yield* SessionStore
   const trees = yield* WorkingTrees
@@ -100,7 +105,10 @@ const leaseMoves = Effect.gen(function* () {
   }
 })
 
-/** Makes a salvage changeset when the workspace differs from the newest changeset. A workspace that cannot be captured is released all the same. */
+/**
+ * Makes a salvage changeset when the workspace differs from the newest changeset. A workspace that cannot be captured does not stop the
+ * release.
+ */
 const salvaging = Effect.gen(function* () {
   const journal = yield* Journal
   const changesets = yield* ChangesetStore

@@ -8,7 +8,7 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { Journal } from "../store/Journal.js"
 import { harnessActor } from "./TurnWork.js"
 
-/** The words of an agent whose end nobody saw, as the log has them. */
+/** The words of an agent whose end was not seen, as the log has them. */
 export interface SaidWords {
   readonly messageId: MessageId
   readonly parts: ReadonlyArray<SaidPart>
@@ -18,7 +18,7 @@ interface SaidPart extends MessagePart {
   readonly text: string
 }
 
-/** Events that are read at once. */
+/** The number of events that are read at once. */
 const batch = 500
 
 /** Reads the words of the agent in a turn from the log; undefined when it said nothing. */
@@ -47,8 +47,8 @@ export const readWords = Effect.map(EventLog, (log) =>
 )
 
 /**
- * Makes a message of these words, so that they stay readable as the result of the turn. Gives back the outcome that names the message;
- * undefined without words.
+ * Makes a message of these words, so that they stay readable as the result of the turn. Gives the outcome that names the message; undefined
+ * without words.
  */
 export const keepWords = Effect.gen(function* () {
   const journal = yield* Journal

@@ -20,15 +20,15 @@ import { releases } from "./Releases.js"
 /** The kind of the job that makes an executor and a workspace ready. */
 export const activationJobKind = "executor.activate"
 
-/** The executor of a session, as its users ask for it and give it back. */
+/** The commands on the executor of a session, for its users. */
 export class SessionExecutors extends Context.Tag("@reins/core/execution/SessionExecutors")<
   SessionExecutors,
   {
     /** The backend, the newest lease and the workspace of a session. */
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<SessionExecutor, Unseen>
     /**
-     * Makes the executor and the workspace ready. Every call has an operation of its own. When both are ready already it succeeds without
-     * doing anything and counts as a use. Another backend can be chosen while no lease is held.
+     * Makes the executor and the workspace ready. Every call has an operation of its own. When both are ready already, the operation only
+     * counts as a use. Another backend can be chosen while no lease is held.
      */
     readonly activate: (
       principal: Principal,
@@ -36,8 +36,8 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
       input: ActivationInput
     ) => Command<ExecutorAnswer, Denied | ReinsError<"invalid_transition" | "executor_unavailable">>
     /**
-     * Captures the changes that no changeset holds yet, then ends the lease; the workspace stays. Fails with `turn_active` while a turn
-     * waits or runs, unless `force` cancels the turns first, and with `invalid_transition` when there is no lease to release.
+     * Captures the changes that no changeset holds yet, and then ends the lease. The workspace stays. Fails with `turn_active` while a turn
+     * waits or runs, unless `force` cancels the turns first. Fails with `invalid_transition` when there is no lease to release.
      */
     readonly release: (
       principal: Principal,
@@ -84,7 +84,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
   )
 }
 
-/** Chooses the backend, begins a lease where none is held, and enqueues the job that makes everything ready. The commit holds the session. */
+/** Chooses the backend, begins a lease when none is held, and enqueues the job that makes everything ready. The commit holds the session. */
 const activation = Effect.gen(function* () {
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
@@ -113,7 +113,7 @@ const activation = Effect.gen(function* () {
   })
 })
 
-/** Cancels the turns where that is asked for, and begins the end of the lease. The commit holds the session. */
+/** Cancels the turns when `force` asks for it, and begins the end of the lease. The commit holds the session. */
 const releasing = Effect.gen(function* () {
   const turns = yield* TurnStore
   const leases = yield* Leases
@@ -122,7 +122,7 @@ const releasing = Effect.gen(function* () {
   return Effect.fnUntraced(function* (row: SessionRow, actor: Actor, { force }: ReleaseInput) {
     const isWorking = row.active_turn_id !== null || row.queued_turns > 0
     if (isWorking && force !== true) return yield* turnActive(row)
-    // A turn that is cancelled may still be preparing. Its lease is settled when it has stopped.
+    // A cancelled turn may still be preparing. Its lease is settled when the turn has stopped.
     const isPreparing = isWorking && row.lease_state === "allocating"
     if (row.lease_state !== "quiescing" && !isPreparing) yield* leaseStates.check(row.lease_state, "quiescing")
     if (isWorking) yield* turns.cancelAll(row.id, actor)

@@ -5,31 +5,31 @@ import { noUsage, type Usage } from "../domain/Session.js"
 import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
 import { digestOf } from "../store/CanonicalJson.js"
 
-/** The most characters of a text in an event; longer texts are cut. The changeset holds the changes of files as a whole. */
+/** The longest text in an event, in characters. Longer texts are cut. The changeset holds the whole changes of files. */
 const maxText = 64 * 1024
 
 interface Part {
   readonly kind: "text" | "reasoning"
   text: string
-  /** The words that no event holds yet. */
+  /** Words that no event holds yet. */
   pending: string
   revision: number
 }
 
 /**
- * Makes events of the output of a harness, and keeps what the end of the turn tells: the agent's words, its usage and its stop reason. One
- * value for each run of an agent, used by one fiber.
+ * Makes events of the output of a harness. It keeps what the end of the turn needs: the agent's words, its usage and its stop reason. Each run
+ * of an agent has its own value, which one fiber uses.
  */
 export class TurnOutput {
   private readonly parts = new Map<string, Part>()
   /** The digest of the last event of each tool. */
   private readonly tools = new Map<string, string>()
-  /** The number of characters of each part that deltas have told. */
+  /** The number of characters of each part that were sent as deltas. */
   private readonly whispered = new Map<string, number>()
   private readonly changedParts = new Set<string>()
   /** The usage that the harness has reported last. */
   usage: Usage = noUsage
-  /** The end that the harness has reported; undefined before it. */
+  /** The end that the harness has reported; undefined before. */
   stopReason: "completed" | "cancelled" | "refused" | "denied" | "limit" | undefined
 
   constructor(
@@ -37,7 +37,7 @@ export class TurnOutput {
     private readonly subjects: EventSubjects
   ) {}
 
-  /** Words as a delta, for readers who do not want to wait for the events of their batch. */
+  /** Words as a delta, for readers that do not wait for the events of the batch. */
   delta(sessionId: SessionId, turnId: TurnId, words: Words): MessageDelta {
     const part_key = keyOf(words)
     const offset = this.whispered.get(part_key) ?? 0
@@ -46,7 +46,7 @@ export class TurnOutput {
     return { session_id: sessionId, turn_id: turnId, message_id: this.messageId, part_key, kind, offset, text }
   }
 
-  /** The events of a batch of output, in its order. Words of one part that follow one another become one event. */
+  /** The events of a batch of output, in its order. Consecutive words of one part become one event. */
   events(batch: Iterable<HarnessEvent>): Array<NewEvent> {
     const events: Array<NewEvent> = []
     for (const event of batch) {
@@ -56,7 +56,7 @@ export class TurnOutput {
     return [...events, ...this.flush()]
   }
 
-  /** The last events of the output, which seal every part. Each call raises the revisions, so it is called once. */
+  /** The last events of the output, which seal every part. It is called once, because each call raises the revisions. */
   seal(): Array<NewEvent> {
     return [...this.parts].map(([key, part]) => this.partEvent(key, part, "", true))
   }
@@ -128,7 +128,7 @@ export class TurnOutput {
     }
   }
 
-  /** No event comes of a report that repeats the last one. */
+  /** A report that repeats the last one gives no event. */
   private toolEvents(tool: Tool): Array<NewEvent> {
     const payload = toolPayload(tool)
     const digest = digestOf(JSON.stringify(payload))

@@ -6,8 +6,8 @@ import type { PromptBlock } from "../harness/TurnInput.js"
 import { mediaTypeOf } from "./MediaType.js"
 
 /**
- * Makes the prompt for an agent from the content of messages. The agent gets a link to each file and reads the file itself. A text says so
- * when a file has changed since its upload, and stands in the place of a file that is gone or cannot be read. The turn runs all the same.
+ * Makes the prompt for an agent from the content of messages. The agent gets a link to each file and reads the file itself. A text tells of a
+ * file that has changed since its upload, and replaces a file that is gone or cannot be read. The turn runs in each case.
  */
 export const make = Effect.map(Files, (files) => {
   const fileBlocks = Effect.fnUntraced(function* (root: string, block: FileBlock) {

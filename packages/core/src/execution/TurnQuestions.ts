@@ -6,10 +6,10 @@ import type { Asked } from "../harness/HarnessEvent.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { InteractionStore } from "../sessions/InteractionStore.js"
 
-/** The questions of the agent of one turn, and the way of their answers back. One value for each run of an agent. */
+/** The questions of the agent of one turn, and their answers. Each run of an agent has its own value. */
 export class TurnQuestions {
   private readonly asked = new Map<string, Deferred.Deferred<Interaction | undefined>>()
-  /** True when nobody answered the last question in time, so that the agent was refused. */
+  /** True when nobody answered the last question in time and the agent was refused for that. */
   hasExpired = false
 
   constructor(
@@ -18,7 +18,7 @@ export class TurnQuestions {
     private readonly turn: Turn
   ) {}
 
-  /** Asks people, in the order of the agent's output. The result goes to `opened` once the commit is through. */
+  /** Asks people, in the order of the agent's output. `opened` gets the result once the commit is through. */
   readonly open = (actor: Actor, questions: ReadonlyArray<Asked>) =>
     Effect.forEach(questions, (question) =>
       Effect.map(this.interactions.open(this.turn.id, actor, question), (interaction) => ({
@@ -27,7 +27,7 @@ export class TurnQuestions {
       }))
     )
 
-  /** Lets `answer` wait for the interactions that were opened. */
+  /** Tells `answer` of the interactions that were opened. */
   readonly opened = (given: Effect.Effect.Success<ReturnType<TurnQuestions["open"]>>): Effect.Effect<void> =>
     Effect.forEach(given, ({ interaction, requestId }) => Deferred.succeed(this.slot(requestId), interaction), {
       discard: true

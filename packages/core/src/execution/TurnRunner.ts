@@ -19,12 +19,12 @@ import { keepWords, readWords } from "./SaidWords.js"
 import { type TurnRefused, TurnSetup } from "./TurnSetup.js"
 import { system, type TurnWork, turnOf } from "./TurnWork.js"
 
-/** The time that the workspace, the stop of the agent and the capture may take besides the turn itself, in milliseconds. */
+/** The time that the workspace, the stop of the agent and the capture may take besides the turn, in milliseconds. */
 const overheadMs = 30 * 60_000
 
 /**
- * Runs a turn: begins it, prepares it, has the agent work, and finishes it with the end that can be proven. A turn whose agent was never
- * asked can be attempted again; a turn whose agent was asked is never run twice.
+ * Runs a turn: it begins the turn, prepares it, has the agent work, and finishes the turn with the end that can be proven. A turn can be
+ * attempted again while its agent was not asked. Once its agent was asked, it is never run twice.
  */
 export const turnJob = Effect.gen(function* () {
   const { maxRunningTurns, turnDeadlineMs } = yield* CoreConfig
@@ -67,7 +67,7 @@ const working = Effect.gen(function* () {
   })
 })
 
-/** The end of a turn that cannot be started. A refusal that may pass lets the job try again. */
+/** The end of a turn that cannot be started. The job tries again after a temporary refusal. */
 const refusing = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const end = yield* endTurn
@@ -84,7 +84,7 @@ const refusing = Effect.gen(function* () {
   }
 })
 
-/** The end of a turn whose agent was started by an earlier attempt, which did not see its end: nothing that it did may be done again. */
+/** The end of a turn whose agent was started by an earlier attempt that did not see its end. The agent's work must not be repeated. */
 const givingUp = Effect.map(interruptTurn, (interrupt) =>
   Effect.fnUntraced(function* ({ session, turn }: TurnWork): Effect.fn.Return<Completion> {
     const command = yield* interrupt(session, turn, {
@@ -97,7 +97,7 @@ const givingUp = Effect.map(interruptTurn, (interrupt) =>
   })
 )
 
-/** The end of a turn whose job has failed for good: interrupted when its agent was asked, failed before. */
+/** The end of a turn whose job has failed for good. The turn is interrupted when its agent was asked, and failed otherwise. */
 const failedTurn = Effect.gen(function* () {
   const turns = yield* TurnStore
   const end = yield* endTurn

@@ -14,27 +14,27 @@ import type { SessionRow } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 
-/** The reason for which a turn could not be started, as the turn then tells it. A `retryable` refusal may pass. */
+/** The reason that a turn could not be started. A `retryable` refusal is temporary. */
 export class TurnRefused extends Data.TaggedError("TurnRefused")<{
   readonly reason: TurnReason
   readonly message: string
   readonly retryable: boolean
 }> {}
 
-/** Everything that a turn runs with, but for its prompt. */
+/** Everything that a turn runs with except its prompt. */
 export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel"> {
   /** The version of the connection's credential that the turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
 }
 
-/** Brings together everything that a turn runs with, and checks that the agent's own state is as its last turn left it. */
+/** Gathers everything that a turn runs with, and checks that the agent's own state is as its last turn left it. */
 export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   TurnSetup,
   {
-    /** Makes the lease and the workspace where they are missing, and opens the connection. */
+    /** Makes the lease and the workspace when they are missing, and opens the connection. */
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
     /**
-     * The digest of the agent's own state, to be stored whenever the agent has ended; null without such a state. No turn goes on from a
+     * The digest of the agent's own state, which is stored whenever the agent has ended. Null without such a state. No turn goes on from a
      * state that cannot be read.
      */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
@@ -104,7 +104,7 @@ const digesting = Effect.gen(function* () {
       harness.nativeState(manifest, trees.paths(session.id).home)
     )
     return yield* Effect.map(state, ({ digest }): string | null => digest).pipe(
-      // An agent can make its own files unreadable. That must not keep its turn from ending.
+      // An agent can make its own files unreadable. The turn has to end all the same.
       Effect.catchAllDefect((defect) =>
         Effect.as(logDefect("the agent's own state cannot be read", defect), unreadable).pipe(
           Effect.annotateLogs({ session_id: session.id })
@@ -135,7 +135,7 @@ const parts = Effect.gen(function* () {
   }
 })
 
-/** Stands in the place of the digest of a state that cannot be read. */
+/** The digest of a state that cannot be read. */
 const unreadable = "unreadable"
 
 const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<LeaseId> =>
@@ -154,10 +154,10 @@ const workspaceNotMade = (error: GitError): TurnRefused =>
     retryable: mayPass(error)
   })
 
-/** True for the failures of a remote that a later attempt may not meet. */
+/** True for temporary failures of a remote. */
 export const mayPass = ({ kind }: GitError): boolean => kind === "remote_unavailable" || kind === "timeout"
 
-/** The reason that a turn tells for each refusal of its connection. */
+/** The reason that a turn gives for each refusal of its connection. */
 const connectionReasons = {
   not_found: "connection_required",
   connection_revoked: "connection_required",

@@ -7,7 +7,7 @@ import type { Claim } from "../jobs/Claim.js"
 import type { RunningAttempt } from "../jobs/JobKind.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 
-/** The service itself, where it moves turns. */
+/** The actor for the moves that the service itself makes. */
 export const system = systemActor("turns")
 
 /** The turn that a job runs. */
@@ -21,7 +21,7 @@ export interface TurnWork {
   readonly message: Message
 }
 
-/** The reason for which a turn has failed, with a sentence for people. */
+/** The reason that a turn has failed, with a sentence for people. */
 export interface TurnProblem {
   readonly reason: TurnReason
   readonly message: string

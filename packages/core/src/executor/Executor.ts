@@ -27,21 +27,21 @@ export class ExecutorError extends Data.TaggedError("ExecutorError")<{
 
 /** An agent that is to be started. */
 export interface AgentCommand {
-  /** The mark that every process of it bears; `reap` finds them by it. */
+  /** The mark of every process of the agent. `reap` finds the processes by it. */
   readonly leaseId: string
   /** An absolute path. */
   readonly executable: string
-  /** Without the executable itself. */
+  /** The arguments, without the executable itself. */
   readonly args: ReadonlyArray<string>
   /** An absolute path: the working directory, which is made when it is not there. */
   readonly workspaceDir: string
   /** An absolute path: the writable home, which is made when it is not there. */
   readonly homeDir: string
-  /** Below `homeDir`; TMPDIR names it. */
+  /** The directory below `homeDir` that TMPDIR names. */
   readonly tmpDir: string
-  /** Directories that the agent's program is read from; a sandbox must show them. */
+  /** The directories that hold the agent's program. A sandbox must let the agent read them. */
   readonly programDirs: ReadonlyArray<string>
-  /** Added to the few variables that every agent gets. Nothing else is inherited. */
+  /** Variables that are added to the few that every agent gets. Nothing else is inherited. */
   readonly environment: Readonly<Record<string, string | Redacted.Redacted<string>>>
   /** The steps of stopping the process when the scope closes. */
   readonly stop: StopPolicy
@@ -65,21 +65,21 @@ export interface StopHooks {
 
 /** A started agent. */
 export interface AgentProcess {
-  /** The process on this machine, or the one that stands for it here. */
+  /** The process id on this machine, or of the process that represents the agent here. */
   readonly pid: number
-  /** Lines of stdout without their end, up to 32 MiB each; ends with the output. A longer line fails with `io`. Runs once. */
+  /** The lines of stdout without their ends, up to 32 MiB each. A longer line fails with `io`. The stream can run once. */
   readonly lines: Stream.Stream<string, ExecutorError>
   /** Writes one line to stdin. Fails with `io` once the process is gone. */
   readonly write: (line: string) => Effect.Effect<void, ExecutorError>
   /** Waits for the exit of the process itself. */
   readonly exit: Effect.Effect<AgentExit>
-  /** Lines of stderr, cut at 8 KiB; the oldest are lost when nobody reads. They may hold anything. Runs once. */
+  /** The lines of stderr, cut at 8 KiB. The oldest are dropped while nobody reads. They may hold secrets. The stream can run once. */
   readonly stderrLines: Stream.Stream<string>
-  /** The last 16 KiB of stderr. For error messages inside the service: it may hold anything. */
+  /** The last 16 KiB of stderr, for error messages inside the service. The text may hold secrets. */
   readonly stderrTail: Effect.Effect<string>
   /**
-   * Cancel hook, close hook, end of stdin, SIGTERM to the group, SIGKILL to the group and to everything that bears the lease; ends
-   * when nothing is left. A step is left out as soon as nothing is left. Repeating it is a no-op.
+   * Stops the agent in steps: the cancel hook, the close hook, the end of stdin, SIGTERM to the group, and SIGKILL to the group and to every
+   * process of the lease. It ends when no process is left, and leaves out the steps that are no longer needed. A second call does nothing.
    */
   readonly stop: (hooks?: StopHooks) => Effect.Effect<void>
 }
@@ -92,14 +92,14 @@ export interface ReapedProcess {
   readonly command: string
 }
 
-/** A way to run agents. A plain value; a registry holds the ones that a deployment has. */
+/** A way to run agents, as a plain value. A registry holds those of an installation. */
 export interface Executor {
-  /** The name that sessions choose it by and that their rows keep. It never changes. */
+  /** The name that sessions use to choose it and that their rows keep. It never changes. */
   readonly backend: string
-  /** Shown to callers, so it has to be true. */
+  /** The true properties of the backend, which are shown to callers. */
   readonly isolation: Isolation
   /** Starts a command. Closing the scope, also by interruption, leaves no process of it. */
   readonly spawn: (command: AgentCommand) => Effect.Effect<AgentProcess, ExecutorError, Scope.Scope>
-  /** Ends every process that bears the lease, whoever started it, and says which. Empty when there was none. */
+  /** Ends every process of the lease, no matter which boot started it, and gives the processes that it ended. */
   readonly reap: (leaseId: string) => Effect.Effect<ReadonlyArray<ReapedProcess>>
 }

@@ -18,15 +18,15 @@ export {
 } from "./Executor.js"
 export type { StopPolicy } from "./StopPolicy.js"
 
-/** The ways to run agents that this deployment has. */
+/** The ways to run agents that this installation has. */
 export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   Executors,
   {
-    /** The executors in their given order, described as the catalog shows them to callers. The first one is the default. */
+    /** The executors in the order of the catalog. The first one is the default. */
     readonly list: ReadonlyArray<ExecutorBackend>
-    /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for one that is not here. */
+    /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that is not installed. */
     readonly choose: (backend: string | undefined) => Effect.Effect<string, ReinsError<"executor_unavailable">>
-    /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for a backend that is not here. */
+    /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for one that is not installed. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
   }
 >() {

@@ -3,12 +3,12 @@ import { Effect, Exit, Mailbox, Option, Stream } from "effect"
 import { ExecutorError } from "./Executor.js"
 
 const newline = 0x0a
-/** Lines that may wait for the reader before the pipe is paused. */
+/** The number of lines that may wait for the reader before the pipe is paused. */
 const waitingLines = 64
 
 /**
- * The lines of a pipe. A line is decoded only when it is whole, so a character that was cut by a chunk survives. A slow reader
- * pauses the pipe; a line above `maxBytes` fails.
+ * The lines of a pipe. A line is decoded when it is complete, so a character that two chunks share stays whole. A slow reader pauses the pipe.
+ * A line above `maxBytes` fails.
  */
 export const make = (readable: Readable, maxBytes: number): Effect.Effect<Stream.Stream<string, ExecutorError>> =>
   Effect.gen(function* () {
@@ -45,7 +45,7 @@ export const make = (readable: Readable, maxBytes: number): Effect.Effect<Stream
       flush()
       mailbox.unsafeDone(Exit.void)
     })
-    // A broken pipe closes the stream as well; the exit of the process says why.
+    // A broken pipe closes the stream as well, and the exit of the process gives the reason.
     readable.on("error", () => undefined)
     return Mailbox.toStream(mailbox).pipe(
       Stream.chunks,

@@ -18,10 +18,10 @@ import { end, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 /**
- * Every process of an agent bears the marks of its lease and of this boot, which it inherits in its environment and, where the
- * machine can do that, in a resource limit. It is found by either, so a daemon in a session of its own that has cleared its environment
- * is ended too. What gets away: a process that changes that limit on purpose, one that also clears its environment where there is no
- * limit to mark, and work that is handed to a service of the machine (cron, systemd, a container engine), which was never a child.
+ * Every process of an agent bears the marks of its lease and of this boot. It inherits them in its environment and, where the machine allows
+ * that, in a resource limit. Either mark is enough to find it, so a daemon in a session of its own that has cleared its environment is ended
+ * too. Three things escape: a process that changes the limit on purpose, a process that clears its environment on a machine without the limit,
+ * and work that is handed to a service of the machine (cron, systemd, a container engine), which was never a child.
  */
 const isolationOf = (limited: boolean): Isolation => ({
   level: "none",
@@ -39,11 +39,11 @@ const isolationOf = (limited: boolean): Isolation => ({
 const maxLineBytes = 32 * 1024 * 1024
 const stderrTailBytes = 16 * 1024
 const stderrLineLength = 8 * 1024
-/** Nothing survives SIGKILL for long but a process that hangs in the kernel. */
+/** The time to wait after SIGKILL. Only a process that hangs in the kernel survives it for long. */
 const killRounds = 4
 const pollInterval = "25 millis"
 
-/** All that an agent inherits: where programs are, language, time zone, and how to reach the network. */
+/** The variables that an agent inherits: search path, language, time zone and proxies. */
 const inherited = [
   "PATH",
   "LANG",
@@ -60,7 +60,7 @@ const inherited = [
   "SSL_CERT_DIR"
 ]
 
-/** The directories that an agent may take for its own, and the variables that name them. */
+/** The directories that belong to the agent alone, with the variables that name them. */
 export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">): Record<string, string> => ({
   HOME: command.homeDir,
   XDG_CONFIG_HOME: `${command.homeDir}/.config`,
@@ -70,7 +70,7 @@ export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">)
   TMPDIR: command.tmpDir
 })
 
-/** Exactly the environment of the agent. */
+/** The whole environment of the agent. */
 export const environmentOf = (command: AgentCommand, bootId: string): Record<string, string> => {
   const environment: Record<string, string> = {}
   for (const name of inherited) {
@@ -116,7 +116,7 @@ const cannotStart = (command: AgentCommand, code: string | undefined) =>
     message: `${command.executable} cannot be started (${code ?? "unknown error"}); install the harness again.`
   })
 
-/** The program that sets the limits starts in any case, so it is looked at first whether the agent's own would. */
+/** The program that sets the limits starts in any case, so the agent's own program is checked first. */
 const checkExecutable = (command: AgentCommand) =>
   Effect.tryPromise({
     try: () => access(command.executable, constants.X_OK),
@@ -132,11 +132,11 @@ const start = (command: AgentCommand, { bootId, limit }: Launcher, exit: Deferre
       stdio: ["pipe", "pipe", "pipe"],
       detached: true
     })
-    // Before anybody knows of the process: it may end at once.
+    // The listeners come before anything else, because the process may end at once.
     child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
     child.once("spawn", () => resume(Effect.succeed(child)))
     child.once("error", (error: NodeJS.ErrnoException) => resume(Effect.fail(cannotStart(command, error.code))))
-    // A process that ends while we write is told by its exit.
+    // A process that ends during the write reports it by its exit.
     child.stdin.on("error", () => undefined)
   })
 
@@ -144,16 +144,16 @@ interface Running {
   readonly child: ChildProcessWithoutNullStreams
   readonly pid: number
   readonly leaseId: string
-  /** See `startOf`. Nothing that was there before can have got the lease from this process. */
+  /** The time from which processes of the lease can exist. No earlier process can have got the lease from this one. */
   readonly startedAt: number
   readonly exit: Deferred.Deferred<AgentExit>
 }
 
-/** A limit that also holds where interruption is off: the waiting itself may always be given up. */
+/** A limit that also holds where interruption is off, because the wait itself can always be given up. */
 const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
   Effect.timeoutOption(Effect.interruptible(effect), milliseconds)
 
-/** The processes that run now. A service that ends without stopping them in order takes them along. */
+/** The running processes. A service that ends without stopping them in order kills them with itself. */
 const alive = new Set<Running>()
 const endWithProcess = () => {
   for (const { pid } of alive) signal(-pid, "SIGKILL")
@@ -185,7 +185,7 @@ const kill = Effect.fnUntraced(function* (running: Running) {
 })
 
 const politely = (hook: StopHooks["cancel"], grace: number | undefined) =>
-  // The signals that follow do what a failed or slow request did not.
+  // The signals that follow do the work of a request that failed or was slow.
   hook === undefined || grace === undefined ? Effect.void : Effect.ignore(within(hook, grace))
 
 const stop = Effect.fnUntraced(function* (running: Running, policy: StopPolicy, hooks: StopHooks) {
@@ -213,7 +213,7 @@ const write = (child: ChildProcessWithoutNullStreams) => (line: string) =>
     )
   })
 
-/** Keeps the end of stderr, and hands out its lines to whoever reads in time. */
+/** Keeps the end of stderr, and gives its lines to a reader that keeps up. */
 const readStderr = Effect.fnUntraced(function* (child: ChildProcessWithoutNullStreams) {
   const mailbox = yield* Mailbox.make<string>({ capacity: 256, strategy: "sliding" })
   let tail = Buffer.alloc(0)

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 
-/** A mark by which the processes of a lease, or of a boot of the service, are recognised. */
+/** A mark that identifies the processes of a lease, or of a boot of the service. */
 export interface Mark {
   readonly kind: "lease" | "boot"
   readonly id: string
@@ -17,9 +17,9 @@ export const markEntry = ({ id, kind }: Mark): string => `${variables[kind]}=${i
 export const markVariables = (marks: ReadonlyArray<Mark>): Record<string, string> =>
   Object.fromEntries(marks.map(({ id, kind }) => [variables[kind], id]))
 
-// Two limits on the time of a real-time process, in microseconds, both above 36,000 years: they limit nothing. A process inherits
-// them through every fork and exec, and needs privileges or intent to change them; clearing the environment, a session of its own
-// and another parent do not. The lease is below the boot, since a soft limit is never above the hard one.
+// Two limits on the time of a real-time process, in microseconds. Both are above 36,000 years, so they limit nothing. A process inherits them
+// through every fork and exec, and cannot lose them by clearing its environment, by a session of its own or by another parent. It needs
+// privileges or intent to change them. The lease is the lower one, because a soft limit is never above the hard one.
 const bases = { lease: 1n << 60n, boot: 1n << 61n } as const
 
 /** The mark as a number that fits a resource limit, with 56 bits of its id. */
@@ -32,10 +32,10 @@ const limiter = (leaseId: string, bootId: string): ReadonlyArray<string> => [
   `--rttime=${markLimit({ kind: "lease", id: leaseId })}:${markLimit({ kind: "boot", id: bootId })}`
 ]
 
-/** The command that bears its marks in its limits. Where the machine cannot do that, it is the command as it was. */
+/** The command with its marks in its limits. On a machine that cannot do that, it is the unchanged command. */
 export type Limit = (leaseId: string, command: ReadonlyArray<string>) => ReadonlyArray<string>
 
-/** Looks whether this machine can mark processes by their limits: on Linux, with `prlimit` of util-linux. */
+/** True when this machine can mark processes by their limits, which takes Linux and `prlimit` of util-linux. */
 export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: boolean; readonly limit: Limit }> => {
   const [program = "", ...args] = limiter("probe", bootId)
   return Effect.promise(() =>

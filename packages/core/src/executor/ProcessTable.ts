@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { ReapedProcess } from "./Executor.js"
 import { type Mark, markEntry, markLimit } from "./Marks.js"
 
-/** A process may end between the listing and the read (ESRCH, ENOENT), and others belong to somebody else. Neither is ours. */
+/** True for the failures to read a process that is not ours. It may have ended since the listing (ESRCH, ENOENT), or belong to another user. */
 const notOurs: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"])
 
-// Any other failure (too many open files) says nothing of the process, which must not be taken for somebody else's.
+// Any other failure, such as too many open files, says nothing about the process, so the process is not passed over.
 const orNotOurs = (error: unknown): string => {
   if (error instanceof Error && "code" in error && notOurs.has(error.code)) return ""
   throw error
@@ -17,8 +17,8 @@ const readProc = (pid: number, file: string): Promise<string> =>
   readFile(`/proc/${pid}/${file}`, "latin1").catch(orNotOurs)
 
 /**
- * Group, liveness (a zombie has ended, only its parent has not collected it) and when it was started, in ticks since the machine was.
- * Read at once: the kernel answers without looking into the memory of the process, so that none can make this wait.
+ * The group of a process, its state and its start, in ticks since the machine started. A zombie has ended, although its parent has not
+ * collected it. The read is synchronous, because the kernel answers without looking into the memory of the process, so no process can delay it.
  */
 const status = (pid: number): { readonly group: number; readonly alive: boolean; readonly startedAt: number } => {
   const stat = readStat(pid)
@@ -31,7 +31,7 @@ const status = (pid: number): { readonly group: number; readonly alive: boolean;
   }
 }
 
-/** Counted from the field behind the name of the program. */
+/** Counted from the field after the name of the program. */
 const startField = 19
 
 const readStat = (pid: number): string => {
@@ -42,7 +42,7 @@ const readStat = (pid: number): string => {
   }
 }
 
-/** When a process was started, for `bearing`. Zero where that is not known, which leaves nothing out. */
+/** The start of a process, for `bearing`. Zero when it is not known, so that no process is left out. */
 export const startOf = (pid: number): number => (process.platform === "linux" ? status(pid).startedAt : 0)
 
 const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
@@ -54,7 +54,7 @@ const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
     .filter((pid) => pid !== process.pid)
 }
 
-/** Processes that are looked at together: each takes a descriptor. */
+/** The number of processes that are read together, because each takes a descriptor. */
 const atOnce = 64
 
 const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) => {
@@ -82,19 +82,19 @@ const bearingOf = async (
 }
 
 /**
- * The living processes that bear one of the marks, in their environment or in their limits. The process itself says so, hence a pid
- * that went to somebody else meanwhile is never taken for ours. Empty where there is no /proc.
+ * The living processes that bear one of the marks, in their environment or in their limits. The mark is read from the process itself, so
+ * another process that got the same pid meanwhile is never taken for ours. Empty on a machine without /proc.
  */
 export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
   bearingOf(await otherProcesses(), marks)
 
-/** True when a living process bears the mark. Processes that are older than the first one with the mark are not asked. */
+/** True when a living process bears the mark. Processes that are older than the first one with the mark are not read. */
 export const isBorne = async (mark: Mark, since: number): Promise<boolean> => {
   const pids = (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
   return (await bearingOf(pids, [mark])).length > 0
 }
 
-/** Sends a signal; false if the target is gone. */
+/** Sends a signal. False when the target is gone. */
 export const signal = (target: number, name: NodeJS.Signals | 0): boolean => {
   try {
     return process.kill(target, name)
@@ -118,8 +118,8 @@ const killRounds = 200
 const pollMs = 25
 
 /**
- * Kills what bears one of the marks until a look finds nothing, since a process can fork while it is being killed, and says what it
- * was.
+ * Kills the processes that bear one of the marks and gives those that it killed. It repeats the search until it finds none, because a process
+ * can fork while it is killed.
  */
 export const end = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> => {
   const ended = new Map<number, ReapedProcess>()

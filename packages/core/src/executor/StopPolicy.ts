@@ -2,7 +2,7 @@ import { Schema } from "effect"
 
 const step = Schema.optionalWith(Schema.Int, { exact: true })
 
-/** The time that each step of stopping has before the next one, in milliseconds. A step that is not listed is left out. */
+/** The time that each step of stopping is given before the next one, in milliseconds. A step that is not listed is left out. */
 export const StopPolicy = Schema.Struct({
   cancel_ms: step,
   close_ms: step,

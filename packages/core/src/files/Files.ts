@@ -17,13 +17,13 @@ import { isGitName, PathRefused, parseWorkspacePath } from "./WorkspacePath.js"
 /** Nothing is at the path, or the workspace folder is absent. */
 export class FileNotFound extends Schema.TaggedError<FileNotFound>()("FileNotFound", { path: Schema.String }) {}
 
-/** A directory is where a file was asked for. */
+/** The path names a directory, and the operation needs a file. */
 export class NotAFile extends Schema.TaggedError<NotAFile>()("NotAFile", { path: Schema.String }) {}
 
-/** A file is where a directory was asked for or needed. */
+/** The path, or a part of it, names a file, and the operation needs a directory. */
 export class NotADirectory extends Schema.TaggedError<NotADirectory>()("NotADirectory", { path: Schema.String }) {}
 
-/** The file is not what the writer expected; `actual` is its digest, or `absent`. Nothing was written. */
+/** The file has another digest than the writer expected. `actual` is its digest, or `absent`. Nothing was written. */
 export class FileDigestMismatch extends Schema.TaggedError<FileDigestMismatch>()("FileDigestMismatch", {
   path: Schema.String,
   expected: Schema.String,
@@ -68,7 +68,7 @@ export interface FileWritten {
 
 /** The condition and the mode of a write. */
 export interface WriteOptions {
-  /** The write takes place only if the file has this digest, or with `absent`, only if nothing is there. */
+  /** The write takes place only if the file has this digest. With `absent` it takes place only if nothing is at the path. */
   readonly expectedDigest?: string
   /** Permission bits. Default: those of the file that is replaced, else 0644. */
   readonly mode?: number

@@ -1,7 +1,7 @@
 import { Data, Effect, Schema } from "effect"
 import type { MergeMethod } from "../domain/MergeRequest.js"
 
-/** The branch that holds the change, and the one that it goes into. Both are of the same repository. */
+/** The branch with the change, and the branch that the change goes into. Both belong to the same repository. */
 export interface Branches {
   /** The name without `refs/heads/`. */
   readonly head: string
@@ -9,13 +9,13 @@ export interface Branches {
   readonly base: string
 }
 
-/** A merge request that is to be opened. */
+/** A merge request to open. */
 export interface NewMergeRequest extends Branches {
   /** One line. */
   readonly title: string
   /** Markdown; may be empty. */
   readonly description: string
-  /** True for one that nobody may merge yet, in the way of the forge. */
+  /** True for a draft, which the forge merges for nobody. */
   readonly draft: boolean
 }
 
@@ -23,7 +23,7 @@ export interface NewMergeRequest extends Branches {
 export interface RemoteMergeRequest {
   /** The number that people see. */
   readonly number: number
-  /** Where people read it. */
+  /** The address of its page for people. */
   readonly webUrl: string
   /** `closed` without having been merged. */
   readonly state: "open" | "merged" | "closed"
@@ -36,14 +36,16 @@ export interface RemoteMergeRequest {
 }
 
 /**
- * Why a forge did not do what it was asked for.
- *
- * - `unauthenticated`: it does not accept the token. `forbidden`: the token is good, but not for this.
- * - `not_found`: there is no such repository or merge request, or the token may not see it.
- * - `exists`: it holds a conflicting one already, as an open merge request for the same branches.
- * - `remote_head_changed`: the head is not the expected one. `not_mergeable`: it will not merge this, as it is.
- * - `rejected`: it declines the request. `rate_limited`: it was asked too often.
- * - `unavailable`: it cannot be reached, has failed, or answers what nobody understands. What was asked may have been done.
+ * The reason that a forge did not do what it was asked.
+ * - `unauthenticated`: it does not accept the token.
+ * - `forbidden`: the token is valid, but not for this.
+ * - `not_found`: the repository or merge request does not exist, or the token may not see it.
+ * - `exists`: it already holds a conflicting one, such as an open merge request for the same branches.
+ * - `remote_head_changed`: the head is not the expected one.
+ * - `not_mergeable`: it does not merge this in its present state.
+ * - `rejected`: it declines the request.
+ * - `rate_limited`: it was asked too often.
+ * - `unavailable`: it cannot be reached, has failed, or gives an answer that cannot be read. The request may have taken effect.
  */
 export type ForgeErrorKind =
   | "unauthenticated"
@@ -62,16 +64,16 @@ export class ForgeError extends Data.TaggedError("ForgeError")<{
   readonly kind: ForgeErrorKind
   /** Says to a person what the forge said, shortened and without a secret, and what to do next. */
   readonly message: string
-  /** Set when a change was asked for and no answer tells what became of it. */
+  /** Set when a change was requested and no answer tells its result. */
   readonly mayHaveHappened?: true
 }> {}
 
-/** The failure of a change that the forge may have made all the same, when it did not answer. */
+/** The failure of a change that the forge may have made without answering. */
 export const unproven = (error: ForgeError): ForgeError =>
   error.kind === "unavailable"
     ? new ForgeError({
         kind: error.kind,
-        message: `${error.message} It may have been done all the same.`,
+        message: `${error.message} The request may have taken effect.`,
         mayHaveHappened: true
       })
     : error
@@ -80,9 +82,9 @@ export const unproven = (error: ForgeError): ForgeError =>
 export interface ForgeCall {
   /** The method of HTTP. */
   readonly method: "GET" | "POST" | "PUT"
-  /** Below the root of its API, with the query. */
+  /** The path below the root of the API, with the query. */
   readonly path: string
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>>
 }
 
@@ -92,7 +94,7 @@ export interface ForgeCall {
  */
 export type Ask = (call: ForgeCall) => Effect.Effect<unknown, ForgeError | Refusal>
 
-/** An answer of 400 and above that says nothing of the credential, of a limit or of the health of the forge. */
+/** A refusal of 400 or above that is not about the credential, a limit or the health of the forge. */
 export class Refusal extends Data.TaggedError("Refusal")<{
   /** 400 and above. */
   readonly status: number
@@ -100,7 +102,7 @@ export class Refusal extends Data.TaggedError("Refusal")<{
   readonly said: string
 }> {}
 
-/** Decodes what a forge answered; an answer of another shape is `unavailable`. */
+/** Decodes an answer of the forge. An answer of another shape is `unavailable`. */
 export const understood =
   <A, I>(schema: Schema.Schema<A, I>) =>
   (answer: unknown): Effect.Effect<A, ForgeError> =>
@@ -117,11 +119,11 @@ export const understood =
 export interface Forge {
   /** The open merge request of the two branches, or undefined when there is none. */
   readonly find: (branches: Branches) => Effect.Effect<RemoteMergeRequest | undefined, ForgeError>
-  /** Fails with `exists` when the forge says that there may be one already: look again. */
+  /** Fails with `exists` when the forge reports that there may be one already. Look for it again then. */
   readonly create: (request: NewMergeRequest) => Effect.Effect<RemoteMergeRequest, ForgeError>
   /** Fails with `not_found` for a number that the forge does not have. */
   readonly get: (number: number) => Effect.Effect<RemoteMergeRequest, ForgeError>
-  /** Merges if the head is exactly `expectedHead`; else fails with `remote_head_changed`. */
+  /** Merges when the head is exactly `expectedHead`, else fails with `remote_head_changed`. */
   readonly merge: (
     number: number,
     request: { readonly expectedHead: string; readonly method: MergeMethod }
@@ -132,31 +134,31 @@ export interface Forge {
 export interface ForgeAddress {
   /** Its path is that of the forge on its host. */
   readonly web: URL
-  /** As in `https://git.example/api/v1`. */
+  /** The root of the API, such as `https://git.example/api/v1`. */
   readonly api: string
 }
 
 /**
- * A kind of forge, as a plain value: all that is particular to it. Each kind is also a kind of connection, of the same name, with a token
- * and an optional `base_url`.
+ * A kind of forge, as a plain value. It holds everything that is particular to the product. Each kind is also a kind of connection of the same
+ * name, with a token and an optional `base_url`.
  */
 export interface ForgeKind {
-  /** As the API and the database name it. It never changes. */
+  /** The name that the API and the database use. It never changes. */
   readonly kind: string
-  /** The web address of a connection that names none. */
+  /** The web address for a connection that names none. */
   readonly defaultUrl: string
   /** The path of its API below the web address, as in `/api/v1`. */
   readonly apiPath: string
-  /** For a forge that has its API elsewhere on some hosts: the address of such a host, and undefined for every other one. */
+  /** The address of the API, for hosts where the forge has it elsewhere. Undefined for every other host. */
   readonly addressOf?: (given: URL) => ForgeAddress | undefined
-  /** The ways of merging that it can be asked for. */
+  /** The ways to merge that the forge offers. */
   readonly mergeMethods: ReadonlySet<MergeMethod>
-  /** True when a repository may lie in groups within groups; else its path is `owner/name`. */
+  /** True when a repository may lie in nested groups. Otherwise its path is `owner/name`. */
   readonly nestsGroups: boolean
   /** The headers that carry the token. They are sent with every request. */
   readonly headers: (token: string) => Readonly<Record<string, string>>
-  /** The path below its API that tells whose token it is, to try one out. */
+  /** The path below the API that gives the user of the token. It serves to try a token out. */
   readonly userPath: string
-  /** The client for one repository, by its path on the forge. `ask` sends the token and knows what every refusal means. */
+  /** The client for one repository, by its path on the forge. `ask` sends the token and knows the meaning of each refusal. */
   readonly open: (ask: Ask, repository: string) => Forge
 }

@@ -22,7 +22,7 @@ export const forgeHost = (forge: ForgeKind, baseUrl: string | undefined): ForgeH
 const scpLike = /^(?:[^@/\s:]+@)?([A-Za-z0-9][\w.-]*):(?!\/\/)([^\s]+)$/
 
 interface Place {
-  /** Null for SSH, where the port and the path before the repository say nothing of the web address. */
+  /** Null for SSH, whose port and leading path say nothing about the web address. */
   readonly web: URL | null
   readonly hostname: string
   readonly path: string
@@ -46,8 +46,8 @@ const placeOf = (repositoryUrl: string): Place | undefined => {
 const isSegment = (text: string): boolean => /^[\w.~-]+$/.test(text) && text !== "." && text !== ".."
 
 /**
- * The path of a repository on the forge, as in `owner/name`: undefined when its URL does not lead to that forge. A repository by
- * https must have the same host and port; one by plain http belongs to a forge without TLS only.
+ * The path of a repository on the forge, such as `owner/name`. Undefined when its URL does not lead to that forge. An https URL must have the
+ * same host and port. A plain http URL belongs to a forge without TLS only.
  */
 export const repositoryOn = (host: ForgeHost, repositoryUrl: string): string | undefined => {
   const place = placeOf(repositoryUrl)
@@ -65,8 +65,8 @@ export const repositoryOn = (host: ForgeHost, repositoryUrl: string): string | u
 }
 
 /**
- * True when git may send the token of a forge to a repository: on the forge's own host, through the same protocol, or over SSH, which has
- * no use for it.
+ * True when git may send the token of a forge to a repository. The repository has to be on the forge's own host with the same protocol, or be
+ * reached over SSH, which does not use the token.
  */
 export const mayReceive = (host: ForgeHost, repositoryUrl: string): boolean => {
   const web = placeOf(repositoryUrl)?.web

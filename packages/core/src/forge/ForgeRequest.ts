@@ -2,13 +2,13 @@ import { Effect, Redacted, Schema } from "effect"
 import type { Outbound, OutboundAnswer, OutboundError } from "../outbound/Outbound.js"
 import { type Ask, ForgeError, type ForgeKind, Refusal } from "./Forge.js"
 
-/** A way to ask one forge with one token. */
+/** The means to ask one forge with one token. */
 export interface ForgeAccess {
   /** The guarded way out of the service. */
   readonly outbound: Outbound["Type"]
   /** The root of the API, without a trailing slash. */
   readonly api: string
-  /** Sent to this forge only. */
+  /** The token, which is sent to this forge only. */
   readonly token: Redacted.Redacted
   /** The headers that carry the token. */
   readonly headers: ForgeKind["headers"]
@@ -90,7 +90,7 @@ const failureOf = (name: string, answer: OutboundAnswer, said: string): ForgeErr
     : undefined
 }
 
-// GitHub refuses with 403 what is asked too often.
+// GitHub answers with 403 when it is asked too often.
 const isLimit = (headers: OutboundAnswer["headers"]): boolean =>
   headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0"
 

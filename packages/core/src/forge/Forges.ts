@@ -7,36 +7,36 @@ import { gitea } from "./Gitea.js"
 import { gitHub } from "./GitHub.js"
 import { gitLab } from "./GitLab.js"
 
-/** The forges that are part of Reins. A new one is a file of its own and its name in this list. */
+/** The forges that are part of Reins. A new forge has a file of its own and its name in this list. */
 export const builtInForges: ReadonlyArray<ForgeKind> = [gitHub, gitLab, gitea]
 
-/** A connection, as far as it says where its forge is. */
+/** The parts of a connection that tell where its forge is. */
 export interface ForgeConnection {
-  /** The kind of the connection, which that of its forge is. */
+  /** The kind of the connection, which is also the kind of its forge. */
   readonly kind: string
-  /** `base_url` is the address of the forge, unless it is the usual one. */
+  /** `base_url` is the address of the forge. The default is the usual one. */
   readonly settings: Readonly<Record<string, string>>
 }
 
 /** An opened connection to a forge. */
 export interface ForgeCredential extends ForgeConnection {
-  /** `token` is what the forge takes. */
+  /** `token` is the token for the forge. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
 }
 
-/** The forges that connections of this installation lead to. A token is never sent to another host than its connection's own. */
+/** The forges that connections of this installation lead to. A token is sent only to the host of its own connection. */
 export class Forges extends Context.Tag("@reins/core/forge/Forges")<
   Forges,
   {
     /** The kinds of forge of this installation, in a fixed order. */
     readonly list: ReadonlyArray<ForgeKind>
-    /** The forge of a kind of connection; undefined for a connection that leads to none. */
+    /** The forge for a kind of connection; undefined when the kind leads to none. */
     readonly find: (kind: string) => ForgeKind | undefined
     /** The path of a repository on the forge of a connection, as in `owner/name`; undefined when it is not on that forge. */
     readonly pathOf: (connection: ForgeConnection, repositoryUrl: string) => string | undefined
     /**
-     * True when git may send the credential of a connection to a repository. The token of a forge goes to its own host only; a connection
-     * of another kind names no host.
+     * True when git may send the credential of a connection to a repository. The token of a forge goes only to the forge's own host. A
+     * connection of another kind names no host, so its credential may go to any.
      */
     readonly mayReceive: (connection: ForgeConnection, repositoryUrl: string) => boolean
     /**
@@ -84,7 +84,10 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
   static readonly layer = Forges.layerOf(builtInForges)
 }
 
-const notAForge = new ForgeError({ kind: "unauthenticated", message: "The connection is not one to a forge." })
+const notAForge = new ForgeError({
+  kind: "unauthenticated",
+  message: "The connection leads to no forge: use a connection of a forge's kind."
+})
 
 const notThere = (web: URL): ForgeError =>
   new ForgeError({

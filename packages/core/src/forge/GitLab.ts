@@ -10,7 +10,7 @@ import {
 } from "./Forge.js"
 
 const MergeRequest = Schema.Struct({
-  /** The number within the project, which people see; `id` is another one. */
+  /** The number within the project, which people see. `id` is a different number. */
   iid: Schema.Int,
   web_url: Schema.String,
   state: Schema.Literal("opened", "closed", "locked", "merged"),
@@ -21,7 +21,7 @@ const MergeRequest = Schema.Struct({
   target_project_id: Schema.Int
 })
 
-/** `locked`: it is being merged. */
+/** `locked` means that it is being merged. */
 const states = { opened: "open", locked: "open", closed: "closed", merged: "merged" } as const
 
 const toRemote = (request: typeof MergeRequest.Type): RemoteMergeRequest => ({
@@ -105,10 +105,10 @@ export const gitLab: ForgeKind = {
   kind: "gitlab",
   defaultUrl: "https://gitlab.com",
   apiPath: "/api/v4",
-  // It rebases by the settings of the project only.
+  // GitLab rebases by the settings of the project only.
   mergeMethods: new Set(["merge", "squash"]),
   nestsGroups: true,
-  // Personal, project and OAuth tokens are all taken as a bearer.
+  // GitLab takes personal, project and OAuth tokens as bearers.
   headers: (token) => ({ authorization: `Bearer ${token}` }),
   userPath: "/user",
   open

@@ -34,7 +34,7 @@ const open = (call: Ask, repository: string): Forge => {
     isDouble: ({ status }) => status === 409
   })
 
-  // Not every version filters by branch, so the open ones are looked through, those changed last first.
+  // Not every version filters by branch. The open ones are read instead, with the latest change first.
   const search = (branches: Branches, page: number): Effect.Effect<RemoteMergeRequest | undefined, ForgeError> =>
     Effect.flatMap(
       pulls.list({ state: "open", sort: "recentupdate", limit: String(pageSize), page: String(page) }),
@@ -52,9 +52,9 @@ const open = (call: Ask, repository: string): Forge => {
     get: pulls.get,
     merge: (number, { expectedHead, method }) =>
       pulls.merge(number, "POST", { Do: method, head_commit_id: expectedHead }, ({ said, status }) => {
-        // A conflict of the content is 409 too, in other words.
+        // A conflict of the content also has the status 409, with another text.
         if (status === 409 && /head (?:out of date|target does not match)/i.test(said)) return "remote_head_changed"
-        // It is still finding out whether it can merge, or somebody merged into the base meanwhile.
+        // Gitea is still checking whether it can merge, or somebody merged into the base meanwhile.
         return /try again later|push out of date/i.test(said) ? "unavailable" : undefined
       })
   }

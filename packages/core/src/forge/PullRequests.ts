@@ -3,7 +3,7 @@ import { type Ask, ForgeError, type Refusal, type RemoteMergeRequest, understood
 
 /** The differences between forges that have pull requests below `/repos/<owner>/<name>/pulls`. */
 export interface Dialect<A, I> {
-  /** For messages. */
+  /** The name of the product, for messages. */
   readonly name: string
   readonly schema: Schema.Schema<A, I>
   readonly toRemote: (pull: A) => RemoteMergeRequest
@@ -46,7 +46,7 @@ export const pullRequests = <A, I>(call: Ask, repository: string, dialect: Diale
         Effect.flatMap(understood(dialect.schema)),
         Effect.map(dialect.toRemote)
       ),
-    /** `known` says which refusals mean that the head moved or that it is only not now. */
+    /** `known` tells the refusals that mean a moved head or a temporary obstacle. */
     merge: (
       number: number,
       method: "POST" | "PUT",

@@ -13,11 +13,11 @@ import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
 import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
 
 /**
- * Git over a trusted git directory that lies outside the workspace. No method ever runs git inside the workspace's own
- * `.git`, reads its configuration, or executes anything that the workspace or the remote's content names: hooks,
- * filters, monitors, external diffs. Commits and trees are full hexadecimal object ids.
+ * Git over a trusted git directory that lies outside the workspace. No method ever runs git inside the workspace's own `.git`, reads its
+ * configuration, or executes anything that the workspace or the remote's content names: hooks, filters, monitors, external diffs. Commits and
+ * trees are full hexadecimal object ids.
  *
- * A method that is interrupted, or passes its time limit, ends its git process together with that one's children.
+ * A method that is interrupted, or passes its time limit, ends its git process and the children of that process.
  */
 export class Git extends Context.Tag("@reins/core/git/Git")<
   Git,

@@ -17,7 +17,7 @@ export interface RemoteHeadRequest {
 /** A commit for a branch of a remote. */
 export interface PushRequest extends RemoteHeadRequest {
   readonly commit: string
-  /** Where the branch was last seen; null expects that it does not exist. */
+  /** The commit that the branch was last seen at; null expects that the branch does not exist. */
   readonly expectedHead: string | null
   readonly strategy: "fast_forward" | "force_with_lease"
 }

@@ -7,14 +7,14 @@ import { Manifests } from "./Manifests.js"
 import * as NativeState from "./NativeState.js"
 import type { TurnInput } from "./TurnInput.js"
 
-/** The drivers that are part of Reins. A new one is a file of its own and its name in this list. */
+/** The drivers that are part of Reins. A new driver has a file of its own and its name in this list. */
 export const builtInDrivers: ReadonlyArray<HarnessDriver> = [acpDriver]
 
-/** A provider cannot be driven: its driver is not here, or does not take the settings of the manifest. */
+/** A provider cannot run, because its driver is missing or does not take the settings of the manifest. */
 export class ProviderUndriven extends Data.TaggedError("ProviderUndriven")<{
   /** The provider of the manifest. */
   readonly providerId: string
-  /** Says what is missing or wrong. */
+  /** A sentence that names the missing or wrong part. */
   readonly message: string
 }> {}
 
@@ -23,11 +23,14 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
   Harness,
   {
     /**
-     * Starts the agent, runs one turn and stops the agent. Events come in order: `ready`, `native_session`, output, and last `ended`.
-     * When the stream ends, fails or is interrupted, no process of the turn is left.
+     * Starts the agent, runs one turn and stops the agent. Events come in order: `ready`, `native_session`, output, and last `ended`. No
+     * process of the turn is left when the stream has ended, failed or been interrupted.
      */
     readonly runTurn: (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>
-    /** The agent's own session files below its home, and one digest over what `take` hears of them. Stable while no turn runs. */
+    /**
+     * The agent's own session files below its home. `take` gets their content, and the digest covers it. The digest stays the same while no
+     * turn runs.
+     */
     readonly nativeState: (
       manifest: Manifest,
       homeDir: string,
@@ -35,7 +38,7 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
     ) => Effect.Effect<NativeState.NativeState>
   }
 >() {
-  /** Only the given drivers. Fails with `ProviderUndriven` unless every provider that is not disabled has its driver. */
+  /** Only the given drivers. Fails with `ProviderUndriven` unless every enabled provider has its driver. */
   static readonly layerOf = (drivers: ReadonlyArray<HarnessDriver>) =>
     Layer.effect(
       Harness,

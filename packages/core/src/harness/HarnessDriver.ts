@@ -18,13 +18,13 @@ export type { HarnessConnection, PromptBlock, TurnInput } from "./TurnInput.js"
 /** Runs one turn. `Harness.runTurn` says what it promises. */
 export type RunTurn = (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>
 
-/** A way to speak with agents, as a plain value: a protocol, with what differs between the agents that speak it. */
+/** A way to speak with agents, as a plain value: a protocol, with the settings in which its agents differ. */
 export interface HarnessDriver {
-  /** As manifests name it in `runtime.driver`. */
+  /** The name that manifests use in `runtime.driver`. */
   readonly driver: string
   /**
-   * Gives the function that runs the turns of one provider. It is given `runtime.settings` of the provider's manifest, and fails when they are not what the
-   * driver takes, which keeps the service from starting.
+   * Gives the function that runs the turns of one provider, from `runtime.settings` of the provider's manifest. It fails when the driver does
+   * not take these settings, and the service then does not start.
    */
   readonly bind: (settings: unknown) => Effect.Effect<RunTurn, ParseResult.ParseError>
 }

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { InteractionKind, InteractionOption } from "../domain/Interaction.js"
 import { FailureReason } from "./Manifest.js"
 
-/** A change of one file as a tool reports it. `old_text` is null for a new file. */
+/** A change of one file, as a tool reports it. `old_text` is null for a new file. */
 export const HarnessDiff = Schema.Struct({
   path: Schema.String,
   old_text: Schema.NullOr(Schema.String),
@@ -10,39 +10,39 @@ export const HarnessDiff = Schema.Struct({
 }).annotations({ identifier: "HarnessDiff" })
 export type HarnessDiff = typeof HarnessDiff.Type
 
-/** `aborted` for a tool that was open when its turn ended. */
+/** A tool that was open when its turn ended is `aborted`. */
 export const ToolState = Schema.Literal("pending", "running", "done", "failed", "aborted")
 export type ToolState = typeof ToolState.Type
 
-/** The agent answered its handshake. Always the first event. */
+/** The agent answered its handshake. This is always the first event. */
 export const Ready = Schema.Struct({
   _tag: Schema.Literal("ready"),
   agent_name: Schema.String,
   agent_version: Schema.String
 }).annotations({ identifier: "HarnessReady" })
 
-/** The agent's own session is open. Comes once, before any output. */
+/** The agent's own session is open. This comes once, before any output. */
 export const NativeSession = Schema.Struct({
   _tag: Schema.Literal("native_session"),
   id: Schema.String,
   resumed: Schema.Boolean
 }).annotations({ identifier: "HarnessNativeSession" })
 
-/** More words of the assistant, to be appended to those of the same `message_key`. */
+/** Further words of the assistant. They are appended to those of the same `message_key`. */
 export const Text = Schema.Struct({
   _tag: Schema.Literal("text"),
   message_key: Schema.String,
   text: Schema.String
 }).annotations({ identifier: "HarnessText" })
 
-/** More words of the assistant's reasoning, to be appended to those of the same `message_key`. */
+/** Further words of the assistant's reasoning. They are appended to those of the same `message_key`. */
 export const Reasoning = Schema.Struct({
   _tag: Schema.Literal("reasoning"),
   message_key: Schema.String,
   text: Schema.String
 }).annotations({ identifier: "HarnessReasoning" })
 
-/** The whole present state of one tool call; a later one of the same `tool_id` replaces it. */
+/** The whole present state of one tool call. A later event of the same `tool_id` replaces it. */
 export const Tool = Schema.Struct({
   _tag: Schema.Literal("tool"),
   tool_id: Schema.String,
@@ -56,8 +56,8 @@ export const Tool = Schema.Struct({
 export type Tool = typeof Tool.Type
 
 /**
- * The agent waits for an answer to this, which `TurnInput.ask` gives by its id. Comes after the tool call that it is about. `default`
- * is the option that refuses, if there is one.
+ * The agent waits for an answer to a question. `TurnInput.ask` gives the answer by the id of the question. The event of the tool call that the
+ * question is about comes before it. `default` is the option that refuses, if there is one.
  */
 export const Asked = Schema.Struct({
   _tag: Schema.Literal("asked"),
@@ -72,8 +72,8 @@ export const Asked = Schema.Struct({
 export type Asked = typeof Asked.Type
 
 /**
- * Tokens as the agent counts them; null where it does not say. `scope` says what they cover: its last model call, this turn, or
- * all of this process; `context` carries only how full the context is.
+ * Tokens as the agent counts them, null where it counts none. `scope` says what they cover: the last model call, this turn, or the whole
+ * process. `context` says only how full the context is.
  */
 export const Usage = Schema.Struct({
   _tag: Schema.Literal("usage"),
@@ -88,7 +88,7 @@ export const Usage = Schema.Struct({
 }).annotations({ identifier: "HarnessUsage" })
 export type Usage = typeof Usage.Type
 
-/** Output that nothing understands, kept up to 8 KiB. */
+/** Output of the agent that has no known meaning, cut at 8 KiB. */
 export const Diagnostic = Schema.Struct({
   _tag: Schema.Literal("diagnostic"),
   kind: Schema.Literal("unparsed", "unknown_update", "unknown_message"),
@@ -97,8 +97,8 @@ export const Diagnostic = Schema.Struct({
 export type Diagnostic = typeof Diagnostic.Type
 
 /**
- * Always the last event of a turn that did not fail. The agent and all its processes are gone by then. `denied`: the agent ended
- * without another word or finished tool after it was refused what it had asked for.
+ * The last event of every turn that did not fail. The agent and all its processes are gone by then. `denied` says that the agent was refused
+ * what it had asked for, and ended without another word or finished tool.
  */
 export const Ended = Schema.Struct({
   _tag: Schema.Literal("ended"),
@@ -122,8 +122,8 @@ export const HarnessEvent = Schema.Union(
 export type HarnessEvent = typeof HarnessEvent.Type
 
 /**
- * Why a turn ended without a result. `message` says what happened and what to do next, and holds no secret. `retryable`: the same
- * turn may succeed later without a change.
+ * A turn ended without a result. `message` says what happened and what to do next, and holds no secret. `retryable` says that the same turn may
+ * succeed later without a change.
  */
 export class HarnessFailure extends Schema.TaggedError<HarnessFailure>("@reins/core/harness/HarnessFailure")(
   "HarnessFailure",

@@ -11,7 +11,7 @@ const cpuFlags = (): ReadonlySet<string> => {
   return new Set(line?.split(/\s+/))
 }
 
-/** The first platform of a manifest that this machine can run. */
+/** The first platform of a manifest that this machine can run; undefined when there is none. */
 export const select = (platforms: ReadonlyArray<Platform>): Platform | undefined => {
   const flags = cpuFlags()
   return platforms.find(

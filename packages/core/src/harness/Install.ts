@@ -24,7 +24,7 @@ export interface InstalledHarness {
 }
 
 export interface InstallProgress extends DownloadProgress {
-  /** Packages that are complete, and how many there are. */
+  /** The number of packages that are complete. */
   readonly packages_done: number
   readonly packages_total: number
 }
@@ -37,7 +37,7 @@ interface Plan {
   readonly installed: InstalledHarness
 }
 
-/** The record of a finished directory. It is written last, so a directory without it is not finished. */
+/** The record of a finished directory. It is written last, so a directory without a record is not finished. */
 const Marker = Schema.parseJson(
   Schema.Struct({
     packages: Schema.Array(Schema.Struct({ name: Schema.String, version: Schema.String, integrity: Schema.String }))
@@ -77,7 +77,7 @@ const makePlan = (cacheDir: string, manifest: Manifest): Effect.Effect<Plan, Har
   return Effect.succeed({ manifest, runtime, platform, packages, installed })
 }
 
-/** Tells a file apart from what it was before a change; empty for one that is not there or cannot be reached. */
+/** A text that changes when the file changes. Empty for a file that is absent or cannot be reached. */
 const markOf = (file: string): string => {
   try {
     const found = statSync(file, { throwIfNoEntry: false })
@@ -92,10 +92,13 @@ const holdsPackages = (text: string, packages: ReadonlyArray<PinnedPackage>): bo
   return Option.isSome(marker) && JSON.stringify(marker.value.packages) === JSON.stringify(identity(packages))
 }
 
-/** The markers that were read and found to be good, by their path, as they were then. */
+/** The marks of the markers that were good when they were read, by path. */
 type Verified = Map<string, string>
 
-/** Looks at the disk each time, since other programs install and remove too, but reads a marker again only when it has changed. */
+/**
+ * True when the installation is complete. It looks at the disk each time, because other programs install and remove too. It reads a marker
+ * again only when the file has changed.
+ */
 const isComplete = (plan: Plan, verified: Verified): Effect.Effect<boolean> => {
   const file = path.join(plan.installed.directory, markerFile)
   return Effect.suspend(() => {
@@ -112,7 +115,10 @@ const isComplete = (plan: Plan, verified: Verified): Effect.Effect<boolean> => {
 
 const onDisk = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: diskError })
 
-/** Downloads stay beside the unpacked tree until all is complete, so that a second run goes on where the first stopped. */
+/**
+ * Builds the installation in a directory beside its place. Downloads stay there until all are complete, so that a second run goes on where the
+ * first one stopped.
+ */
 const build = Effect.fnUntraced(function* (
   plan: Plan,
   registry: string,
@@ -141,15 +147,15 @@ const build = Effect.fnUntraced(function* (
   })
 })
 
-/** Brings the pinned programs of the bound providers to this machine, only when asked. */
+/** Installs the pinned programs of providers on this machine, when somebody asks for it. */
 export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInstall")<
   HarnessInstall,
   {
-    /** None if it is not (completely) installed, or cannot be here. Downloads nothing. */
+    /** The installed program. None when it is not completely installed, or this machine cannot run it. Downloads nothing. */
     readonly find: (providerId: string) => Effect.Effect<Option.Option<InstalledHarness>, HarnessNotFound>
     /**
-     * Downloads, verifies and unpacks what is not there yet. Several processes may do it at once: one works, the others wait.
-     * An interrupted or failed one is continued by the next.
+     * Downloads, verifies and unpacks the packages that are missing. When several processes install at once, one works and the others wait. A
+     * run goes on where an interrupted or failed one stopped.
      */
     readonly install: (
       providerId: string,
@@ -157,7 +163,7 @@ export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInst
     ) => Effect.Effect<InstalledHarness, HarnessNotFound | HarnessInstallError>
   }
 >() {
-  /** Installs below `cacheDir`, from `REINS_NPM_REGISTRY`, `npm_config_registry` or the public registry of npm. */
+  /** Installs below `cacheDir`. The registry is that of `REINS_NPM_REGISTRY`, else of `npm_config_registry`, else the public one of npm. */
   static readonly layer = (cacheDir: string) =>
     Layer.effect(
       HarnessInstall,

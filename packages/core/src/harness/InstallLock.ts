@@ -6,7 +6,7 @@ const staleAfterMillis = 20_000
 const heartbeat = "5 seconds"
 const retry = "200 millis"
 
-/** Takes the lock if nobody has it, or if its owner has stopped saying that it lives. */
+/** Takes the lock when nobody has it, or when its owner has stopped renewing it. */
 const tryTake = async (file: string): Promise<boolean> => {
   await mkdir(path.dirname(file), { recursive: true })
   try {
@@ -21,7 +21,7 @@ const tryTake = async (file: string): Promise<boolean> => {
   )
   if (age > staleAfterMillis) {
     const aside = `${file}.${process.pid}`
-    // Renaming decides between several who found it stale: one succeeds.
+    // Several processes may find the lock stale. Only one of them succeeds in renaming it.
     await rename(file, aside).then(
       () => rm(aside, { force: true }),
       () => undefined
@@ -30,7 +30,9 @@ const tryTake = async (file: string): Promise<boolean> => {
   return false
 }
 
-/** Runs an effect while no other process, nor another fiber of this one, holds the lock. A crashed owner is waited for 20 seconds. */
+/**
+ * Runs an effect while no other process and no other fiber of this one holds the lock. The lock of a crashed owner is free after 20 seconds.
+ */
 export const withLock =
   <E>(file: string, onError: (cause: unknown) => E) =>
   <A, E2, R>(effect: Effect.Effect<A, E2, R>) => {

@@ -9,7 +9,7 @@ import type { HarnessConnection, TurnInput } from "./TurnInput.js"
 
 const placeholder = /\{\{\s*(json\s+)?([a-z_]+(?:\.[a-z0-9_]+)?)(?:\|([^}]*))?\s*\}\}/g
 
-/** Replaces the placeholders of a template. Fails with the name of one that has neither a value nor a default. */
+/** Replaces the placeholders of a template. Fails with the name of a placeholder that has neither a value nor a default. */
 export const render = (template: string, values: Readonly<Record<string, string>>): Effect.Effect<string, string> =>
   Effect.suspend(() => {
     let missing: string | undefined
@@ -24,7 +24,7 @@ export const render = (template: string, values: Readonly<Record<string, string>
     return missing === undefined ? Effect.succeed(text) : Effect.fail(missing)
   })
 
-/** Renders every text within a value; names of fields are rendered too. */
+/** Renders every text and every field name within a value. */
 const renderDeep = (value: unknown, values: Readonly<Record<string, string>>): Effect.Effect<unknown, string> => {
   if (typeof value === "string") return render(value, values)
   if (Array.isArray(value)) return Effect.forEach(value, (item) => renderDeep(item, values))
@@ -69,7 +69,7 @@ const missingValue = (manifest: Manifest) => (name: string) =>
     retryable: false
   })
 
-/** Makes a directory below the home in which no part is a link: the agent of an earlier turn may have left one. */
+/** Makes a directory below the home. No part of its path may be a link, because the agent of an earlier turn may have left one. */
 const makeOwnDirectory = async (homeDir: string, directory: string): Promise<void> => {
   await mkdir(homeDir, { recursive: true, mode: 0o700 })
   let at = homeDir

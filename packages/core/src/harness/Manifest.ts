@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { StopPolicy } from "../executor/StopPolicy.js"
 
-/** The answer to whether a harness can do something. `unknown` is refused exactly like `unsupported`. */
+/** The declaration of a capability. `unknown` is refused like `unsupported`. */
 export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
 export type CapabilityValue = typeof CapabilityValue.Type
 
@@ -48,14 +48,17 @@ export const regexSource = Schema.String.pipe(
 )
 
 /**
- * Text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>`.
- * `{{name|default}}` gives a default; `{{json name}}` writes a quoted JSON string, which is a TOML string as well.
+ * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model` and `connection.<setting>`. `{{name
+ * default}}` gives a default. `{{json name}}` writes a quoted JSON string, which is also a TOML string.
  */
 export const Template = Schema.String.pipe(
   Schema.filter((text) => !/\{\{[^}]*secret\./.test(text) || "a secret may only be named in environment")
 )
 
-/** One npm package, pinned by version and by the digest of its tarball. `path` is where it is unpacked, `node_modules/<name>` if absent. */
+/**
+ * One npm package, pinned by version and by the digest of its tarball. `path` is the directory that it is unpacked into, by default
+ * `node_modules/<name>`.
+ */
 export const PinnedPackage = Schema.Struct({
   name: Schema.String,
   version: Schema.String,
@@ -64,7 +67,7 @@ export const PinnedPackage = Schema.Struct({
 })
 export type PinnedPackage = typeof PinnedPackage.Type
 
-/** The packages that one kind of machine needs besides the common ones. The first platform that fits is taken. */
+/** The packages that one kind of machine needs besides the common ones. The first platform that fits the machine is used. */
 export const Platform = Schema.Struct({
   id: Schema.String.pipe(Schema.pattern(/^[a-z0-9-]+$/)),
   os: Schema.Literal("linux", "darwin", "win32"),
@@ -72,14 +75,14 @@ export const Platform = Schema.Struct({
   libc: exactOptional(Schema.Literal("glibc", "musl")),
   cpu_flags: exactOptional(Schema.Array(Schema.String)),
   packages: Schema.Array(PinnedPackage),
-  /** Relative to the install directory. */
+  /** The path of the program, relative to the install directory. */
   executable: Schema.String
 })
 export type Platform = typeof Platform.Type
 
 /**
- * One way to run with a connection (or without one). The first profile that fits is taken: `connection` must be there or absent,
- * every named setting must have one of the listed values, and every named secret must be there.
+ * A way to run with a connection or without one. The first profile that fits is used. `connection` says whether there is a connection, every
+ * named setting must have one of the listed values, and every named secret must be there.
  */
 export const Profile = Schema.Struct({
   id: Schema.String,
@@ -88,7 +91,10 @@ export const Profile = Schema.Struct({
     settings: exactOptional(Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) })),
     secrets: exactOptional(Schema.Array(Schema.String))
   }),
-  /** Here a template may also name `secret.<name>`. A value that is not text is rendered to JSON, after its texts were rendered. */
+  /**
+   * The variables of the agent's process. A template may also name `secret.<name>` here. A value that is not a text becomes JSON, after its
+   * texts were rendered.
+   */
   environment: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
   files: Schema.Array(Schema.Struct({ path: Template, content: Template }))
 })
@@ -108,7 +114,7 @@ export type FailureReason = typeof FailureReason.Type
 
 /** The installation and the launch of the agent that a provider is bound to. */
 export const Runtime = Schema.Struct({
-  /** The protocol that the agent speaks, by the name of its driver. */
+  /** The name of the driver for the agent's protocol. */
   driver: Schema.String,
   agent: Schema.Struct({ name: Schema.String, version: Schema.String, license: Schema.String }),
   install: Schema.Struct({ packages: Schema.Array(PinnedPackage), platforms: Schema.Array(Platform) }),
@@ -116,21 +122,21 @@ export const Runtime = Schema.Struct({
     command: Template,
     args: Schema.Array(Template),
     environment: Schema.Record({ key: Schema.String, value: Template }),
-    /** Directory below the agent's home that TMPDIR names. */
+    /** The directory below the agent's home that TMPDIR names. */
     tmp_dir: Schema.String.pipe(Schema.pattern(/^(?!.*\.\.)[\w./-]+$/)),
     profiles: Schema.Array(Profile),
-    /** Said when no profile fits the connection. */
+    /** The error message when no profile fits the connection. */
     no_profile: Schema.String
   }),
-  /** For the driver, which says what it takes. */
+  /** The settings of the driver, which has the schema for them. */
   settings: Schema.Unknown,
   stop: StopPolicy,
-  /** Files and directories below the agent's home that hold its native sessions; `ignore` names files that are no state. */
+  /** The files and directories below the agent's home that hold its native sessions. `ignore` names files that are no part of the state. */
   state: Schema.Struct({ paths: Schema.Array(Schema.String), ignore: Schema.Array(regexSource) })
 })
 export type Runtime = typeof Runtime.Type
 
-/** A provider: its tier, its credential, what it can do and, unless it is disabled, the agent that it is bound to. */
+/** A provider: its tier, its credential and its capabilities. An enabled provider also has the agent that it runs. */
 export const Manifest = Schema.Struct({
   provider_id: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9_-]{0,63}$/)),
   display_name: Schema.String,
@@ -139,7 +145,7 @@ export const Manifest = Schema.Struct({
     Schema.Struct({
       connection_kind: Schema.String,
       required: Schema.Boolean,
-      /** Where an `api_key` belongs whose connection has no `base_url`. */
+      /** The base URL for a connection that has an `api_key` and no `base_url`. */
       default_base_url: exactOptional(Schema.String)
     })
   ),

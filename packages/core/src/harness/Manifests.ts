@@ -10,7 +10,7 @@ import { Manifest } from "./Manifest.js"
 
 /** No manifest declares this provider. */
 export class HarnessNotFound extends Data.TaggedError("HarnessNotFound")<{
-  /** The id that was asked for. */
+  /** The id that the caller gave. */
   readonly providerId: string
 }> {}
 
@@ -22,13 +22,13 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
   {
     /** All of them, disabled ones too, in a fixed order. */
     readonly list: ReadonlyArray<Manifest>
-    /** The provider of a session that names none: the first that can be chosen. */
+    /** The provider of a session that names none. It is the first one that can be chosen. */
     readonly defaultId: string
-    /** Fails with HarnessNotFound for an id that no manifest declares. A disabled provider is found. */
+    /** The manifest of a provider, also of a disabled one. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly get: (providerId: string) => Effect.Effect<Manifest, HarnessNotFound>
   }
 >() {
-  /** Only the given manifests. Decoding fails the layer: a broken manifest must stop the start. */
+  /** Only the given manifests. A manifest that cannot be decoded fails the layer, so that a broken one stops the start. */
   static readonly layerOf = (sources: ReadonlyArray<unknown>) =>
     Layer.effect(
       Manifests,

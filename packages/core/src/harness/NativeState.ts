@@ -17,28 +17,28 @@ import { hardLinksOf } from "../files/HardLinks.js"
 import type { Manifest } from "./Manifest.js"
 
 export interface NativeStateFile {
-  /** Relative to the agent's home, with `/`. */
+  /** The path relative to the agent's home, with `/`. */
   readonly path: string
   readonly size: number
 }
 
 export interface NativeState {
-  /** Sorted by path; empty when the agent has kept nothing. */
+  /** The files, sorted by path. Empty when the agent has kept no state. */
   readonly files: ReadonlyArray<NativeStateFile>
   /** `sha256:<hex>` over every path and content; null without files. */
   readonly digest: string | null
 }
 
-/** Hears the content of the files piece by piece, in their order. */
+/** Takes the content of the files piece by piece, in the order of the files. */
 export type TakePiece = (path: string, piece: Uint8Array) => void
 
 const nothing: NativeState = { files: [], digest: null }
 
-/** Each level holds a descriptor open. */
+/** A bound, because each level holds a descriptor open. */
 const maxDepth = 200
 const pieceBytes = 256 * 1024
 
-/** Runs `use` with the directory `name`; does nothing when there is none, or a link in its place. */
+/** Runs `use` with the directory `name`. Does nothing when it is absent or a link. */
 const within = async (parent: OpenDirectory, name: string, use: (directory: OpenDirectory) => Promise<void>) => {
   const directory = await openIn(parent, Buffer.from(name)).catch((cause: unknown) => {
     const error = beneathError(cause, name)
@@ -48,7 +48,7 @@ const within = async (parent: OpenDirectory, name: string, use: (directory: Open
   if (directory !== undefined) await use(directory).finally(() => directory.handle.close())
 }
 
-/** The names of the agent's files that are state: below the declared paths, regular, not ignored. */
+/** The names of the agent's state files: regular files below the declared paths that are not ignored. */
 const listFiles = async (
   home: OpenDirectory,
   paths: ReadonlyArray<string>,
@@ -72,7 +72,7 @@ const listFiles = async (
   return [...found].sort()
 }
 
-/** Reads one file from its beginning. `begin` hears its size first. */
+/** Reads one file from its beginning. `begin` gets the size first. */
 const readFile = (
   homeDir: string,
   path: string,
@@ -98,14 +98,14 @@ const readFile = (
   return inDirectory(homeDir, names.slice(0, -1), { create: false }, read)
 }
 
-/** The failures of a file that is not, or is not only, the agent's own. Every other failure to read one is a defect. */
+/** True for the failures of a file that is not the agent's own, or is shared with others. Any other failure to read is a defect. */
 const isNoState = ({ reason }: BeneathError): boolean =>
   reason !== "denied" && reason !== "failed" && reason !== "exists"
 
 /**
- * Reads the native state, whatever else changes the home meanwhile: through no link, not even above a file, and no file that has a
- * name outside of the home. One digest over (path, size, content) of each file, in the order of the paths. Files that cannot be read
- * are a defect: they belong to the service's own user.
+ * Reads the native state while other programs may change the home. It follows no link, not even one above a file, and reads no file that also
+ * has a name outside of the home. The digest covers path, size and content of each file in the order of the paths. A file that cannot be read
+ * is a defect, because all of them belong to the service's own user.
  */
 export const read = fn("Harness.nativeState")(function* (
   manifest: Manifest,

@@ -7,7 +7,7 @@ import { Data, Effect, Schedule } from "effect"
 import { fn } from "../base/Traced.js"
 import type { PinnedPackage } from "./Manifest.js"
 
-/** Why a harness is not there, and in `message` what to do. */
+/** A harness cannot be installed. `message` says why, and what to do next. */
 export class HarnessInstallError extends Data.TaggedError("HarnessInstallError")<{
   readonly kind: "network" | "integrity" | "platform_unsupported" | "disk" | "disabled"
   readonly message: string
@@ -16,7 +16,7 @@ export class HarnessInstallError extends Data.TaggedError("HarnessInstallError")
 export interface DownloadProgress {
   readonly package: string
   readonly downloaded_bytes: number
-  /** Null when the registry does not say. */
+  /** Null when the registry does not give the size. */
   readonly total_bytes: number | null
 }
 
@@ -52,7 +52,7 @@ const downloadError =
     if (diskCodes.has(code)) return diskError(error)
     return new HarnessInstallError({
       kind: "network",
-      message: `${named(pinned)} could not be downloaded from ${new URL(registry).host} (${code}). Check the network, a proxy or REINS_NPM_REGISTRY, then install again: what is there already is kept.`
+      message: `${named(pinned)} could not be downloaded from ${new URL(registry).host} (${code}). Check the network, a proxy or REINS_NPM_REGISTRY, then install again: finished downloads are kept.`
     })
   }
 
@@ -107,13 +107,13 @@ const fetchTo = async (
     await rm(`${file}.part`, { force: true })
     throw new HarnessInstallError({
       kind: "integrity",
-      message: `${named(pinned)} is not what was pinned: its digest differs, and it was thrown away. Use another registry or report it.`
+      message: `${named(pinned)} has another digest than the pinned one, so the download was deleted. Use another registry or report it.`
     })
   }
   await rename(`${file}.part`, file)
 }
 
-/** Brings the tarball of a package to `file`. One that is there and has the pinned digest is not downloaded again. */
+/** Downloads the tarball of a package to `file`. A file with the pinned digest is not downloaded again. */
 export const download = fn("PackageDownload.download")(function* (
   registry: string,
   pinned: PinnedPackage,
@@ -130,7 +130,7 @@ export const download = fn("PackageDownload.download")(function* (
   )
 })
 
-/** Unpacks a tarball of npm. Only files and directories: a link in a package could lead out of it. */
+/** Unpacks the files and directories of a tarball of npm. Links are refused, because a link could lead out of the package. */
 export const unpack = (file: string, directory: string): Effect.Effect<void, HarnessInstallError> =>
   Effect.tryPromise({
     try: async () => {

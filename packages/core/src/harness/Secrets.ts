@@ -1,10 +1,10 @@
 import { Redacted } from "effect"
 
 const blank = "[secret]"
-/** A shorter text would blank ordinary words. */
+/** The shortest secret that is blanked. A shorter text would also blank ordinary words. */
 const minimumLength = 6
 
-/** Blanks a connection's secrets in whatever an agent says. */
+/** Blanks the secrets of a connection in the output of an agent. */
 export interface Scrubber {
   readonly scrub: (text: string) => string
   /** The length of the end of `text` that may be the beginning of a secret. */
@@ -18,7 +18,7 @@ export const scrubber = (secrets: Readonly<Record<string, Redacted.Redacted<stri
   const forms = [
     ...new Set(plain.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]))
   ]
-  // A longer form first: a secret may contain another one.
+  // Longer forms come first, because a secret may contain another one.
   forms.sort((left, right) => right.length - left.length)
   return {
     scrub: (text) => forms.reduce((scrubbed, form) => scrubbed.replaceAll(form, blank), text),

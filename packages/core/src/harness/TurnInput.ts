@@ -4,8 +4,8 @@ import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
 
 /**
- * The part of a connection that a turn may use. Secrets go to the agent's environment and nowhere else. The setting `base_url` is what
- * `/chat/completions`, `/responses`, `/messages` and `/models` are appended to, as in `https://api.openai.com/v1`.
+ * The part of a connection that a turn may use. Secrets go to the agent's environment and nowhere else. Agents append `/chat/completions`,
+ * `/responses`, `/messages` or `/models` to the setting `base_url`, for example `https://api.openai.com/v1`.
  */
 export interface HarnessConnection {
   /** As `ConnectionKind.kind` names it. */
@@ -16,7 +16,7 @@ export interface HarnessConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
 }
 
-/** A part of what the agent is told. A file is not read for the agent: it is told where the file is. */
+/** A part of the prompt. The agent gets the path of a file, and reads the file itself. */
 export type PromptBlock =
   | {
       /** Words of the message. */
@@ -27,17 +27,17 @@ export type PromptBlock =
   | {
       /** A file that was sent with the message. */
       readonly type: "file"
-      /** Absolute. */
+      /** An absolute path. */
       readonly path: string
       /** The file's own name, without a folder. */
       readonly name: string
-      /** Null where the name does not tell. */
+      /** Null when the name does not show it. */
       readonly mediaType: string | null
-      /** In bytes. */
+      /** The size in bytes. */
       readonly size: number
     }
 
-/** One turn of one native session. */
+/** One turn of a native session. A null `nativeSessionId` opens a new session. */
 export interface TurnInput {
   /** The description of the provider, which says how its agent is started. */
   readonly manifest: Manifest
@@ -45,11 +45,11 @@ export interface TurnInput {
   readonly installed: InstalledHarness
   /** Starts the agent's processes. Nothing else may. */
   readonly executor: Executor
-  /** Every process of the turn bears this id; `Executor.reap` finds them by it. */
+  /** The mark of every process of the turn. `Executor.reap` finds the processes by it. */
   readonly leaseId: string
-  /** Absolute path; the agent works here. */
+  /** The absolute path of the directory that the agent works in. */
   readonly workspaceDir: string
-  /** Absolute path; the agent's HOME, kept between the turns of a session. */
+  /** The absolute path of the agent's HOME, which is kept between the turns of a session. */
   readonly homeDir: string
   /** Null where the provider runs without a credential. */
   readonly connection: HarnessConnection | null
@@ -60,21 +60,21 @@ export interface TurnInput {
   /** All that the agent is told, in this order. */
   readonly prompt: ReadonlyArray<PromptBlock>
   /**
-   * Runs once the agent is ready in its native session, before it is asked anything: until then it has done nothing. With false it is
-   * not asked any more, and the stream ends with `cancelled`.
+   * Runs when the agent is ready in its native session and has done nothing yet. When it gives false, the agent gets no prompt and the stream
+   * ends with `cancelled`.
    */
   readonly beforePrompt?: (nativeSessionId: string) => Effect.Effect<boolean>
-  /** Completes when the turn should be cancelled; never completing is fine. The stream then ends with `cancelled`. */
+  /** Completes when the turn is to be cancelled, and the stream then ends with `cancelled`. It may never complete. */
   readonly cancel: Effect.Effect<unknown>
   /**
-   * The option that was chosen for the `asked` event with this id, or null when nobody chose. Waits for it. Absent where the agent
-   * may not ask: the manifest's `permission_answer` then decides at once.
+   * Waits for the option that a person chooses for the `asked` event with this id; null when nobody chose. Absent where the agent may not ask.
+   * The manifest's `permission_answer` then decides at once.
    */
   readonly ask?: (requestId: string) => Effect.Effect<string | null>
-  /** The longest time for the whole turn. */
+  /** The time limit for the whole turn. */
   readonly deadline: Duration.DurationInput
-  /** Instead of the manifest's `silence_timeout_ms`. */
+  /** Replaces the manifest's `silence_timeout_ms`. */
   readonly silenceTimeout?: Duration.DurationInput
-  /** Gets every line from (`in`) and to (`out`) the agent before it is parsed, with the connection's secrets blanked. */
+  /** Gets every line from the agent (`in`) and to it (`out`) before it is parsed. The connection's secrets are blanked. */
   readonly onLine?: (direction: "in" | "out", line: string) => Effect.Effect<void>
 }

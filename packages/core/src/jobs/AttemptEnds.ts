@@ -33,7 +33,7 @@ const holding = <A, E>(
     )
   )
 
-/** Ends an attempt as its kind foresees. */
+/** Ends an attempt with an end that its kind foresees. */
 export const complete = (ending: Ending, claim: Claim, completion: Completion) =>
   fenced(ending, claim, Effect.zipRight(ending.claims.finish(claim, outcomeOf(completion)), completion.command))
 
@@ -42,7 +42,7 @@ const outcomeOf = (completion: Completion): Outcome =>
     ? { state: "failed", error: completion.failure, attempt: "failed" }
     : { state: completion.state }
 
-/** Ends an attempt that failed. A failure that may be retried is, after a back-off. */
+/** Ends an attempt that failed. The job is tried again after a back-off when the failure may be retried. */
 export const failed = (ending: Ending, kind: JobKind, claim: Claim, end: Omit<FailedEnd, "delayMs">) =>
   Effect.flatMap(backOff(claim.attempt), (delayMs) =>
     fenced(ending, claim, fail(ending, kind, claim, { ...end, delayMs }))
@@ -70,19 +70,19 @@ const fail = Effect.fnUntraced(function* (
   if (!retry) yield* kind.failed(claim, failure)
 })
 
-/** Ends an attempt whose worker is lost, or whose work could not be kept. It does nothing when another worker has done so already. */
+/** Ends an attempt whose worker is lost, or whose work could not be written. It does nothing when another worker has ended it already. */
 export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, loss: Loss | StorageFault) {
   const { claims, kinds, self } = ending
   const kind = kinds.get(found.kind)
   if (kind === undefined) return
   const lost = isWorkerLoss(loss)
-  // Before anything is cleaned up: another server may have found the same, and have begun the next attempt already.
+  // Taking over comes before any clean-up, because another server may have found the same loss and may have begun the next attempt.
   const claim = yield* claims.takeOver(found, lost ? loss : "ended", self.bootId)
   if (claim === undefined) return
   const { command, next } = yield* kind.lost(claim, loss)
   const why = lost ? workerLost(claim.workerId, self.workerId, loss, claims.leaseMs) : storageLost(loss)
   const failure = { ...why, retryable: next === "retry" }
-  // A lost worker says nothing against the work, unless it is lost again and again: one more attempt is allowed. A full disk counts as
+  // A lost worker says nothing against the work, so one more attempt is allowed, unless workers are lost again and again. A full disk counts as
   // an attempt, because the disk may be full again at once.
   const isMadeUp = lost && next === "retry" && claim.maxAttempts < mostAttempts
   const maxAttempts = isMadeUp ? claim.maxAttempts + 1 : claim.maxAttempts
@@ -93,7 +93,7 @@ export const lose = Effect.fnUntraced(function* (ending: Ending, found: Claim, l
   )
 })
 
-/** Ends an attempt whose work could not be kept, as soon as that can be written. */
+/** Ends an attempt whose work could not be written, as soon as the end can be written. */
 export const loseToStorage = (ending: Ending, claim: Claim, fault: StorageFault): Effect.Effect<void> =>
   Effect.catchAllDefect(lose(ending, claim, fault), (defect) => {
     const still = storageFaultOf(Cause.die(defect))
@@ -102,13 +102,16 @@ export const loseToStorage = (ending: Ending, claim: Claim, fault: StorageFault)
       : Effect.zipRight(Effect.sleep(storageMs), loseToStorage(ending, claim, still))
   })
 
-/** Milliseconds until it is tried again to write the end of an attempt. */
+/** Milliseconds between two tries to write the end of an attempt. */
 const storageMs = 1000
 
-/** Work that ends its own worker again and again is given up after so many attempts. */
+/** The number of lost workers after which work is given up, because it may end its worker each time. */
 const mostAttempts = 30
 
-/** So many attempts may lose their workers before the next one waits. Work that ends its worker must not keep the worker from all other work. */
+/**
+ * The number of attempts that may lose their workers before the next one waits. Work that ends its worker must not keep the worker from all
+ * other work.
+ */
 const promptAttempts = 5
 
 /** Milliseconds to wait after an attempt whose worker was lost: a minute or so at most, because often the work is not at fault. */
@@ -119,10 +122,10 @@ const isWorkerLoss = (loss: Loss | StorageFault): loss is Loss => loss === "ende
 
 const storageLost = (fault: StorageFault) => ({
   code: "storage_failed",
-  message: `${describeFault(fault)}, so what it did could not be kept.`
+  message: `${describeFault(fault)}, so its result could not be stored.`
 })
 
-/** Says how the worker of an attempt was lost, and which worker found that. A worker that is stopped in order finds it itself. */
+/** Says how the worker of an attempt was lost, and which worker noticed. A worker that is stopped in order notices by itself. */
 const workerLost = (lost: string, finder: string, loss: Loss, leaseMs: number) => ({
   code: "worker_lost",
   message:

@@ -3,7 +3,7 @@ import { logDefect } from "../store/FailedStatement.js"
 import { describeFault, storageFaultOf } from "../store/StorageFault.js"
 import type { Claim } from "./Claim.js"
 
-/** Logs a defect of the worker: in a sentence where the disk is the reason, else whole. */
+/** Logs a defect of the worker. A defect that comes from the disk is one sentence, any other is logged whole. */
 export const tell = (what: string, defect: unknown): Effect.Effect<void> => {
   const fault = storageFaultOf(Cause.die(defect))
   return fault === undefined

@@ -16,8 +16,8 @@ export interface Running extends Ending {
 }
 
 /**
- * Runs an attempt to its end and writes the end. An attempt that loses its claim stops and writes nothing; one that is interrupted is given
- * up in order, so that no boot has to find it lost.
+ * Runs an attempt to its end and writes the end. An attempt that loses its claim stops and writes nothing. An attempt that is interrupted is
+ * given up in order, so that no later boot has to find it lost.
  */
 export const run = Effect.fnUntraced(function* (running: Running, kind: JobKind, claim: Claim) {
   const cancel = yield* Deferred.make<void>()
@@ -57,7 +57,7 @@ const watch = Effect.fnUntraced(function* (
   cancel: Deferred.Deferred<void>,
   rung: Effect.Latch
 ) {
-  // The job may have been asked to stop, or have waited for long, between its claim and the listening.
+  // The job may have been asked to stop, or may have waited long, between its claim and this listener.
   const found = yield* claims.look(claim)
   if (found === undefined) return yield* new AttemptLost({ jobId: claim.jobId })
   if (found.cancelRequested) yield* Deferred.succeed(cancel, undefined)
@@ -73,7 +73,7 @@ const watch = Effect.fnUntraced(function* (
   }
 })
 
-/** Renews the claim once. The attempt is lost when that takes until the claim has run out. */
+/** Renews the claim once. The attempt is lost when the renewal takes until the claim has run out. */
 const heartbeat = Effect.fnUntraced(function* (
   claims: JobClaims["Type"],
   claim: Claim,
@@ -88,7 +88,7 @@ const heartbeat = Effect.fnUntraced(function* (
   if (!held) return yield* lost
 })
 
-/** Renews a claim, again and again while the database is away: the claim is good until it has run out. A full disk ends the attempt. */
+/** Renews a claim. While the database is away it tries again until the claim has run out. A full disk ends the attempt. */
 const renew = (claims: JobClaims["Type"], claim: Claim): ReturnType<typeof claims.renew> =>
   Effect.catchAllDefect(claims.renew(claim), (defect) =>
     storageFaultOf(Cause.die(defect)) === undefined
@@ -102,10 +102,10 @@ const renew = (claims: JobClaims["Type"], claim: Claim): ReturnType<typeof claim
 /** A claim is renewed three times before it runs out. */
 const renewMsOf = ({ leaseMs }: JobClaims["Type"]): number => leaseMs / 3
 
-/** Milliseconds until it is tried again to renew a claim. */
+/** Milliseconds between two tries to renew a claim. */
 const renewAgainMs = 1_000
 
-/** Ends an attempt whose work died. A full disk is no fault of the work, so the attempt counts as lost. */
+/** Ends an attempt whose work died. A full disk is no fault of the work, so the attempt then counts as lost. */
 const endUnforeseen = (running: Running, kind: JobKind, claim: Claim, defect: unknown) => {
   const fault = storageFaultOf(Cause.die(defect))
   const end =

@@ -5,7 +5,7 @@ import type { JobFailure, Subject } from "../domain/Job.js"
 /** A job that a worker has claimed, with the attempt that entitles the worker to write. */
 export interface Claim {
   readonly workerId: string
-  /** The boot that may write: the boot of the worker, or the one that ends the attempt in its place. */
+  /** The boot that may write. It is the boot of the worker, or the boot that ends the attempt in its place. */
   readonly bootId: string
   readonly jobId: JobId
   readonly operationId: OperationId
@@ -21,7 +21,7 @@ export interface Claim {
 /** A worker is lost when its process has `ended`, or when it was `silent` until its claim ran out. A silent worker may still live. */
 export type Loss = "ended" | "silent"
 
-/** States in which an attempt ends that did not succeed. */
+/** The states of an attempt that ended without success. */
 export type AttemptEnd = "failed" | "abandoned" | "unknown"
 
 /** The end of an attempt, and the state that its job moves to. */

@@ -13,10 +13,9 @@ import * as JobRow from "./JobRow.js"
 import * as JobStatements from "./JobStatements.js"
 
 /**
- * The jobs as workers see them: a worker claims a job, renews its claim while it works, and ends the attempt. A claim that runs out
- * can be taken over by another worker.
- *
- * `claim`, `renew`, `takeOver` and `catchUp` are commits of their own: they say who may work, whatever becomes of the work.
+ * The jobs as workers see them. A worker claims a job, renews its claim while it works, and ends the attempt. Another worker can take over a
+ * claim that has run out. `claim`, `renew`, `takeOver` and `catchUp` are commits of their own, because they say who may work, and that has to
+ * stand even when the work fails.
  */
 export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
   JobClaims,
@@ -33,14 +32,14 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
     /** Prolongs the claim. False when the attempt is no longer the running one; `cancelRequested` says that the work should stop. */
     readonly renew: (claim: Claim) => Effect.Effect<{ readonly held: boolean; readonly cancelRequested: boolean }>
     /**
-     * True while the attempt is the running one and its claim has not run out; nobody else can take the job until the
-     * commit is through. A worker that was stopped beyond its claim finds false, also when nobody has taken the job over yet.
+     * True while the attempt is the running one and its claim has not run out. No other worker can take the job until the commit is through. A
+     * worker that was stopped beyond its claim gets false, even when nobody has taken over its job.
      */
     readonly fence: (claim: Claim) => Effect.Effect<boolean, never, Commit>
     /**
-     * Makes a boot the only one that may end an attempt whose worker is lost, for the lifetime of a claim. The lost worker cannot write
-     * any more, should it live. Undefined when another boot has ended the attempt or taken it over, or when a silent worker has renewed
-     * its claim.
+     * Makes a boot the only one that may end an attempt whose worker is lost, for the lifetime of a claim. The lost worker, should it still
+     * live, can write nothing more. Undefined when another boot has ended the attempt or taken it over, or when a silent worker has renewed its
+     * claim.
      */
     readonly takeOver: (claim: Claim, loss: Loss, bootId: string) => Effect.Effect<Claim | undefined>
     /** `fence` for an attempt that was taken over. It holds also when the claim has run out. */
@@ -59,7 +58,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
       readonly alone: boolean
       readonly ended: ReadonlyArray<string>
     }) => Effect.Effect<ReadonlyArray<{ readonly claim: Claim; readonly loss: Loss }>>
-    /** Makes jobs due that wait only because the clock was ahead when they were written: they were due at once, or after a back-off. */
+    /** Makes jobs due that wait only because the clock was ahead when they were written. */
     readonly catchUp: Effect.Effect<void>
     /** The time at which the first waiting job of each kind is due. A kind is absent when none waits. */
     readonly waiting: (kinds: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Timestamp>>
@@ -152,7 +151,7 @@ const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
       Effect.gen(function* () {
         const { bootId, workerId } = worker
         const rows = yield* db.all(statements.claim({ kind, limit, at, expiresAt, bootId, workerId }))
-        // PostgreSQL does not promise an order of what is returned.
+        // PostgreSQL does not promise an order of returned rows.
         const oldestFirst = [...rows].sort((a, b) => (a.id < b.id ? -1 : 1))
         return yield* Effect.forEach(oldestFirst, begin)
       })
@@ -239,7 +238,7 @@ const catchUp = ({ db }: Store): Claims["catchUp"] =>
     yield* db.run(sql`update jobs set run_at = ${at} where ${isWaiting} and ${sql.in("id", ids)}`)
   })
 
-/** The attempt of a job that was cancelled has failed: it did not do its work. */
+/** The attempt of a cancelled job has failed, because it did not do its work. */
 const attemptStateOf = (outcome: Outcome) =>
   "attempt" in outcome ? outcome.attempt : outcome.state === "cancelled" ? "failed" : "succeeded"
 

@@ -14,10 +14,10 @@ export class JobError extends Data.TaggedError("JobError")<{
   readonly attempt?: "failed" | "unknown"
 }> {}
 
-/** Another worker has taken the job over. The attempt must stop, and nothing that it still writes counts. */
+/** Another worker has taken the job over. The attempt must stop, and nothing that it writes from now on counts. */
 export class AttemptLost extends Data.TaggedError("AttemptLost")<{ readonly jobId: string }> {}
 
-/** The attempt as its work sees it. */
+/** The running attempt, as the work of a kind gets it. */
 export interface RunningAttempt {
   readonly claim: Claim
   /** Completes when the job is asked to stop. */
@@ -42,12 +42,12 @@ export interface JobKind {
   /** The longest time of an attempt. After it the attempt is interrupted and fails with `timeout`. */
   readonly deadlineMs: number
   readonly run: (attempt: RunningAttempt) => Effect.Effect<Completion, JobError | AttemptLost>
-  /** Is written in the commit that ends a job which failed for good. */
+  /** Gives the command for the commit that ends a job which failed for good. */
   readonly failed: (claim: Claim, failure: JobFailure) => Effect.Effect<void, never, Commit>
   /**
-   * Decides what comes after an attempt whose worker is lost or could not write its results: another attempt if one is left, or the end of
-   * the job. It may look at the world and clean up after the lost attempt, and nobody else does so at the same time. The command is written
-   * in the commit that ends the attempt.
+   * Decides what follows an attempt whose worker is lost or could not write its results: another attempt if one is left, or the end of the job.
+   * It may look at outside effects and clean up after the lost attempt, because no other process does so at the same time. The command is
+   * written in the commit that ends the attempt.
    */
   readonly lost: (
     claim: Claim,

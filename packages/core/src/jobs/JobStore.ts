@@ -9,7 +9,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as JobStatements from "./JobStatements.js"
 
-/** Work that is to be done after the commit which asks for it. */
+/** Work that is to be done after a commit. */
 export interface NewJob {
   readonly kind: string
   readonly subject: Subject
@@ -24,8 +24,7 @@ export interface NewJob {
 }
 
 /**
- * Lets other rooms ask for durable work and read how far it is. A job commits with the command that wants it. `JobClaims` is the side of the
- * workers.
+ * Lets other rooms request durable work and read its progress. A job commits with the command that requests it. `JobClaims` serves the workers.
  */
 export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
   JobStore,
@@ -34,11 +33,11 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     readonly enqueue: (job: NewJob) => Effect.Effect<OperationRef, never, Commit>
     /** Lets a held job run. A job that has ended or is not held is left as it is. */
     readonly release: (jobId: JobId) => Effect.Effect<void, never, Commit>
-    /** Ends a job that waits, or asks the worker of a running one to stop. True when nobody works on it from now on. */
+    /** Ends a waiting job, or asks the worker of a running one to stop. True when no worker works on it from now on. */
     readonly cancel: (jobId: JobId) => Effect.Effect<boolean, never, Commit>
     /** The newest job for a subject. Dies when the subject never had one. */
     readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
-    /** True when an attempt for the subject has ended and nobody knows how far it came. */
+    /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
     /** The number of jobs in each state that is not an end. A state without a job is absent. */
     readonly countLive: Effect.Effect<ReadonlyMap<JobState, number>>

@@ -25,7 +25,7 @@ export class Jobs extends Context.Tag("@reins/core/jobs/Jobs")<
       const access = yield* Access
       const { sql } = db
 
-      /** The jobs that a condition names. All of them belong to one workspace, because one request made them. */
+      /** The jobs that a condition names. They belong to one workspace, because one request made them. */
       const visible = Effect.fnUntraced(function* (principal: Principal, where: Fragment) {
         const { jobs, workspaceId } = yield* JobRow.read(db, where)
         if (workspaceId === null) return yield* notFound()

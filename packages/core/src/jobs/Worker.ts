@@ -10,12 +10,12 @@ import type { Claim, Loss } from "./Claim.js"
 import { JobClaims } from "./JobClaims.js"
 import type { JobKind } from "./JobKind.js"
 
-/** Milliseconds after which the worker looks for work, lost attempts and expired claims without having been rung. */
+/** Milliseconds after which the worker looks for work, lost attempts and expired claims even when nothing rang. */
 const pollMs = 5_000
 
 /**
- * Runs the jobs of the given kinds until the layer ends, which gives up the attempts that run. When a boot has ended, `clearAfter` ends
- * what it left running before any of its jobs goes on.
+ * Runs the jobs of the given kinds until the layer ends, which gives up the running attempts. `clearAfter` ends the processes that an ended
+ * boot left behind, before any job of that boot goes on.
  */
 export const layer = <E, R>(
   kinds: Effect.Effect<ReadonlyArray<JobKind>, E, R>,
@@ -65,7 +65,7 @@ const makeWorker = Effect.fnUntraced(function* (kinds: ReadonlyArray<JobKind>, c
   return worker
 })
 
-/** Ends lost attempts, starts what is due, and waits until there may be more to do. */
+/** Ends lost attempts, starts due jobs, and waits until there may be more to do. */
 const lookForWork = Effect.fnUntraced(function* (worker: Worker, rung: Effect.Latch) {
   yield* rung.close
   yield* recover(worker)
@@ -86,8 +86,9 @@ const recover = Effect.fnUntraced(function* (worker: Worker) {
 })
 
 /**
- * Ends a lost attempt. An attempt of this process that has lost its claim stops first; its end rings, and it is given up then. One that
- * cannot be given up now holds up nothing else, and is looked at again when it has been silent for as long as any other.
+ * Ends a lost attempt. When this process runs the attempt itself, it stops the attempt first; the end of that run rings, and the attempt is
+ * then given up. An attempt that cannot be ended now does not hold up others, and is tried again when it has been silent for as long as any
+ * other.
  */
 const giveUp = (worker: Worker, claim: Claim, loss: Loss) =>
   worker.load.has(claim.attemptId)
@@ -97,7 +98,7 @@ const giveUp = (worker: Worker, claim: Claim, loss: Loss) =>
         tellOf("a lost attempt could not be given up", claim)
       )
 
-/** Claims what is due and starts it. Gives back how many milliseconds to wait when nothing was due. */
+/** Claims due jobs and starts them. Gives the milliseconds to wait when none was due. */
 const claimDue = Effect.fnUntraced(function* (worker: Worker) {
   // A kind that is full is looked at again when one of its jobs ends, which rings.
   const kinds = [...worker.kinds.values()].filter((kind) => roomFor(worker, kind) > 0)
@@ -116,7 +117,7 @@ const claimDue = Effect.fnUntraced(function* (worker: Worker) {
 const roomFor = ({ load }: Worker, kind: JobKind): number =>
   kind.concurrency - [...load.values()].filter((each) => each === kind).length
 
-/** Starts the due jobs of a kind. True when there was one. A job that is claimed is started, also when the service stops in between. */
+/** Starts the due jobs of a kind. True when there was one. A claimed job is started even when the service stops in between. */
 const claimOf = (worker: Worker, kind: JobKind) =>
   Effect.uninterruptible(
     Effect.map(worker.claims.claim(kind.kind, roomFor(worker, kind), worker.self), (claims) => {

@@ -1,14 +1,16 @@
 import ipaddr from "ipaddr.js"
 
-/** The addresses that are allocated to the public Internet. All others of IPv6 are special, also where the library has no name for it (`::/96`). */
+/**
+ * The IPv6 addresses that are allocated to the public Internet. All others are special, even those that the library has no name for (`::/96`).
+ */
 const globalUnicast = ipaddr.parseCIDR("2000::/3")
 
 /**
- * True for an IP address of the public Internet. Loopback, private, link-local, multicast, reserved and translated addresses
- * are not, nor is an IPv6 address that stands for such an IPv4 one, nor a text that is no address.
+ * True for an IP address of the public Internet. False for loopback, private, link-local, multicast, reserved and translated addresses, for an
+ * IPv6 address that stands for such an IPv4 one, and for a text that is no address.
  */
 export const isPublic = (address: string): boolean => {
-  // The library takes `::1.2.3.4` for the mapped address that it is not; a URL writes what it is.
+  // The library takes `::1.2.3.4` for a mapped address, which it is not. A URL writes it in its true form.
   const plain =
     address.includes(":") && URL.canParse(`http://[${address}]`) ? hostOf(new URL(`http://[${address}]`)) : address
   if (!ipaddr.isValid(plain)) return false
@@ -35,12 +37,12 @@ const entryOf = (text: string): ReadonlyArray<AllowedHost> => {
   return [{ host: hostOf(new URL(`http://${authority}`)), port: port === undefined ? undefined : Number(port) }]
 }
 
-/** True for a text that can be an entry of a list of allowed hosts: `*`, a host, or `host:port`. */
+/** True for a valid entry of a list of allowed hosts: `*`, a host, or `host:port`. */
 export const isAllowedHost = (text: string): boolean => text === "*" || entryOf(text).length === 1
 
 /**
- * True when an operator's list names a host, by the name or address that a URL has for it. An entry without a port stands for every
- * port, `*` for every host; an entry that cannot be read stands for none.
+ * True when an operator's list names a host, by the name or address that a URL has for it. An entry without a port allows every port, and `*`
+ * allows every host. An entry that cannot be read allows none.
  */
 export const allowedBy = (list: ReadonlyArray<string>): ((host: string, port: number) => boolean) => {
   if (list.includes("*")) return () => true

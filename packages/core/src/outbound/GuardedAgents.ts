@@ -5,7 +5,7 @@ import { isIP, type LookupFunction, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { allowedBy, isPublic } from "./Address.js"
 
-/** A connection that is not made: without TLS, or to an address that is not public. `message` says how an operator allows it. */
+/** The connection was refused, because it has no TLS or leads to an address that is not public. `message` says how an operator allows it. */
 export class AddressRefused extends Error {
   readonly code = "ERR_ADDRESS_REFUSED"
   constructor(problem: "not_public" | "not_https", host: string, port: number) {
@@ -13,27 +13,27 @@ export class AddressRefused extends Error {
     const why =
       problem === "not_public"
         ? `${place} is not on the public Internet, and this server connects to no other hosts`
-        : `${place} is to be asked without TLS, and this server asks other hosts through https only`
+        : `${place} would be asked without TLS, and this server asks other hosts through https only`
     super(`${why} unless its operator allows them (REINS_ALLOW_PRIVATE_HOSTS=${place}).`)
   }
 }
 
-/** The private hosts that may be asked, and the lookup of names. */
+/** The private hosts that are allowed, and the lookup of names. */
 export interface GuardOptions {
   readonly allowPrivateHosts: ReadonlyArray<string>
   readonly lookup?: LookupFunction
 }
 
-/** Agents that only connect where the service may. Each connection is checked on the address that it really has. */
+/** Agents that connect only to allowed hosts. They check the address of each connection that they make. */
 export interface GuardedAgents {
   readonly http: http.Agent
   readonly https: https.Agent
 }
 
-/** The longest that connecting may take, with TLS. */
+/** The time limit for connecting, TLS included. */
 export const connectTimeoutMs = 10_000
 
-/** Calls `late` when a request that needs a new connection does not have it in time. */
+/** Calls `late` when a new connection for the request takes longer than the limit. */
 export const limitConnecting = (request: ClientRequest, late: () => void): void => {
   request.once("socket", (socket) => {
     if (!socket.connecting) return
@@ -47,8 +47,8 @@ type Created = (error: Error | null, stream: Duplex) => void
 type Allows = (host: string, port: number) => boolean
 
 /**
- * Agents for plain HTTP and for TLS. A host of the list may be anywhere and needs no TLS; any other is asked through TLS, on public
- * addresses only. What is refused fails the request with `AddressRefused` before a byte is sent.
+ * Agents for plain HTTP and for TLS. A host of the list may have any address and needs no TLS. Any other host needs TLS and a public address. A
+ * refused request fails with `AddressRefused` before a byte is sent.
  */
 export const guardedAgents = (guard: GuardOptions, options: http.AgentOptions): GuardedAgents => {
   const allows = allowedBy(guard.allowPrivateHosts)
@@ -62,7 +62,7 @@ const targetOf = (options: ClientRequestArgs, defaultPort: number) => ({
 })
 
 const refuse = (error: AddressRefused, created: Created | undefined): undefined => {
-  // The agent looks at the error alone; the socket was never connected.
+  // The agent reads the error only. This socket was never connected.
   created?.(error, new Socket())
 }
 
@@ -96,10 +96,10 @@ class TlsAgent extends https.Agent {
     const { host, port } = targetOf(options, 443)
     if (this.allows(host, port)) return super.createConnection({ ...options, lookup: this.lookup }, created)
     const refusal = new AddressRefused("not_public", host, port)
-    // An address is not looked up.
+    // An address is not looked up, so it is checked here.
     if (isIP(host) !== 0 && !isPublic(host)) return refuse(refusal, created)
     const socket = super.createConnection({ ...options, lookup: publicOnly(this.lookup, refusal) }, created)
-    // Before anything is sent: this listener comes before those that write.
+    // This listener runs before those that write, so nothing is sent to an address that is not public.
     if (socket instanceof Socket) {
       socket.prependOnceListener("connect", () => {
         if (!isPublic(socket.remoteAddress ?? "")) socket.destroy(refusal)
@@ -109,7 +109,7 @@ class TlsAgent extends https.Agent {
   }
 }
 
-/** Gives back what a name leads to if all of that is public: a name with a private address beside a public one is a trick. */
+/** Gives the addresses of a name when all of them are public. A name that has a private address beside a public one is an attack. */
 const publicOnly =
   (lookup: LookupFunction, refusal: AddressRefused): LookupFunction =>
   (name, options, found) =>

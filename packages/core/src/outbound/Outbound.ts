@@ -12,7 +12,7 @@ import {
   limitConnecting
 } from "./GuardedAgents.js"
 
-/** A request. Headers and body are sent as they are given and appear in no error. */
+/** A request. Its headers and its body appear in no error, because they may hold secrets. */
 export interface OutboundRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -20,9 +20,9 @@ export interface OutboundRequest {
 }
 
 export interface OutboundLimits {
-  /** For all of it, 30 seconds by default. Connecting may take 10 seconds of them. */
+  /** The time limit for the whole request, 30 seconds by default. Connecting may take at most 10 seconds of it. */
   readonly timeoutMs?: number
-  /** The longest body, 1 MiB by default. */
+  /** The longest body that is accepted, 1 MiB by default. */
   readonly maxBytes?: number
 }
 
@@ -33,26 +33,28 @@ export interface OutboundAnswer {
 }
 
 /**
- * Why there is no answer. `refused_address`: it was not asked, since it is private or without TLS. `redirect`: it leads elsewhere,
- * which is not followed. `tls`: its certificate is not accepted, or it speaks no TLS.
+ * The reason why there is no answer.
+ * - `refused_address`: the host was not asked, because it is private or has no TLS.
+ * - `redirect`: the answer leads elsewhere and was not followed.
+ * - `tls`: the certificate is not accepted, or the host speaks no TLS.
  */
 export class OutboundError extends Data.TaggedError("OutboundError")<{
   readonly kind: "refused_address" | "unreachable" | "timeout" | "too_large" | "redirect" | "tls"
-  /** For a person: names the host and nothing else of what was asked. */
+  /** A sentence for a person. It names the host and nothing else of the request. */
   readonly message: string
 }> {}
 
-/** Asks hosts that users name: gateways and forges, without becoming a way into private networks. */
+/** Sends requests to the hosts that users name, such as gateways and forges. It is no way into private networks. */
 export class Outbound extends Context.Tag("@reins/core/outbound/Outbound")<
   Outbound,
   {
-    /** One request on a connection of its own. An answer of any status is an answer, but for a redirect. */
+    /** Sends one request on a connection of its own. An answer of any status is a success, except for a redirect. */
     readonly fetch: (
       url: string,
       request?: OutboundRequest,
       limits?: OutboundLimits
     ) => Effect.Effect<OutboundAnswer, OutboundError>
-    /** Agents for `node:http` and `node:https` that connect only where `fetch` does. Their owner destroys them. */
+    /** Agents for `node:http` and `node:https` that connect only to the hosts that `fetch` reaches. The caller destroys them. */
     readonly agents: (options: http.AgentOptions) => GuardedAgents
   }
 >() {
@@ -91,7 +93,7 @@ const fetch = (
           ? https.request(url, { ...options, agent: agents.https })
           : http.request(url, { ...options, agent: agents.http })
     } catch {
-      // The error may quote the header.
+      // The error of Node may quote the header, so it is not passed on.
       return resume(failed("unreachable", "cannot be asked: a header has characters that headers cannot have."))
     }
     const end = (result: Effect.Effect<OutboundAnswer, OutboundError>) => {

@@ -11,7 +11,7 @@ export interface Answer {
   readonly body: string | null
 }
 
-/** Tells a mutation from others. */
+/** The words that tell one mutation from others. */
 export interface AnswerKey {
   /** The principal, or the route and client address of an anonymous call. Keys of different scopes never meet. */
   readonly scope: string
@@ -113,7 +113,7 @@ interface SealedRow {
   readonly body: string
 }
 
-/** Seals a stored answer with the current key. False when it was so already, or cannot be opened; then it is left to expire. */
+/** Seals a stored answer with the current key. False when it had that key already, or cannot be opened; it is then left to expire. */
 const rewrapRow = (db: Database["Type"], vault: Vault["Type"], row: SealedRow) =>
   Effect.flatMap(
     Effect.option(vault.rewrap(row.body, sealContext(row))),

@@ -8,9 +8,9 @@ import type { Command } from "./Command.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 
-/** A mutation, with the words that tell it from others. */
+/** A mutation, with the key that tells it from others. */
 export interface MutationRequest<A, E = never> extends AnswerStore.AnswerKey {
-  /** Errors besides `ReinsError` are never stored. */
+  /** It may fail with any code, because every mutation of the API comes through here. Errors besides `ReinsError` are never stored. */
   readonly command: Command<A, ReinsError | E>
   readonly encode: (result: A) => AnswerStore.Answer
   readonly encodeError: (error: ReinsError) => AnswerStore.Answer
@@ -22,7 +22,7 @@ export interface MutationAnswer {
   readonly replayed: boolean
 }
 
-/** The answers about the key of a mutation that `Idempotency.run` gives itself. */
+/** The refusals of a mutation because of its key. */
 export type KeyRefusal = ReinsError<"idempotency_conflict" | "idempotency_in_progress">
 
 /** Makes a mutation happen once: the same key and request give the same answer again, byte for byte. */

@@ -10,7 +10,7 @@ export class PgMessages {
   private memory = Buffer.allocUnsafe(2048)
   private end = 0
 
-  /** Forgets a prepared statement. The server takes it as no error when there is none. */
+  /** Forgets a prepared statement. It is no error when the server has none of that name. */
   close(statement: string): void {
     this.message("C", () => {
       this.byte(code("S"))

@@ -3,7 +3,7 @@ import type { Statement } from "@effect/sql"
 /** A statement that an engine runs. Its text was made at the call, or once. */
 export type Query<Row extends object> = Statement.Statement<Row> | PreparedQuery<Row>
 
-/** A statement whose text was made once. Engines keep what belongs to it by the identity of this object. */
+/** A statement whose text was made once. Engines store what they prepared for it by the identity of this object. */
 export interface PreparedText {
   /** SQL with the placeholders of its dialect in the place of values. */
   readonly text: string
@@ -22,7 +22,7 @@ export class PreparedQuery<Row extends object> {
   ) {}
 }
 
-/** Stands where a value will when the text of a statement is made. */
+/** A placeholder for a value while the text of a statement is made. */
 class Hole {
   constructor(readonly key: number | string) {}
 }

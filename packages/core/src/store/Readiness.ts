@@ -18,10 +18,10 @@ export interface ReadinessReport {
   readonly disk: "ok" | StorageFault
 }
 
-/** Less free space than this in the data directory counts as none: a turn needs more. */
+/** The least free space in the data directory, because a turn needs some. */
 const leastFreeBytes = 16 * 1024 * 1024
 
-/** The time for which one answer is given again, because each look costs a write to the disk and anybody may ask. */
+/** The time for which one answer is given again, because each check writes to the disk and anybody may ask. */
 const freshness = "1 second"
 
 /** Finds out whether the service can do its work now. */
@@ -43,7 +43,7 @@ export class Readiness extends Context.Tag("@reins/core/store/Readiness")<
           on conflict (id) do update set checked_at = excluded.checked_at`)
       ).pipe(
         Effect.as("ok" as const),
-        // A probe does not wait for a database that is stuck.
+        // The answer does not wait for a database that is stuck.
         Effect.disconnect,
         Effect.timeoutTo({ duration: "2 seconds", onSuccess: (found) => found, onTimeout: () => "busy" as const }),
         Effect.catchAllDefect((defect) => {

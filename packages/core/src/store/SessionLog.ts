@@ -24,7 +24,7 @@ export interface LogFilter {
   readonly turnId?: string | undefined
 }
 
-/** Some of the events after a cursor. `isWhole` says that these were all that there were. */
+/** Some of the events after a cursor. `isWhole` says that no other events follow. */
 export interface EventSlice {
   readonly events: ReadonlyArray<StoredEvent>
   readonly isWhole: boolean
@@ -144,7 +144,7 @@ export const sliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, byt
     ) select seq, type, turn_id, envelope, (select cast(count(*) as integer) from first) as found from first
     where (select sum(octet_length(envelope)) from first) <= ${bytes} order by seq limit ${limit}`
 
-/** `sliceOf` for events that take more: no more of them once those before take `bytes`. It costs three times as much. */
+/** The same as `sliceOf` for events that exceed the bytes: it stops when the events before take `bytes`. It costs three times as much. */
 const largeSliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
   sql<SlicedEvent>`select seq, type, turn_id, envelope, found from (
     select seq, type, turn_id, envelope, cast(count(*) over () as integer) as found,

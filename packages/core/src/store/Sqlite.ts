@@ -35,8 +35,8 @@ export class DataDirectoryUnusable extends Data.TaggedError("DataDirectoryUnusab
 const busyMs = 2000
 
 /**
- * The database file `reins.db` in a data directory, which is made if it is not there, with its schema up to date. Fails with
- * `DatabaseNewer` for the data of a newer release, and with `DataDirectoryUnusable` where the disk does not take it.
+ * The database file `reins.db` in a data directory, with its schema up to date. The directory is made when it does not exist. Fails with
+ * `DatabaseNewer` for the data of a newer release, and with `DataDirectoryUnusable` when the disk does not accept it.
  */
 export const layer = (dataDir: string) =>
   Layer.scoped(
@@ -52,7 +52,7 @@ export const layer = (dataDir: string) =>
     (database) => Layer.unwrapEffect(Effect.as(usable(dataDir), database))
   )
 
-/** Makes the data directory if it is not there, and looks whether this process may write to it. */
+/** Makes the data directory when it does not exist, and checks that this process may write to it. */
 const usable = (dataDir: string) =>
   Effect.try({
     try: () => {

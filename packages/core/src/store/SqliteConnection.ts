@@ -10,7 +10,7 @@ export interface SqliteOpening {
   readonly busyMs: number
 }
 
-/** Temporary files stay in memory: a savepoint would make one. */
+/** Temporary files stay in memory, because every savepoint would make one. */
 const settings = ["foreign_keys = on", "trusted_schema = off", "temp_store = memory"]
 
 /** There are few texts, because values are bound. A list of values makes one text for each length. */

@@ -11,7 +11,7 @@ import { SqliteConnection, type SqliteOpening } from "./SqliteConnection.js"
 type FileOpening = Omit<SqliteOpening, "readonly"> & { readonly file: string }
 
 /**
- * The database in a file, which is made if it is not there. `prepare` runs before any other statement. A transaction that has waited
+ * The database in a file, which is made when it does not exist. `prepare` runs before any other statement. A transaction that has waited
  * `busyMs` for a writer of another process dies with `SQLITE_BUSY`.
  */
 export const open = <E>(
@@ -26,8 +26,8 @@ export const open = <E>(
   })
 
 /**
- * Works on an SQLite file with two connections. One reads what is committed, and waits for nobody. The other one writes: transactions
- * take turns in the order in which they come, and share commits. A write outside of a transaction is a transaction of its own.
+ * Works on an SQLite file with two connections. One connection reads what is committed and never waits. The other connection writes:
+ * transactions take turns in the order in which they come, and share commits. A write outside of a transaction is a transaction of its own.
  */
 export class SqliteEngine implements Engine {
   private constructor(

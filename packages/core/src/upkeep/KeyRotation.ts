@@ -46,9 +46,8 @@ export class KeysMissing extends Data.TaggedError("KeysMissing")<{ readonly ids:
 const handMs = 60 * 60 * 1000
 
 /**
- * Brings a new key into use and takes old ones out. Secrets keep their data keys, which are wrapped anew one by one, so a rotation can stop
- * anywhere and be done again. Running servers use the new ring from their next use of it on. The caller allows one rotation of a ring at
- * a time.
+ * Brings a new key into use and removes old ones. Secrets keep their data keys, which are wrapped anew one by one, so a rotation can stop
+ * anywhere and be repeated. A running server uses the new ring from its next use on. The caller allows one rotation of a ring at a time.
  */
 export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
   KeyRotation,

@@ -172,18 +172,13 @@ for (const { name, place: makePlace } of databases) {
         const { made, session } = yield* Effect.gen(function* () {
           const { paths, session } = yield* worked
           const db = yield* Database
-          const close = Effect.runSync(Effect.makeLatch(false))
-          const closing = Effect.zipRight(
-            close.await,
+          const close = Effect.zipRight(
+            Effect.sync(() => rmSync(join(paths.workTree, "notes"), { recursive: true })),
             db.run(db.sql`update sessions set lifecycle = 'closed' where id = ${session.id}`)
           )
-          // On PostgreSQL the inventory is read from the living database, so this has to come after it.
-          const progress = (line: string) => {
-            if (!line.startsWith("session 1 of")) return
-            rmSync(join(paths.workTree, "notes"), { recursive: true })
-            close.unsafeOpen()
-          }
-          const [made] = yield* Effect.all([backUp(place, dataDir, file, { progress }), closing], { concurrency: 2 })
+          // The inventory has been read by then, which on PostgreSQL comes from the living database.
+          const progress = (line: string) => (line.startsWith("session 1 of") ? close : Effect.void)
+          const made = yield* backUp(place, dataDir, file, { progress })
           if (place.kind === "postgresql")
             yield* db.run(db.sql`update sessions set lifecycle = 'open' where id = ${session.id}`)
           return { made, session }

@@ -75,7 +75,7 @@ export const backUp = (
       database: place.kind,
       target,
       release: "1.2.3",
-      progress: () => undefined,
+      progress: () => Effect.void,
       ...change
     }),
     place.asIs(dataDir)

@@ -107,13 +107,12 @@ for (const database of databases) {
           [[validation.id, "superseded"]]
         )
         const unknown = "con_00000000000000000000000000"
-        for (const read of [
-          Effect.asVoid(validations.request(principal, unknown)),
-          Effect.asVoid(validations.list(principal, unknown, {})),
-          Effect.asVoid(validations.capabilities(principal, unknown))
-        ]) {
-          assert.strictEqual((yield* Effect.flip(read)).code, "not_found")
-        }
+        const refusals = [
+          yield* Effect.flip(validations.request(principal, unknown)),
+          yield* Effect.flip(validations.list(principal, unknown, {})),
+          yield* Effect.flip(validations.capabilities(principal, unknown))
+        ]
+        for (const { code } of refusals) assert.strictEqual(code, "not_found")
       })
     )
 

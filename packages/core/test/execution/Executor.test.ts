@@ -12,7 +12,6 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
-import { Jobs } from "@reins/core/jobs/Jobs"
 import { Leases } from "@reins/core/sessions/Leases"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
@@ -21,9 +20,10 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
 import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Journal } from "@reins/core/store/Journal"
+import { operationEnd } from "@reins/testing/changes/Fixture"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { Chunk, Effect, Layer, Schedule, Stream } from "effect"
+import { Chunk, Effect, Layer, Stream } from "effect"
 import { makeRemote, temporaryDirectory } from "./Agent.js"
 
 const codeOf = <A, E>(effect: Effect.Effect<A, E | ReinsError>) =>
@@ -71,12 +71,7 @@ for (const { layer, name } of databases) {
           const again = yield* executors.activate(principal, session.id, {})
           assert.notStrictEqual(again.operation.id, first.operation.id)
           assert.strictEqual(again.executor.lease.id, first.executor.lease.id)
-          const jobs = yield* Jobs
-          yield* Effect.repeat(jobs.operation(principal, again.operation.id), {
-            until: (operation) => operation.finished_at !== null,
-            schedule: Schedule.spaced("5 millis")
-          })
-          assert.strictEqual((yield* jobs.operation(principal, again.operation.id)).state, "succeeded")
+          assert.strictEqual((yield* operationEnd(again.operation.id)).state, "succeeded")
           assert.deepStrictEqual(yield* eventsOf(principal, session.id, "executor."), [
             "executor.allocating",
             "executor.ready"
@@ -204,10 +199,7 @@ for (const { layer, name } of databases) {
           const session = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url } })
           const { executor, operation } = yield* executors.activate(principal, session.id, {})
           yield* until(principal, session.id, ofType("executor.lost"))
-          const jobs = yield* Jobs
-          const failed = yield* Effect.repeat(jobs.operation(principal, operation.id), {
-            until: ({ finished_at }) => finished_at !== null
-          })
+          const failed = yield* operationEnd(operation.id)
           assert.include(JSON.stringify(failed), "The workspace could not be made")
           const lost = (yield* until(principal, session.id, ofType("executor.lost"))).at(-1)
           assert.strictEqual(lost?.payload["lease_id"], executor.lease.id)

@@ -43,7 +43,7 @@ export const backup = Command.make(
           database: onPostgres ? "postgresql" : "sqlite",
           target: fileFor(target),
           release: packageJson.version,
-          progress: tell
+          progress: (line) => Effect.sync(() => tell(line))
         }),
         Installation.databaseAsIs(config)
       )

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cookies from "@effect/platform/Cookies"
 import type { Principal } from "@reins/core/domain/Principal"
 
-/** One request while it is answered: the facts about it, and the headers and cookies that any answer to it gets. */
+/** A request that is being answered: its facts, and the headers and cookies of every answer to it. */
 export class Exchange {
   readonly method: string
   /** The path without the query. */

@@ -30,7 +30,7 @@ export const listener = (
   { limits, publicUrl, trustedProxies }: ListenerOptions
 ): Effect.Effect<RequestListener> =>
   Effect.map(Effect.runtime<never>(), (current) => {
-    // Nobody reads the counts of fibers that Effect keeps.
+    // Nothing reads the metrics of fibers that Effect keeps.
     const runtime = Runtime.disableRuntimeFlag(current, RuntimeFlags.RuntimeMetrics)
     const fork = Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))
     const forkToItsEnd = Runtime.runFork(Runtime.disableRuntimeFlag(runtime, RuntimeFlags.Interruption))
@@ -54,7 +54,7 @@ export const listener = (
         shutdown.leave(exchange)
         const ms = performance.now() - startedAt
         if (Exit.isFailure(exit)) {
-          // A client that is still there waited for work that was stopped.
+          // A client that is still there has waited for work that was stopped.
           send(exchange, errorReply(shuttingDown, exchange.requestId))
           return route?.meter?.ended(clientGone, ms / 1000)
         }

@@ -22,7 +22,7 @@ export interface Parts {
   readonly canonicalBody: string
 }
 
-/** An endpoint of any types. Only its schemas know them. */
+/** An endpoint of any types, which only its schemas know. */
 export type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
 
 export type DecodeParts = (
@@ -41,7 +41,7 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: I
   const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes)
   const isConditional = Option.exists(payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
-    // No id holds this character, and a text of PostgreSQL cannot.
+    // No id holds this character, and no text of PostgreSQL can.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()
     const path = decodePath(pathParams)
     const query = decodeQuery(lastValues(exchange.query))
@@ -60,8 +60,8 @@ export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: I
 const lastValues = (query: string): Readonly<Record<string, string>> => Object.fromEntries(new URLSearchParams(query))
 
 /**
- * Fails for a text that some database would not keep as it is. An installation takes the same requests whichever database it has, and gives
- * back each text as it was sent.
+ * Fails for a text that one of the databases would not keep unchanged. Every installation then accepts the same requests and gives back each
+ * text as it was sent.
  */
 const storable = (
   decoded: Either.Either<unknown, ParseResult.ParseIssue>
@@ -103,7 +103,7 @@ const partDecoder = (loc: string, schema: Option.Option<Schema.Schema<never, unk
   return (input: unknown): Decoded => Either.mapLeft(storable(decode(input)), (issue) => toDetails([loc], issue, input))
 }
 
-/** Errors name a header as people write it. */
+/** The spelling of a header in errors, which is the one that people use. */
 const headerDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>) => {
   const decode = partDecoder("header", schema)
   return (input: unknown): Decoded =>
@@ -145,7 +145,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
         : Either.mapLeft(storable(decode(sent)), (issue) => toDetails(["body"], issue, sent))
     return { decoded, sent: Either.isRight(decoded) ? sent : undefined }
   }
-  // In steps, so that the bytes are not kept beside the values that are made of them.
+  // Each step drops the value before it, so that the bytes are not kept beside the values that are made of them.
   return (exchange: Exchange): Effect.Effect<Body, TooLarge> =>
     Effect.interruptible(readBody(exchange, maxBytes)).pipe(
       Effect.flatMap((bytes) => inItsTurn(bytes.length, () => ({ size: bytes.length, ...read(exchange, bytes) }))),
@@ -172,7 +172,7 @@ const withExpectedVersion = (exchange: Exchange, body: unknown): Either.Either<u
     : Either.right({ expected_version: Number(version), ...body })
 }
 
-/** Refuses a condition on an operation that cannot have one. Passing over it would let the write happen whatever has changed. */
+/** Refuses a condition on an operation that cannot have one. To ignore it would let the write happen against the caller's condition. */
 const unconditional = (exchange: Exchange): Decoded => {
   const given = exchange.header("if-match")?.trim()
   return given === undefined || given === "*" || exchange.method === "GET" || exchange.method === "HEAD"

@@ -6,7 +6,7 @@ import type { Exchange } from "./Exchange.js"
 import type { ValidationFailed } from "./middleware/ErrorEnvelope.js"
 import type { Reply } from "./Reply.js"
 
-/** The failures that have an answer of their own. Any other failure is a defect. */
+/** The failures that have an answer of their own, with every code, because each route has others. Any other failure is a defect. */
 export type Failure = ReinsError | RequestInvalid | ValidationFailed
 
 /** The decoded parts of a path that its pattern names. */

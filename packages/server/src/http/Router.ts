@@ -19,6 +19,7 @@ import { Reply } from "./Reply.js"
 import { decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
 import type { PathParams, Route } from "./Route.js"
 
+/** A handler of any endpoint, so it may fail with every code. */
 type Handler = (
   call: Pick<Parts, "path" | "query" | "body"> & {
     readonly exchange: Exchange

@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 
 const path = "/docs"
 
-/** A page that shows an OpenAPI document, with its script and style inside it: it loads nothing from elsewhere. */
+/** A page that shows an OpenAPI document. Its script and style are inside it, so it loads nothing else. */
 export const pageOf = (document: Readonly<Record<string, unknown>>): Effect.Effect<string> =>
   Effect.gen(function* () {
     const api = HttpApi.make("docs").annotate(OpenApi.Transform, () => ({ ...document }))

@@ -9,7 +9,7 @@ export const answerUnreadable = (fault: string | undefined): string =>
 
 const requestIdOfTemplates = randomUUID()
 
-/** An answer with a placeholder for the request id. It is made before, because thousands of connections can time out in one moment. */
+/** An answer with a placeholder for the request id. It is made in advance, because thousands of connections can time out in one moment. */
 const templateOf = (error: ReinsError): string => {
   const body = JSON.stringify(envelopeOf(error, requestIdOfTemplates))
   const headers = {

@@ -36,7 +36,7 @@ const dataDirectory = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** Every service on a database. Its jobs are worked in this process. */
+/** Every service on a database, with a worker for its jobs. */
 export const installation = (database: Layer.Layer<Database | Bell>) =>
   Layer.unwrapScoped(
     Effect.map(dataDirectory, (dataDir) =>
@@ -168,7 +168,7 @@ export const workspace = (url?: string) =>
     return { session, principal, workspaceId, workTree, change }
   })
 
-/** A capture whose git objects nobody has. */
+/** A capture without git objects. */
 export const captured = {
   tree: "a".repeat(40),
   subjectDigest: "sha256:0",
@@ -178,7 +178,7 @@ export const captured = {
   diagnostics: []
 }
 
-/** A sealed changeset of a new session, for services without a worker. Nobody has its git objects. */
+/** A sealed changeset of a new session, for services without a worker. It has no git objects. */
 export const sealed = Effect.gen(function* () {
   const { principal, workspaceId } = yield* ownerWithConnection
   const changesets = yield* ChangesetStore

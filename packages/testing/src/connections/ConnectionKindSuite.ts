@@ -11,7 +11,7 @@ export interface ConnectionKindSubject {
   readonly kind: ConnectionKind
   /** A credential for a service at a base URL, whose secrets are all `secret`. */
   readonly credential: (baseUrl: string, secret: string) => Readonly<Record<string, string>>
-  /** Answers the probe for a good credential; undefined for a kind that has nobody to ask. */
+  /** Answers the probe for a good credential; undefined for a kind whose probe asks no server. */
   readonly answer?: (response: ServerResponse) => void
 }
 

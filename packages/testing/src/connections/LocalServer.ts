@@ -10,7 +10,7 @@ export interface Asked {
   readonly body: string
 }
 
-/** A server on loopback that is there until the scope closes, and what it was asked. */
+/** A server on loopback that lives until the scope closes, and the requests that it got. */
 export const localServer = (answer: (asked: Asked, response: ServerResponse) => void) =>
   Effect.gen(function* () {
     const asked: Array<Asked> = []

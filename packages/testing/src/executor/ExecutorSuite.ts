@@ -7,7 +7,7 @@ import { Chunk, Effect, Redacted, type Scope, Stream } from "effect"
 
 let leases = 0
 
-/** Makes commands of a shell in a directory of their own. */
+/** Makes shell commands with a directory of their own. */
 export const shellCommand = Effect.gen(function* () {
   const root = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(path.join(tmpdir(), "reins-executor-"))),

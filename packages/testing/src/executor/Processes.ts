@@ -9,7 +9,9 @@ export const shown = (pid: number, name: "cmdline" | "environ"): string => {
   }
 }
 
-/** The living processes of which something holds. One that is over, but not waited for yet, shows neither words nor environment. */
+/**
+ * The living processes for which the condition holds. A process that has ended and was not collected shows neither arguments nor environment.
+ */
 export const processesWhere = (isWanted: (pid: number) => boolean): ReadonlyArray<number> =>
   readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) && isWanted(Number(name)) ? [Number(name)] : []))
 

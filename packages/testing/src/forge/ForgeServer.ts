@@ -27,7 +27,7 @@ export interface Canned {
   readonly after?: boolean
 }
 
-/** The place of the branches, and the effect of a merge on them. */
+/** The branches, and the effect of a merge on them. */
 export interface Branches {
   readonly headOf: (branch: string) => string | undefined
   readonly merge: (head: string, base: string) => void
@@ -47,7 +47,7 @@ const Body = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
 
-/** One repository of a forge, which speaks as a product does: its paths, status codes and bodies. */
+/** One repository of a forge that imitates the paths, status codes and bodies of a product. */
 export class ForgeServer {
   readonly pulls: Array<Pull> = []
   readonly seen: Array<Seen> = []
@@ -58,7 +58,7 @@ export class ForgeServer {
     readonly branches: Branches
   ) {}
 
-  /** Adds what somebody else opened. */
+  /** Adds a merge request that somebody else opened. */
   readonly add = (pull: Partial<Pull> & Pick<Pull, "head" | "base">): Pull => {
     const added: Pull = {
       number: this.pulls.length + 1,

@@ -7,13 +7,13 @@ import { Effect, Layer, Redacted } from "effect"
 import { onLoopback } from "../connections/Loopback.js"
 import { type Canned, type Dialect, ForgeServer } from "./ForgeServer.js"
 
-/** A kind of forge, with what imitates the product for it. */
+/** A kind of forge, with a server that imitates its product. */
 export interface ForgeSubject {
   readonly forge: ForgeKind
   /** The path of a repository that the forge may have. */
   readonly repository: string
   readonly dialect: Dialect
-  /** An answer to a merge that says that the forge cannot merge just now, where it has one. */
+  /** The answer to a merge that is temporarily impossible, for a forge that has one. */
   readonly notNow?: Canned
 }
 

@@ -78,10 +78,10 @@ export const cloned = (files: Readonly<Record<string, string>>) =>
     return { git, root, url, gitDir, workTree, base: commit }
   })
 
-/** The numbers of /dev/zero and of a disk that is not there. */
+/** The numbers of /dev/zero and of a disk that does not exist. */
 export const devices = { zero: ["c", "1", "5"], disk: ["b", "7", "200"] } as const
 
-/** Puts devices into a folder, which only root may do. Where it cannot be done, the output of the test says so. */
+/** Puts devices into a folder, which only root may do. When it is impossible, the output of the test says so. */
 export const plantDevices = (root: string): void => {
   for (const [name, numbers] of Object.entries(devices)) {
     const made = spawnSync("mknod", [join(root, name), ...numbers], { encoding: "utf8" })

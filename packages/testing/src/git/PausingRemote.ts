@@ -2,7 +2,10 @@ import { execFileSync } from "node:child_process"
 import { closeSync, constants, openSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** Makes the readers of a bare repository on disk wait in the middle until they are let through. One of its files becomes a pipe for that. */
+/**
+ * Makes the readers of a bare repository on disk wait in the middle until the test lets them go on. For that, one file of the repository
+ * becomes a pipe.
+ */
 export const pauseReaders = (repository: string) => {
   const git = (...args: ReadonlyArray<string>) => execFileSync("git", args, { cwd: repository, encoding: "utf8" })
   const file = join(repository, "packed-refs")
@@ -12,8 +15,8 @@ export const pauseReaders = (repository: string) => {
   execFileSync("mkfifo", [file])
   return {
     /**
-     * Gives the function that lets the waiting reader through; undefined while no reader waits. The pipe ends for that reader as an empty
-     * file would, and the next reader finds an empty file.
+     * Gives the function that lets the waiting reader go on; undefined while no reader waits. That reader sees the pipe end like an empty file,
+     * and the next reader finds an empty file.
      */
     reader: (): (() => void) | undefined => {
       try {

@@ -7,7 +7,7 @@ import { cacheDir } from "./Turns.js"
 
 const program = join(import.meta.dirname, "small-agent.mjs")
 
-/** A provider that starts the small agent in the place of its own. What it can do, how people connect it and how it is installed stay. */
+/** A provider that starts the small agent instead of its own. Its capabilities, its connection and its installation stay. */
 const withSmallAgent = (manifest: typeof alpha | typeof beta, permission: "allow" | "ask") => ({
   ...manifest,
   runtime: {
@@ -44,10 +44,12 @@ const withSmallAgent = (manifest: typeof alpha | typeof beta, permission: "allow
   }
 })
 
-/** Alpha and beta with the small agent in the place of theirs, for tests in which the agent is not what is proved. */
+/** Alpha and beta with the small agent, for tests that are not about the agent. */
 export const smallAgents = Manifests.layerOf([withSmallAgent(alpha, "allow"), withSmallAgent(beta, "allow")])
 
-/** The same, asking before each tool; a person where `approval` is supported, and the manifest's own answer otherwise. */
+/**
+ * The same agents, which ask before each tool. A person answers where `approval` is supported, and the manifest's own answer is used otherwise.
+ */
 export const askingAgents = (approval: "supported" | "unsupported") => {
   const manifest = withSmallAgent(alpha, "ask")
   return Manifests.layerOf([
@@ -56,8 +58,8 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
 }
 
 /**
- * A cache directory below `directory` with the small agent installed as alpha's, for published servers (REINS_CACHE_DIR), which know no
- * manifests but their own.
+ * Installs the small agent as that of alpha in a cache directory below `directory`. Published servers need that (REINS_CACHE_DIR), because they
+ * use their own manifests only.
  */
 export const cacheWithSmallAgent = (directory: string): string => {
   const cache = join(directory, "cache")

@@ -25,7 +25,7 @@ import { Context, Effect, Fiber, Layer, Option, Queue, Redacted, TestClock } fro
 
 export const publicUrl = "https://reins.example.com"
 
-/** A mailer whose mails can be waited for by their address, and that refuses mail when it is told to. */
+/** A mailer for tests. They can wait for a mail by its address, and make it refuse mail. */
 export class Mailbox extends Context.Tag("@reins/core/test/identity/Mailbox")<
   Mailbox,
   {
@@ -105,7 +105,7 @@ const runningJobs = Effect.gen(function* () {
   return yield* db.all(db.sql`select id from jobs where state = 'running'`)
 })
 
-/** Runs a worker until the next mail to the address is sent. It is there for no longer, since it would wake up all through a day. */
+/** Runs a worker until the next mail to the address is sent. The worker stops then, because it would wake up all through a simulated day. */
 export const nextMail = (email: string) =>
   Effect.gen(function* () {
     const mailbox = yield* Mailbox

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Mailer } from "@reins/core/identity/Mailer"
 import { Effect, type Layer, Logger, type Scope } from "effect"
 
-/** A mailer, with what it has handed over: whole mails, in their order, as they went. */
+/** A mailer, and the whole mails that it has handed over, in their order. */
 export interface MailerSubject {
   readonly layer: Layer.Layer<Mailer>
   readonly handedOver: Effect.Effect<ReadonlyArray<string>>
@@ -17,7 +17,7 @@ const mail = {
 const idsOf = (mails: ReadonlyArray<string>): ReadonlyArray<string> =>
   mails.map((text) => /^Message-ID: (\S+)\r$/m.exec(text)?.[1] ?? "")
 
-/** The promises of `Mailer`, for one way to hand over mails. */
+/** The promises of `Mailer`, for one kind of mailer. */
 export const mailerSuite = (name: string, given: Effect.Effect<MailerSubject, never, Scope.Scope>): void => {
   describe(`the mailer ${name}`, () => {
     const sending = (...mails: ReadonlyArray<readonly [typeof mail, string]>) =>

@@ -22,7 +22,7 @@ export const agents = [
   { provider_id: "beta", kind: "beta" }
 ] as const
 
-/** An address where nobody listens, for callers that need no model. */
+/** An address without a listener, for callers that need no model. */
 const nowhere = { url: "http://127.0.0.1:9/v1" }
 
 /** The credential of every caller's connections. */

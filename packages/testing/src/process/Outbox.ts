@@ -12,11 +12,11 @@ export const mailsTo = (dataDir: string, email: string): ReadonlyArray<string> =
     .filter((text) => text.includes(`\r\nTo: ${email}\r\n`))
 }
 
-/** The page that a mail links to, if it is one of that name. */
+/** The URL of a mail's link to the page of that name; undefined when there is none. */
 export const linkIn = (mail: string, page = "verify|reset|join"): string | undefined =>
   new RegExp(`^https?://[^/]+/(?:${page})\\?[\\w-]{43}(?=\\r$)`, "m").exec(mail)?.[0]
 
-/** The link to a page in the newest mail to an address that has one, once there is one. */
+/** Waits for a mail to an address with a link to a page, and gives the link in the newest one. */
 export const linkFor = (dataDir: string, email: string, page: "verify" | "reset" | "join"): Promise<string> =>
   eventually(`a mail to ${email} with a link to /${page}`, () =>
     mailsTo(dataDir, email)

@@ -12,25 +12,22 @@ import { killServers } from "./ServerProcess.js"
 export interface Place {
   /** A directory that is there and empty. */
   readonly directory: string
-  /** The data directory of an installation in it. */
+  /** The data directory of an installation in the place. */
   readonly dataDir: string
   readonly gateway: Gateway
   /** The URL of a fresh PostgreSQL database. */
   readonly newPostgresDatabase: () => Promise<string>
-  /** Ends the servers and agents of it at once, as is done for every test. */
+  /** Ends the servers and agents of the place now, instead of at the end of the test. */
   readonly endProcesses: () => Promise<void>
 }
 
-/**
- * In memory where there is room: a process that is killed loses nothing that the system holds, so the wait for a disk would prove
- * nothing.
- */
+/** In memory where there is room. A killed process loses nothing that the system holds, so a wait for a disk would prove nothing. */
 export const inMemory = (): string => (roomy("/dev/shm") ? "/dev/shm" : tmpdir())
 
 /** A home for agents that refuse one in the temporary directory, as codex does. */
 export const inHome = homedir
 
-/** Makes a place anew for each test of the file that calls it. */
+/** Makes a new place for each test of the file that calls it. */
 export const placeForEachTest = (parent: () => string = tmpdir): Place => {
   let directory: string
   let gateway: Gateway

@@ -1,8 +1,8 @@
 import { createServer } from "node:net"
 
 /**
- * A port of 127.0.0.1 for a server that is killed and comes back. It lies outside of the range that the system gives to outgoing
- * connections, one of which could else take it meanwhile.
+ * A port of 127.0.0.1 for a server that is killed and started again. It lies outside of the range for outgoing connections, because one of
+ * those could take the port meanwhile.
  */
 export const steadyPort = async (): Promise<number> => {
   for (;;) {

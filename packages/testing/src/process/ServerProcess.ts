@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
-/** The server as it is published, and the one that has failpoints and takes another agent for alpha. */
+/** The published server, and the build with failpoints, which takes another agent for alpha. */
 export const published = join(import.meta.dirname, "../../../server/dist/main.js")
 const breakable = join(import.meta.dirname, "../../../server/dist-failpoints/main.js")
 
@@ -11,13 +11,13 @@ export interface ServerOptions {
   readonly dataDir: string
   /** Settings and other variables, besides those of this process. */
   readonly env?: Readonly<Record<string, string>>
-  /** `name` or `name:n`: ends the process with SIGKILL at the n-th passage of that point. */
+  /** `name` or `name:n`. The server ends itself with SIGKILL when it passes that point for the n-th time. */
   readonly failpoint?: string
-  /** A file that names the point in the same way and may be written while the server runs. */
+  /** A file that names the point in the same way. It may be written while the server runs. */
   readonly failpointFile?: string
-  /** A program that stands in the place of alpha's agent. */
+  /** A program that replaces the agent of alpha. */
   readonly agent?: string | undefined
-  /** The words before the command of the server, as in `["faketime", "-f", "+25h"]`. */
+  /** The words before the command of the server, such as `["faketime", "-f", "+25h"]`. */
   readonly launcher?: ReadonlyArray<string>
   /** Arguments of `reins serve` besides the port and the data directory. */
   readonly args?: ReadonlyArray<string>
@@ -29,25 +29,25 @@ export interface ServerProcess extends StartingServer {
 
 /** A server that may not be ready yet. */
 export interface StartingServer {
-  /** Its URL. Fails with what it said if it ends before it is ready. */
+  /** The URL of the server when it is ready. Fails with the server's output when it ends before. */
   readonly ready: Promise<string>
   readonly pid: number
   /** Its end, once it has ended. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   readonly kill: (signal: NodeJS.Signals) => void
-  /** All that it has written to its standard error. */
+  /** Everything that it has written to its standard error. */
   readonly log: () => string
 }
 
 const running = new Set<ChildProcess>()
 
-/** Starts a server of its own process on a free port and waits until it is ready. Fails with what it said if it ends before. */
+/** Starts a server in a process of its own on a free port and waits until it is ready. Fails with the server's output when it ends before. */
 export const startServer = async (options: ServerOptions): Promise<ServerProcess> => {
   const starting = spawnServer(options)
   return { ...starting, url: await starting.ready }
 }
 
-/** Starts a server of its own process on a free port. */
+/** Starts a server in a process of its own on a free port. */
 export const spawnServer = (options: ServerOptions): StartingServer => {
   const isBroken = [options.failpoint, options.failpointFile, options.agent].some((given) => given !== undefined)
   const main = isBroken ? breakable : published
@@ -82,7 +82,7 @@ export const spawnServer = (options: ServerOptions): StartingServer => {
     createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url))
     void ended.then(({ code, signal }) => reject(new Error(`The server ended (${code ?? signal}):\n${errors}`)))
   })
-  // A caller that does not wait for the start looks at the end instead.
+  // A caller that does not wait for the start waits for the end instead.
   ready.catch(() => undefined)
   return { ready, pid: child.pid ?? 0, ended, kill: (signal) => void child.kill(signal), log: () => errors }
 }
@@ -104,7 +104,7 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** Runs a command of the installation, as `reins accounts create` is one. */
+/** Runs a command of the installation, such as `reins accounts create`. */
 export const reins = (
   dataDir: string,
   args: ReadonlyArray<string>,
@@ -116,7 +116,7 @@ export const reins = (
     timeout: 120_000
   })
 
-/** `reins` while this process goes on. `killAt`: ends the command with SIGKILL when it says so on its standard error. */
+/** Runs `reins` without blocking this process. `killAt` ends the command with SIGKILL when its standard error holds that text. */
 export const reinsAside = (
   dataDir: string,
   args: ReadonlyArray<string>,

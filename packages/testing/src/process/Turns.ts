@@ -2,10 +2,10 @@ import type { Reins } from "@reins/client"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert } from "vitest"
 
-/** Works until it is ended: a tool has run, and the model never goes on. */
+/** A script whose turn runs until it is ended: a tool has run, and the model never goes on. */
 export const endless = (cmd = "echo begun"): string => script("Wait.", { tool: "bash", cmd }, { hang: true })
 
-/** Works until it is ended: a tool runs, and does not end by itself. */
+/** A script whose turn runs until it is ended: a tool runs and does not end. */
 export const endlessTool = (cmd = "tail -s 37 -f /dev/null"): string =>
   script("Wait.", { tool: "bash", cmd }, { say: "never" })
 
@@ -23,13 +23,13 @@ export const beginTurn = async (
   return { turn_id, operation_id: operation?.id ?? "", job_id: operation?.job_id ?? "", lease_id: lease_id ?? "" }
 }
 
-/** The session goes on: its agent answers. */
+/** Checks that the session goes on and its agent answers. */
 export const assertAnswers = async (client: Reins, session_id: string): Promise<void> => {
   const { text, turn } = await client.run({ session_id, content: script("Go on.", { say: "Here I am." }) })
   assert.deepStrictEqual([turn.state, text.trim()], ["succeeded", "Here I am."], JSON.stringify(turn))
 }
 
-/** The job has one attempt, which a server that was killed has left behind, and that says so. */
+/** Checks that the job has one attempt, which says that a killed server left it behind. */
 export const assertWorkerLost = async (client: Reins, job_id: string): Promise<void> => {
   const { attempts } = await client.jobs.get({ job_id })
   assert.deepStrictEqual(

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises"
 
 type Nothing = undefined | false
 
-/** Asks until there is an answer that is neither undefined nor false. Fails in words after a time that only a broken server takes. */
+/** Asks until the answer is neither undefined nor false. Fails with a message after a time that only a broken server takes. */
 export const eventually = async <A>(
   what: string,
   ask: () => Promise<A | Nothing> | A | Nothing,

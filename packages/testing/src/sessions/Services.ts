@@ -11,7 +11,7 @@ import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Effect, Layer } from "effect"
 
-/** Every service on a database, with nobody working the jobs: what is queued stays queued. */
+/** Every service on a database without a worker, so queued jobs stay queued. */
 export const services = (database: Layer.Layer<Database | Bell>, config: Partial<CoreConfig["Type"]> = {}) =>
   Layer.unwrapScoped(
     Effect.gen(function* () {
@@ -26,7 +26,7 @@ export const services = (database: Layer.Layer<Database | Bell>, config: Partial
     })
   )
 
-/** The owner of a workspace, and a connection that alpha would run with. */
+/** The owner of a workspace, and a connection for alpha. */
 export const ownerWithConnection = Effect.gen(function* () {
   const { principal, workspaceId } = yield* Embedded.owner
   const connection = yield* (yield* Connections).create(principal, workspaceId, {

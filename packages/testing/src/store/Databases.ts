@@ -11,7 +11,7 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The maintenance database of a PostgreSQL server that lives as long as the test run. */
     readonly postgresUrl: string
-    /** The name of a database there that has the schema and no rows, for copies. Nobody may be connected to it. */
+    /** The name of a database on that server with the schema and no rows, for copies. Nobody may be connected to it. */
     readonly postgresTemplate: string
   }
 }
@@ -59,10 +59,10 @@ export const databases: ReadonlyArray<{
   { name: "PostgreSQL", layer: Layer.orDie(Layer.unwrapScoped(Effect.map(migratedPostgresDatabase, Postgres.layer))) }
 ]
 
-/** The databases of this process that nobody uses, with what their schemas were. */
+/** The unused databases of this process, with the schema of each. */
 const idle: Array<{ readonly name: string; readonly schema: string }> = []
 
-/** The names of all that a schema is made of. */
+/** The names of everything that a schema consists of. */
 const schema = `select concat_ws(' ',
   (select string_agg(concat(relname, relkind, attname), ' ' order by relname, attname) from pg_class
     join pg_attribute on attrelid = pg_class.oid where relnamespace = 'public'::regnamespace and attnum > 0),
@@ -72,7 +72,7 @@ const schema = `select concat_ws(' ',
 
 const schemaOf = async (name: string): Promise<string> => (await runOn(name, schema)).rows[0]?.names ?? ""
 
-/** Ends the connections that are still there, and deletes all rows but those that say which steps of the schema were taken. */
+/** Ends the remaining connections, and deletes all rows except the record of the schema's steps. */
 const emptying = `do $$
   declare found regclass;
   begin

@@ -5,7 +5,7 @@ import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 
 const defaultProtocol = "openai_chat"
 
-/** A gateway of models that a user names, which speaks one of the known protocols. */
+/** A gateway of models at an address that a user names. It speaks one of the known protocols. */
 export const alphaGateway: ConnectionKind = {
   kind: "alpha_gateway",
   credential: credentialOf(

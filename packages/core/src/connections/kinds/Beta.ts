@@ -4,7 +4,7 @@ import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 
 const gateway = "openai_responses"
 
-/** The provider beta: a key for its gateway or another one, or the login that its agent has made. */
+/** The provider beta. Its credential is a key for its own gateway or another one, or the login that its agent has made. */
 export const beta: ConnectionKind = {
   kind: "beta",
   credential: credentialOf(

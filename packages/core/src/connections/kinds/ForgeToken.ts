@@ -6,7 +6,7 @@ import { BaseUrl, type ConnectionKind, credentialOf, optional, Secret } from "..
 import type { OpenConnection } from "../OpenConnection.js"
 import { type AskProbe, asking, passed, refusal, unexpected } from "../Verdict.js"
 
-/** The kind of connection that every kind of forge is: a token, and the address of the forge unless it is the usual one. */
+/** The kind of connection for a kind of forge: a token, and the address of the forge unless it is the usual one. */
 export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
   kind: forge.kind,
   credential: credentialOf(Schema.Struct({ base_url: optional(BaseUrl), token: Secret })),

@@ -5,10 +5,10 @@ import { inconclusive } from "../Verdict.js"
 const noUrl = inconclusive(
   "no_endpoint",
   "unverified",
-  "A credential for git has no address of its own to ask. A session that clones with it will tell."
+  "A credential for git names no host, so it cannot be tried by itself. A session that clones with it shows if it is accepted."
 )
 
-/** A name and a password for git, on whatever host a repository is. */
+/** A name and a password for git, for a repository on any host. */
 export const plainGit: ConnectionKind = {
   kind: "git",
   credential: credentialOf(

@@ -14,10 +14,10 @@ import { watchDeadline, watchOutput, watchSilence, watchStderr } from "./AcpWatc
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
-/** The events that may wait for a reader before the agent does. */
+/** The number of events that may wait for a reader before the agent has to wait too. */
 const waitingEvents = 256
 
-/** The polite requests before the agent is made to end. A prompt without an answer is cancelled first. */
+/** The polite requests to stop that come before the agent is ended. A prompt without an answer is cancelled first. */
 const stopHooks = (peer: JsonRpc.Peer, sessionId: string, answered: Deferred.Deferred<void>): StopHooks => ({
   cancel: Effect.flatMap(Deferred.isDone(answered), (done) =>
     done ? Effect.void : Effect.zipRight(peer.notify("session/cancel", { sessionId }), Deferred.await(answered))
@@ -60,7 +60,7 @@ const run = Effect.fnUntraced(function* (settings: AcpSettings, input: TurnInput
   yield* emit([{ _tag: "ended", stop_reason }])
 })
 
-/** One turn over the Agent Client Protocol, version 1. */
+/** Runs one turn over the Agent Client Protocol, version 1. */
 const runTurn =
   (settings: AcpSettings): RunTurn =>
   (input) =>
@@ -75,7 +75,7 @@ const runTurn =
       })
     )
 
-/** For agents that speak the Agent Client Protocol. */
+/** The driver for agents that speak the Agent Client Protocol. */
 export const acpDriver: HarnessDriver = {
   driver: "acp",
   bind: (settings) => Effect.map(Schema.decodeUnknown(AcpSettings, { onExcessProperty: "error" })(settings), runTurn)

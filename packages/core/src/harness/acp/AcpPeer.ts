@@ -7,7 +7,7 @@ import * as JsonRpc from "./JsonRpc.js"
 import * as Permission from "./Permission.js"
 import * as Transcript from "./Transcript.js"
 
-/** Waits for the answer of a person. A turn that is cancelled takes the question back, once the agent was told of the cancellation. */
+/** Waits for the answer of a person. When the turn is cancelled, the question is withdrawn after the agent was told of the cancellation. */
 const awaitAnswer = Effect.fnUntraced(function* (
   turn: Turn,
   ask: NonNullable<TurnInput["ask"]>,
@@ -42,14 +42,14 @@ const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
 })
 
 const onNotification = Effect.fnUntraced(function* (turn: Turn, method: string, params: unknown, line: string) {
-  // `_` and `$/` are for extensions that a client may leave alone.
+  // Methods that begin with `_` or `$/` are extensions, which a client may ignore.
   if (method.startsWith("_") || method.startsWith("$/")) return
   if (method !== "session/update") return yield* turn.emit([Transcript.diagnostic("unknown_message", line)])
   const transcript = yield* Ref.get(turn.transcript)
   if (Option.isSome(transcript)) yield* turn.emit(transcript.value.update(params, line))
 })
 
-/** The agent as the other side of the protocol: its questions and notices become events of the turn. */
+/** Makes the peer for the agent's side of the protocol. The agent's questions and notices become events of the turn. */
 export const makePeer = (turn: Turn, process: AgentProcess): JsonRpc.Peer =>
   JsonRpc.make({
     lines: Stream.map(process.lines, turn.scrubber.scrub),

@@ -31,7 +31,7 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
   return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
 })
 
-/** Every agent takes text and links to resources; that it takes more would have to be asked. */
+/** A text, or a link to a resource. Every agent takes these two; other kinds are optional in the protocol. */
 const promptBlock = (block: PromptBlock): object =>
   block.type === "text"
     ? block
@@ -43,7 +43,7 @@ const promptBlock = (block: PromptBlock): object =>
         ...(block.mediaType !== null && { mimeType: block.mediaType })
       }
 
-/** Asks the agent for the turn, and says how it ended. `answered` is done once the agent has answered, whatever it said. */
+/** Sends the prompt and gives the end of the turn. `answered` is done once the agent has given any answer. */
 export const prompt = Effect.fnUntraced(function* (
   turn: Turn,
   peer: JsonRpc.Peer,
@@ -62,7 +62,7 @@ export const prompt = Effect.fnUntraced(function* (
   const afterCancel = turn.input.cancel.pipe(
     Effect.zipRight(Ref.set(turn.cancelled, true)),
     Effect.zipRight(
-      // An agent that does not even read what it is told is waited for no longer than one that does not answer.
+      // An agent that does not even read its input is given no more time than one that does not answer.
       Effect.ignore(peer.notify("session/cancel", { sessionId })).pipe(
         Effect.zipRight(Deferred.succeed(turn.cancelSent, undefined)),
         Effect.zipRight(Effect.option(Fiber.join(answer))),
@@ -72,11 +72,11 @@ export const prompt = Effect.fnUntraced(function* (
     Effect.map(Option.flatten)
   )
   const result = yield* Effect.raceFirst(Effect.map(Fiber.join(answer), Option.some), afterCancel).pipe(
-    // The answer may fail because of the cancellation, just before the cancelling side is heard.
+    // The answer may fail because of the cancellation, shortly before this side learns of the cancellation.
     Effect.catchAll((failure) =>
       Effect.flatMap(Ref.get(turn.cancelled), (asked) => (asked ? Effect.succeedNone : Effect.fail(failure)))
     ),
-    // Words that the agent says from now on would open again the parts that are closed here.
+    // The parts are closed from here on. Later words of the agent would open them again.
     Effect.ensuring(Ref.set(turn.transcript, Option.none())),
     Effect.tap(() => turn.emit(transcript.finish())),
     Effect.tapError(() => turn.emit(transcript.finish()))

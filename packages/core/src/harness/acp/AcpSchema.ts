@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-// Only what is read. Everything else may be absent, unknown or new: an agent is never refused for saying more.
+// The schemas hold only the fields that are read. Every other field may be absent, unknown or new, so that no agent is refused for saying more.
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optional(Schema.NullOr(schema))
 
@@ -65,7 +65,7 @@ export const ToolContent = Schema.Union(
   })
 )
 
-/** `tool_call`, `tool_call_update` and the tool of a permission request: one shape, of which an update has a part. */
+/** The shape of `tool_call`, `tool_call_update` and the tool of a permission request. An update has a part of the fields. */
 export const ToolCall = Schema.Struct({
   toolCallId: Schema.String,
   title: optional(Schema.String),

@@ -4,7 +4,7 @@ import { ask, failed, type Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
-/** The handshake. */
+/** Makes the handshake. */
 export const initialize = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) {
   const capabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false }
   const params = { protocolVersion: 1, clientCapabilities: capabilities, clientInfo: { name: "reins", version: "1" } }
@@ -21,7 +21,7 @@ export const initialize = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc
   ])
 })
 
-/** A session that cannot be resumed is a failure. A new one in its place would have forgotten everything. */
+/** Resumes a native session. Fails when that is impossible, because a new session in its place would have forgotten everything. */
 const resume = (turn: Turn, peer: JsonRpc.Peer, sessionId: string) => {
   const { resume } = turn.settings
   if (resume === "none") return Effect.fail(Failures.contextUnavailable(turn.runtime, "it has no way to resume"))
@@ -39,7 +39,7 @@ const resume = (turn: Turn, peer: JsonRpc.Peer, sessionId: string) => {
   )
 }
 
-/** Opens a native session, or the one that the conversation has. */
+/** Opens a new native session, or resumes the session of the conversation. */
 export const openSession = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer) {
   const { nativeSessionId, workspaceDir } = turn.input
   const session =
@@ -54,7 +54,7 @@ export const openSession = Effect.fnUntraced(function* (turn: Turn, peer: JsonRp
   return { id, session }
 })
 
-/** A resumed session may come with the model of its last turn. */
+/** Selects the model. A resumed session may still have the model of its last turn. */
 export const selectModel = Effect.fnUntraced(function* (
   turn: Turn,
   peer: JsonRpc.Peer,

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { FailureReason, regexSource, Template } from "../Manifest.js"
 
-/** The meaning of the agent's own words. `pattern` is a case-insensitive regular expression over the whole error; the first match wins. */
+/** The meaning of an agent's error message. `pattern` is a regular expression over the whole message and ignores case. The first match wins. */
 export const ErrorRule = Schema.Struct({
   pattern: regexSource,
   reason: FailureReason,
@@ -15,24 +15,24 @@ export const AcpSettings = Schema.Struct({
   /** The span that the `usage` of a prompt's answer covers. */
   usage_scope: Schema.Literal("last_call", "turn", "process", "none"),
   /**
-   * Some agents say a failed model call as the assistant and end the turn as if all was well. After an update in which the value at
-   * `path` is `value`, words are the error.
+   * Some agents report a failed model call as words of the assistant and end the turn normally. After an update with `value` at `path`, further
+   * words are the error.
    */
   error_as_text: Schema.NullOr(Schema.Struct({ path: Schema.Array(Schema.String), value: Schema.String })),
   /**
-   * Lines of stderr that tell more than the protocol does; the first group is the text. `error` explains a failure that the protocol
-   * reports, `fatal` ends a turn that the agent would go on with, for instance a retry too many.
+   * Lines of stderr that tell more than the protocol does. The first group is the text. `error` explains a failure that the protocol reports.
+   * `fatal` ends a turn that the agent would continue in vain, for example with further retries.
    */
   stderr: Schema.Struct({ error: Schema.NullOr(regexSource), fatal: Schema.NullOr(regexSource) }),
-  /** Before the rules that hold for every agent. */
+  /** Rules that are tried before those for every agent. */
   errors: Schema.Array(ErrorRule),
   model_selector: Schema.Literal("config_option", "set_model", "none"),
   /** The agent's name for the chosen model. */
   model_value: Template,
-  /** Kinds of permission option that are chosen, best first. */
+  /** The kinds of permission option that are chosen, best first. */
   permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
   start_timeout_ms: Schema.Int,
-  /** The longest time in a turn without any line from the agent. */
+  /** The longest time in a turn without a line from the agent, in milliseconds. */
   silence_timeout_ms: Schema.Int,
   cancel_timeout_ms: Schema.Int
 })

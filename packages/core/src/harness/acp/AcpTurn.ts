@@ -8,25 +8,26 @@ import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import type * as Transcript from "./Transcript.js"
 
-/** The state that the parts of one running turn share. */
+/** The state that the parts of a running turn share. */
 export interface Turn {
   readonly input: TurnInput
   readonly runtime: Runtime
   readonly settings: AcpSettings
   readonly scrubber: Scrubber
   readonly emit: (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
-  /** Fails when nothing more can come of the turn. */
+  /** Fails when the turn can have no result any more. */
   readonly broken: Deferred.Deferred<never, HarnessFailure>
-  /** The transcript once the prompt was sent; updates before it are a replay. */
+  /** The transcript, from the time that the prompt is sent. Earlier updates are a replay. */
   readonly transcript: Ref.Ref<Option.Option<Transcript.Transcript>>
   readonly cancelled: Ref.Ref<boolean>
   /** Done once the agent was told of the cancellation. */
   readonly cancelSent: Deferred.Deferred<void>
-  /** The number of questions that the agent has asked people, and of those that are open. */
+  /** The number of questions that the agent has asked people. */
   readonly asked: Ref.Ref<number>
+  /** The number of those questions that have no answer yet. */
   readonly waiting: Ref.Ref<number>
   readonly lastLineAt: Ref.Ref<number>
-  /** The agent's words about a failed model call, said beside the protocol. */
+  /** The agent's words about a failed model call, from outside the protocol. */
   readonly report: Ref.Ref<string>
 }
 
@@ -55,13 +56,15 @@ export const makeTurn = Effect.fnUntraced(function* (
   return turn
 })
 
-/** A result, or the reason why it will never come. */
+/** Waits for a result. Fails when the turn can have none any more. */
 export const orBroken =
   (turn: Turn) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
     Effect.raceFirst(effect, Deferred.await(turn.broken))
 
-/** Asks the agent, and waits for its answer or for the end of the turn. Fails with `RpcError` when the agent answers with an error. */
+/**
+ * Sends the agent a request and waits for its answer or for the end of the turn. Fails with `RpcError` when the agent answers with an error.
+ */
 export const ask = <A, I>(
   turn: Turn,
   peer: JsonRpc.Peer,
@@ -70,20 +73,20 @@ export const ask = <A, I>(
   schema: Schema.Schema<A, I>
 ) =>
   peer.request(method, params).pipe(
-    // A pipe that breaks is an agent that ends; its exit says more.
+    // A broken pipe means that the agent has ended. Its exit says more.
     Effect.catchTag("ExecutorError", () => Effect.never),
     Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),
     Effect.catchTag("ParseError", () => Effect.fail(Failures.protocolBroken(turn.runtime, method))),
     orBroken(turn)
   )
 
-/** The failure that an error answer is, by what the agent said beside the protocol where it did. */
+/** The failure for an error answer. The agent's words from outside the protocol come first. */
 export const failed = (turn: Turn) => (error: JsonRpc.RpcError) =>
   Effect.flatMap(Ref.get(turn.report), (report) =>
     Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, turn))
   )
 
-/** Limits a step of the start. */
+/** Limits the time of a step of the start. */
 export const inTime =
   (turn: Turn) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>

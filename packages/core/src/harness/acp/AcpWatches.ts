@@ -4,10 +4,10 @@ import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
-/** After its exit an agent's last lines are still in the pipe. */
+/** The time limit for reading the last lines of an agent, which are still in the pipe after its exit. */
 const drainTimeout = "2 seconds"
 
-/** Reads the agent until it is gone; then nothing that was asked will be answered. */
+/** Reads the agent's output until the agent is gone. No pending request is answered after that. */
 export const watchOutput = (turn: Turn, process: AgentProcess, peer: JsonRpc.Peer) =>
   Effect.gen(function* () {
     const reading = yield* Effect.forkScoped(Effect.exit(peer.run))
@@ -20,7 +20,7 @@ export const watchOutput = (turn: Turn, process: AgentProcess, peer: JsonRpc.Pee
     yield* Deferred.fail(turn.broken, Failures.crashed(turn.runtime, how))
   })
 
-/** Takes from stderr what it tells of a failed model call, and ends a turn that the agent would go on with for nothing. */
+/** Reads stderr for reports of a failed model call, and ends a turn that the agent would continue in vain. */
 export const watchStderr = (turn: Turn, process: AgentProcess) => {
   const { error, fatal } = turn.settings.stderr
   const text = (pattern: string | null, line: string) =>
@@ -34,7 +34,10 @@ export const watchStderr = (turn: Turn, process: AgentProcess) => {
   })
 }
 
-/** Silence counts only while the agent waits for its model: a tool may be quiet for as long as it runs, and so may a person who is asked. */
+/**
+ * Ends a turn in which the agent is silent for too long while it waits for its model. A tool that runs and a person who is asked may be silent
+ * for longer.
+ */
 export const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
   const limit = Duration.toMillis(turn.input.silenceTimeout ?? turn.settings.silence_timeout_ms)
   while (true) {
@@ -53,7 +56,7 @@ export const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
   }
 })
 
-/** Ends a turn that takes longer than it may. */
+/** Ends a turn that exceeds its time limit. */
 export const watchDeadline = Effect.fnUntraced(function* (turn: Turn) {
   const { deadline } = turn.input
   yield* Effect.sleep(deadline)

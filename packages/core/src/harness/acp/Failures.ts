@@ -18,7 +18,7 @@ const byStatus = (status: number): Verdict => {
   return { reason: "upstream_error", retryable: status >= 500 || status === 408 }
 }
 
-/** For agents that pass on a provider's words and not its status. The first match wins. */
+/** Rules for agents that report the words of a provider without its status. The first match wins. */
 const common: ReadonlyArray<ErrorRule> = [
   { pattern: "insufficient|quota|credit|billing|payment required", reason: "quota_exhausted", retryable: false },
   { pattern: "rate.?limit|too many requests", reason: "quota_exhausted", retryable: true },
@@ -48,7 +48,7 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
   switch (verdict.reason) {
     case "credential_invalid":
       return input.connection === null
-        ? `${runtime.agent.name} has no credentials of its own: connect a ${kind} connection to the session.`
+        ? `${runtime.agent.name} has no credentials of its own: give the session a connection of the kind ${kind}.`
         : "The gateway refused the credential: post a new credential version to the connection."
     case "quota_exhausted":
       return "The gateway's limit is used up: wait or raise the limit, then retry the turn."
@@ -59,18 +59,18 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
   }
 }
 
-/** Somebody else's words as one sentence of ours. */
+/** Foreign words, as one sentence. */
 const quote = (text: string): string =>
   text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : `${text.replace(/[.\s]+$/, "")}.`
 
-/** The turn that an agent reports of. */
+/** The turn that a report belongs to. */
 export interface Reporting {
   readonly input: TurnInput
   readonly runtime: Runtime
   readonly settings: { readonly errors: ReadonlyArray<ErrorRule> }
 }
 
-/** The meaning of an agent's report of a failed model call. */
+/** The failure for an agent's report of a failed model call. */
 export const reported = (text: string, { input, runtime, settings }: Reporting): HarnessFailure => {
   const verdict = judge(text, settings.errors)
   return new HarnessFailure({
@@ -79,7 +79,7 @@ export const reported = (text: string, { input, runtime, settings }: Reporting):
   })
 }
 
-/** All that an error answer says, in one line. */
+/** The text of an error answer in one line. */
 export const rpcText = (error: RpcError): string => {
   const details =
     typeof error.data === "object" && error.data !== null && "details" in error.data ? error.data.details : undefined
@@ -106,14 +106,14 @@ export const timedOut = (runtime: Runtime, what: string): HarnessFailure =>
 export const noOutput = (runtime: Runtime): HarnessFailure =>
   new HarnessFailure({
     reason: "output_invalid",
-    message: `${runtime.agent.name} ended its turn without a word and without a finished tool. Check the model, then retry.`,
+    message: `${runtime.agent.name} ended its turn without any words or finished tools. Check the model, then retry.`,
     retryable: true
   })
 
 export const protocolBroken = (runtime: Runtime, method: string): HarnessFailure =>
   new HarnessFailure({
     reason: "output_invalid",
-    message: `${runtime.agent.name} answered ${method} with something that is no answer of its protocol. Install the pinned version again.`,
+    message: `${runtime.agent.name} answered ${method} in a form that its protocol does not allow. Install the pinned version again.`,
     retryable: false
   })
 

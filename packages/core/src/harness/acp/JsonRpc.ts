@@ -27,29 +27,29 @@ const decodeMessage = Schema.decodeUnknown(Schema.parseJson(Message))
 export interface PeerOptions {
   readonly lines: Stream.Stream<string, ExecutorError>
   readonly write: (line: string) => Effect.Effect<void, ExecutorError>
-  /** Sees every line, before it is parsed and after it was written. */
+  /** Gets every line, before it is parsed or after it was written. */
   readonly onLine: (direction: "in" | "out", line: string) => Effect.Effect<void>
   readonly onNotification: (method: string, params: unknown, line: string) => Effect.Effect<void>
   /**
-   * Handles a request of the agent at once, and gives the answer, which may take its time: lines that come meanwhile are
-   * handled. Null for a method that we do not have.
+   * Handles a request of the agent and gives the effect of the answer. That effect may take its time, and later lines are handled meanwhile.
+   * Null for an unknown method.
    */
   readonly onRequest: (
     method: string,
     params: unknown
   ) => Effect.Effect<Effect.Effect<{ readonly result: unknown }> | null>
-  /** A line that is no message of the protocol, or answers nothing that was asked. */
+  /** Gets a line that is no message of the protocol, or answers no request. */
   readonly onUnparsed: (line: string) => Effect.Effect<void>
 }
 
 export interface Peer {
   readonly request: (method: string, params: unknown) => Effect.Effect<unknown, RpcError | ExecutorError>
   readonly notify: (method: string, params: unknown) => Effect.Effect<void, ExecutorError>
-  /** Handles lines in their order until the output ends. Must run for requests to be answered. */
+  /** Handles lines in their order until the output ends. Requests are answered only while it runs. */
   readonly run: Effect.Effect<void, ExecutorError>
 }
 
-/** JSON-RPC 2.0, one message a line. Pending requests stay pending when the output ends: the caller watches `run`. */
+/** A peer of JSON-RPC 2.0 with one message a line. Pending requests stay pending when the output ends, so the caller watches `run`. */
 export const make = (options: PeerOptions): Peer => {
   const pending = new Map<number, { readonly method: string; readonly answer: Deferred.Deferred<unknown, RpcError> }>()
   let lastId = 0
@@ -72,7 +72,7 @@ export const make = (options: PeerOptions): Peer => {
     if (answer === null) {
       return yield* send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
     }
-    // A pipe that breaks is an agent that ends, which is seen where it is read.
+    // A broken pipe means that the agent has ended, which the reading side sees.
     yield* Effect.forkScoped(Effect.ignore(Effect.flatMap(answer, (served) => send({ id, ...served }))))
   })
 

@@ -8,11 +8,11 @@ const descriptionLength = 4000
 
 const approvalKinds: ReadonlySet<string> = new Set(["allow_once", "allow_always", "reject_once", "reject_always"])
 
-/** True for an answer that says no: an option that rejects, or none. */
+/** True for an answer that refuses: an option that rejects, or none. */
 export const isRefusal = ({ options }: PermissionRequest, id: string | null): boolean =>
   options.find(({ optionId }) => optionId === id)?.kind.startsWith("reject") ?? true
 
-/** The option that the manifest chooses where nobody is asked; null when the agent offers none of its kinds. */
+/** The option that the manifest chooses when nobody is asked. Null when the agent offers none of its kinds. */
 export const chosenBy = (settings: AcpSettings, { options }: PermissionRequest): string | null =>
   settings.permission_answer.flatMap((kind) => options.filter((option) => option.kind === kind))[0]?.optionId ?? null
 

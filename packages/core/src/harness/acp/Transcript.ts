@@ -7,7 +7,7 @@ import type { AcpSettings } from "./AcpSettings.js"
 const diagnosticLength = 8 * 1024
 const outputLength = 256 * 1024
 
-/** Updates that say nothing about the work of the turn. */
+/** Updates that are no part of the turn's work. */
 const housekeeping = new Set([
   "available_commands_update",
   "config_option_update",
@@ -47,7 +47,7 @@ const rawOutputText = (rawOutput: unknown): string | undefined => {
   return typeof output === "string" ? output : undefined
 }
 
-/** The part of a tool's content that is files, and the part that is words. */
+/** The files and the words in a tool's content. */
 const readContent = (
   content: ReadonlyArray<unknown>
 ): { readonly diffs: Array<HarnessDiff>; readonly text: string | undefined } => {
@@ -62,7 +62,7 @@ const readContent = (
   return { diffs, text: texts.length === 0 ? undefined : texts.join("\n") }
 }
 
-/** A tool call after one more message about it. What the message leaves out stays. */
+/** The tool call after a further message about it. Fields that the message leaves out stay as they were. */
 const merge = (before: Tool | undefined, call: ToolCall): Tool => {
   const content = readContent(call.content ?? [])
   const more = call._meta?.terminal_output_delta?.data
@@ -87,21 +87,21 @@ const isOpen = (tool: Tool): boolean => tool.state === "pending" || tool.state =
 interface Words {
   readonly tag: "text" | "reasoning"
   readonly key: string
-  /** The end of what was said, which may be the beginning of a secret. */
+  /** The end of the words so far, held back because it may be the beginning of a secret. */
   readonly held: string
 }
 
-/** Turns the updates of one turn into events. Owns what must be remembered between them; decides nothing. */
+/** Turns the updates of one turn into events. It keeps what later updates need and decides nothing. */
 export interface Transcript {
   readonly update: (params: unknown, line: string) => ReadonlyArray<HarnessEvent>
   readonly tool: (call: unknown) => ReadonlyArray<HarnessEvent>
-  /** The agent was refused what it asked for. Only what it says and does from now on counts as its output. */
+  /** Notes that the agent was refused what it asked for. Only later words and tools count as its output. */
   readonly refuse: () => void
   readonly usage: (result: PromptResult) => ReadonlyArray<HarnessEvent>
-  /** Words that were held back, and open tools as aborted. */
+  /** The words that were held back, and the open tools as aborted. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
-  /** True once the agent has said something or finished a tool after its last refusal. */
+  /** True once the agent has said something or finished a tool since its last refusal. */
   readonly hasOutput: () => boolean
   /** True when the agent was refused something and has had no output since. */
   readonly wasRefused: () => boolean
@@ -220,7 +220,7 @@ class TurnTranscript implements Transcript {
     return [...this.flush(), tool]
   }
 
-  /** The words that were held back. What is said next is another part. */
+  /** The words that were held back. Further words begin another part. */
   private flush(): ReadonlyArray<HarnessEvent> {
     const rest = this.words
     this.words = undefined

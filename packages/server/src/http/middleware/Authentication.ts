@@ -10,23 +10,23 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import type { Exchange } from "../Exchange.js"
 import { RateLimit } from "./RateLimit.js"
 
-/** The refusals of a caller, in the order in which they are looked for. */
+/** The refusals of a caller, in the order of the checks. */
 export type Refusal = ReinsError<"unauthenticated" | "csrf_failed" | "rate_limited" | "insufficient_scope">
 
-/** The refusals of anybody, where no credentials are needed. */
+/** The refusals where no credentials are needed. */
 export type PublicRefusal = ReinsError<"csrf_failed" | "rate_limited">
 
-/** Finds out who calls, and refuses those who may not. With a bearer present cookies are ignored, so the two are never mixed. */
+/** Identifies the caller, and refuses those who may not call. With a bearer present cookies are ignored, so the two are never mixed. */
 export class Authentication extends Context.Tag("@reins/server/http/Authentication")<
   Authentication,
   {
-    /** The caller of a request, who has the scope. */
+    /** The caller of a request, who must have the scope. */
     readonly admit: (exchange: Exchange, scope: Scope, mutates: boolean) => Effect.Effect<Principal, Refusal>
     /** The owner of the credentials of a request that was let in before; undefined when they are no longer good. */
     readonly identify: (exchange: Exchange) => Effect.Effect<Principal | undefined>
-    /** Lets anybody in, but no page of another site that uses the visitor's browser. */
+    /** Admits anybody, but no page of another site that uses the visitor's browser. */
     readonly admitAnybody: (exchange: Exchange, mutates: boolean) => Effect.Effect<void, PublicRefusal>
-    /** Lets anybody in who sends a form, but not from a page of another site. */
+    /** Admits anybody who sends a form, but not from a page of another site. */
     readonly admitForm: (exchange: Exchange) => Effect.Effect<void, PublicRefusal>
     /** Sets the cookies of a login in the browser of the caller, and gives back the answer that tells the rest of the login. */
     readonly remember: (exchange: Exchange, login: LoggedIn) => Login
@@ -54,8 +54,8 @@ export class Authentication extends Context.Tag("@reins/server/http/Authenticati
           return isForeign ? Effect.fail(foreign) : Effect.void
         }
 
-        // The pages send no referrer, and browsers then say `Origin: null` for their own forms too: there Sec-Fetch-Site tells. It
-        // is not sent over plain http. What is left open by that gains nothing: a form does nothing without a token or an address.
+        // The pages send no referrer, so browsers say `Origin: null` for their own forms too, and Sec-Fetch-Site decides. Browsers do not send
+        // that header over plain http. An attacker gains nothing there, because a form does nothing without a token or an address.
         const isForeignForm = (exchange: Exchange): boolean => {
           const { host, origin } = exchange.request.headers
           const site = exchange.header("sec-fetch-site")

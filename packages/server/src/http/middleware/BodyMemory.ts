@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http"
 
-/** Bytes of bodies that may be held at once. The values that are made of a body are several times as large. */
+/** The bytes of bodies that may be held at once. The values that are made of a body take several times as much. */
 const budget = 24 * 1024 * 1024
-/** A body up to this size is never held up, because a few clients that send large ones and stop must not keep all others waiting. */
+/** The largest body that is never paused, because a few clients that send large ones and stop must not keep all others waiting. */
 export const smallBytes = 16 * 1024
 
 /** The bytes of the body of one request that are held until it is answered. */

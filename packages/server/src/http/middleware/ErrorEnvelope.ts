@@ -11,7 +11,7 @@ export class ValidationFailed extends Data.TaggedError("ValidationFailed")<{
   readonly detail: ReadonlyArray<ValidationError>
 }> {}
 
-/** One line in so many milliseconds is enough for the operator, because every request meets the same disk. */
+/** The time in milliseconds between two lines about the disk, because every request meets the same disk. */
 const faultEveryMs = 10_000
 const toldAt = new Map<StorageFault, number>()
 
@@ -48,7 +48,7 @@ const databaseFields = (cause: Cause.Cause<unknown>): Readonly<Record<string, st
     )
   )
 
-/** An error as it goes over the wire. */
+/** An error of any code as it goes over the wire. */
 export const envelopeOf = (error: ReinsError, requestId: string): ErrorEnvelope => ({
   error: {
     code: error.code,

@@ -13,12 +13,13 @@ import { envelopeOf, errorHeaders } from "./ErrorEnvelope.js"
 export interface Mutation {
   readonly exchange: Exchange
   readonly principal: Principal | undefined
-  /** Method and path pattern. Anonymous calls are told apart by it and by their address. */
+  /** Method and path pattern. They and the address tell anonymous calls apart. */
   readonly route: string
   readonly canonicalBody: string
   /** True when the answer holds a secret. */
   readonly sealed: boolean
   readonly status: number
+  /** The command of any endpoint, so it may fail with every code. */
   readonly command: Command<unknown, ReinsError | RequestInvalid>
 }
 

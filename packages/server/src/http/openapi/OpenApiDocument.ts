@@ -49,7 +49,7 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
 
 type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
 
-/** Components of answers that are never given, and one that is written out where it is used. */
+/** Components for answers that the service never gives, and a component that is written out where it is used. */
 const ofThePlatform: ReadonlySet<string> = new Set(["HttpApiDecodeError", "Issue", "PropertyKey", "Int"])
 
 const securitySchemes = {
@@ -63,7 +63,7 @@ const securitySchemes = {
   }
 }
 
-/** The tags in the order of the alphabet, each with its description. */
+/** The tags in alphabetical order, each with its description. */
 const tagsOf = (tags: unknown): ReadonlyArray<Json> =>
   (Array.isArray(tags) ? tags : [])
     .map((tag) => String(fieldsOf(tag)["name"]))
@@ -188,7 +188,7 @@ const cleaned = (value: unknown, installed: InstalledNames): unknown => {
   )
 }
 
-/** The keyword of the standard in place of one of ours, with the names of the installation. */
+/** The standard keyword instead of one of ours, with the names of the installation. */
 const namesOf = ({ defaults, lists }: InstalledNames, keyword: string, list: unknown) => {
   const valueIn = (fields: Json) => (typeof list === "string" ? fields[list] : undefined)
   if (keyword === installedKeyword) return ["enum", valueIn(lists)] as const

@@ -1,4 +1,4 @@
-// The words of the OpenAPI document that the schemas do not carry.
+// The texts of the OpenAPI document that the schemas do not carry.
 
 export const info = {
   description:

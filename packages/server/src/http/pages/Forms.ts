@@ -3,14 +3,16 @@ import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { toDetails } from "@reins/server/http/validation/Validation"
 import { Effect } from "effect"
 import type { Exchange } from "../Exchange.js"
-import { readBody } from "../middleware/BodyLimit.js"
+import { readBody, type TooLarge } from "../middleware/BodyLimit.js"
 import { Html, html } from "./Html.js"
 
-/** No form needs as much. */
+/** The largest form, in bytes. */
 const maxBytes = 16 * 1024
 
-/** The fields of a form that was sent. */
-export const readForm = (exchange: Exchange): Effect.Effect<URLSearchParams, ReinsError> =>
+/** The fields of a form that was sent. Fails with `unsupported_media_type` for another body, and as `readBody` does. */
+export const readForm = (
+  exchange: Exchange
+): Effect.Effect<URLSearchParams, TooLarge | ReinsError<"unsupported_media_type">> =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(exchange.header("content-type") ?? "")
     ? Effect.map(
         Effect.interruptible(readBody(exchange, maxBytes)),
@@ -18,7 +20,7 @@ export const readForm = (exchange: Exchange): Effect.Effect<URLSearchParams, Rei
       )
     : Effect.fail(notAForm)
 
-/** The token of a link: the whole query, or its field `token`. Empty when the link has none. */
+/** The token of a link, which is the whole query or its field `token`. Empty when the link has none. */
 export const tokenOf = (exchange: Exchange): string => {
   const query = new URLSearchParams(exchange.query)
   const [first = ""] = query.keys()
@@ -35,7 +37,7 @@ ${fields}
 /** Sends the token of the link with the form. */
 export const tokenField = (token: string): Html => html`<input type="hidden" name="token" value="${token}">`
 
-/** Asks for an address. */
+/** The field for an address. */
 export const emailField = html`<label for="email">E-mail address</label>
 <input id="email" name="email" type="email" autocomplete="email" maxlength="254" required>`
 

@@ -7,9 +7,9 @@ import type { Page } from "./Html.js"
 /** A page that a link in a mail leads to. Opening it changes nothing; sending its form does. */
 export interface LinkPage {
   readonly name: "verify" | "reset" | "join"
-  /** The page of the link. It reads and changes nothing, because mail scanners follow links. */
+  /** Shows the page of the link. It changes nothing, because mail scanners follow links. */
   readonly show: (token: string) => Page
-  /** Does what the form asks for, and gives back the page to show then. */
+  /** Carries out the form, and gives the page to show then. */
   readonly submit: (fields: URLSearchParams) => Effect.Effect<Page, ReinsError<"waiting_capacity" | "version_conflict">>
 }
 

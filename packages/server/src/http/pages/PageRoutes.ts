@@ -41,5 +41,6 @@ export const pageRoutes = Effect.gen(function* () {
   )
 })
 
+/** The page for an error of any code, because each page has others. */
 const failed = (error: ReinsError): Reply =>
   replyWith({ status: error.status, title: "This did not work", content: alert(error.message) }, headersOf(error))

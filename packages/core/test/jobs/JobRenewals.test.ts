@@ -5,7 +5,7 @@ import { Database } from "@reins/core/store/Database"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Deferred, Effect, Layer, Logger, TestClock } from "effect"
-import { errors, given, newKind, succeeded } from "./Workers.js"
+import { counted, errors, given, newKind, succeeded } from "./Workers.js"
 
 /** Works a kind, and says when it is logged that a claim could not be renewed. */
 const workingAloud = (kind: JobKind, failed: Deferred.Deferred<void>) =>
@@ -36,10 +36,11 @@ const renewalAwaited = sleptFor(10_000)
 const retryAwaited = sleptFor(1_000)
 
 for (const { layer, name } of databases) {
-  withLayer(identity(layer))(`a claim that cannot be renewed on ${name}`, (it) => {
+  const { database, traffic } = counted(layer)
+  withLayer(identity(database))(`a claim that cannot be renewed on ${name}`, (it) => {
     it.effect("is renewed once it can be again, and the attempt goes on", () =>
       Effect.gen(function* () {
-        const { enqueue, get, pass, until } = yield* given
+        const { enqueue, get, pass, until } = yield* given(traffic)
         const [begun, goOn, failed] = yield* Effect.all([
           Deferred.make<void>(),
           Deferred.make<void>(),
@@ -74,7 +75,7 @@ for (const { layer, name } of databases) {
 
     it.effect("ends its attempt when it has run out", () =>
       Effect.gen(function* () {
-        const { enqueue } = yield* given
+        const { enqueue } = yield* given(traffic)
         const [begun, stopped, failed] = yield* Effect.all([
           Deferred.make<void>(),
           Deferred.make<void>(),

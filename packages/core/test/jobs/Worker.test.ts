@@ -8,8 +8,8 @@ import { Bell, jobsTopic } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Context, Deferred, Effect, Exit, Layer, TestClock } from "effect"
-import { elsewhere, errors, failingUntil, given, newKind, succeeded, working } from "./Workers.js"
+import { Deferred, Effect, Exit, Layer, TestClock } from "effect"
+import { counted, elsewhere, errors, failingUntil, given, newKind, succeeded, working } from "./Workers.js"
 
 const self = `${hostname()}/${process.pid}`
 
@@ -52,27 +52,12 @@ const silence = (worker: string, finder: string) =>
   `Its worker ${worker} did not renew its claim for 30 seconds; ${finder} took over, and nothing that the attempt still does counts. ` +
   "Attempt 2 of 4 is due at once."
 
-/** The database with a count of the transactions that were begun. */
-const counting = (layer: Layer.Layer<Database | Bell>) => {
-  const transactions = { count: 0 }
-  const counted = Layer.map(layer, (context) => {
-    const db = Context.get(context, Database)
-    const transaction: typeof db.transaction = (effect) =>
-      Effect.suspend(() => {
-        transactions.count += 1
-        return db.transaction(effect)
-      })
-    return Context.add(context, Database, Database.of({ ...db, transaction }))
-  })
-  return { transactions, counted }
-}
-
 for (const { layer, name } of databases) {
-  const { counted, transactions } = counting(layer)
-  withLayer(identity(counted))(`the worker on ${name}`, (it) => {
+  const { database, traffic } = counted(layer)
+  withLayer(identity(database))(`the worker on ${name}`, (it) => {
     it.effect("renews the claim of what takes long, so that nobody takes it over", () =>
       Effect.gen(function* () {
-        const { enqueue, get, pass } = yield* given
+        const { enqueue, get, pass } = yield* given(traffic)
         const kind = newKind({ run: () => Effect.as(Effect.sleep("95 seconds"), succeeded) })
         const id = yield* enqueue(kind)
         const job = yield* pass(id, ({ state }) => state === "succeeded").pipe(Effect.provide(working(kind)))
@@ -85,16 +70,16 @@ for (const { layer, name } of databases) {
 
     it.effect("starts what is submitted while it idles without any time passing, and commits three times for it", () =>
       Effect.gen(function* () {
-        const { enqueue, until } = yield* given
+        const { enqueue, until } = yield* given(traffic)
         const kinds = Array.from({ length: 12 }, () => newKind())
         const [kind = newKind()] = kinds
         yield* Effect.gen(function* () {
           for (const _ of [1, 2, 3]) {
-            const before = transactions.count
+            const before = traffic.transactions
             const id = yield* enqueue(kind)
             yield* until(id, ({ state }) => state === "succeeded")
             // It is submitted, claimed and ended.
-            assert.strictEqual(transactions.count - before, 3)
+            assert.strictEqual(traffic.transactions - before, 3)
           }
         }).pipe(Effect.provide(working(kinds)))
       })
@@ -102,7 +87,7 @@ for (const { layer, name } of databases) {
 
     it.effect("ends an attempt that passes the deadline of its kind, and says so", () =>
       Effect.gen(function* () {
-        const { enqueue, pass } = yield* given
+        const { enqueue, pass } = yield* given(traffic)
         const failures: Array<string> = []
         const kind = newKind({
           deadlineMs: 45_000,
@@ -122,7 +107,7 @@ for (const { layer, name } of databases) {
       "waits 2 seconds after the first failure and 4 after the second, a tenth more or less, and says when it goes on",
       () =>
         Effect.gen(function* () {
-          const { enqueue, get, until } = yield* given
+          const { enqueue, get, until } = yield* given(traffic)
           const kind = newKind({ run: failingUntil(3) })
           const id = yield* enqueue(kind)
           yield* Effect.gen(function* () {
@@ -155,7 +140,7 @@ for (const { layer, name } of databases) {
       "work whose process has ended goes on at once, after what that process left is ended, and says who took over",
       () =>
         Effect.gen(function* () {
-          const { enqueue, get, until } = yield* given
+          const { enqueue, get, until } = yield* given(traffic)
           const order: Array<string> = []
           const kind = newKind({
             run: () =>
@@ -185,7 +170,7 @@ for (const { layer, name } of databases) {
       "attempts that were lost with their workers use up none of those that may fail, wait from the sixth on, and end with the thirtieth",
       () =>
         Effect.gen(function* () {
-          const { enqueue, get, pass, until } = yield* given
+          const { enqueue, get, pass, until } = yield* given(traffic)
           const db = yield* Database
           const jobs = yield* JobClaims
           const lost = (kind: JobKind, times: number) =>
@@ -234,7 +219,7 @@ for (const { layer, name } of databases) {
       "a worker that was stopped beyond its claim cannot write: another takes over, and both attempts are shown",
       () =>
         Effect.gen(function* () {
-          const { enqueue, get, until } = yield* given
+          const { enqueue, get, until } = yield* given(traffic)
           const work = yield* deafWork
           const kind = newKind({ run: work.run })
           const id = yield* enqueue(kind)
@@ -260,7 +245,7 @@ for (const { layer, name } of databases) {
       "alone on its database it does not write with a claim that has run out either, and attempts the work again",
       () =>
         Effect.gen(function* () {
-          const { enqueue, get, until } = yield* given
+          const { enqueue, get, until } = yield* given(traffic)
           const work = yield* deafWork
           const kind = newKind({ run: work.run })
           const id = yield* enqueue(kind)
@@ -281,7 +266,7 @@ for (const { layer, name } of databases) {
 
     it.effect("sees a cancellation at the next renewal when no ring tells it", () =>
       Effect.gen(function* () {
-        const { enqueue, pass, until } = yield* given
+        const { enqueue, pass, until } = yield* given(traffic)
         const db = yield* Database
         const kind = newKind({
           run: ({ cancelRequested }) =>
@@ -302,7 +287,7 @@ for (const { layer, name } of databases) {
 
     it.effect("gives up in order what it works on when it is stopped, for the next one to go on at once", () =>
       Effect.gen(function* () {
-        const { enqueue, get, until } = yield* given
+        const { enqueue, get, until } = yield* given(traffic)
         const kind = newKind({ run: ({ claim }) => (claim.attempt === 1 ? Effect.never : Effect.succeed(succeeded)) })
         const id = yield* enqueue(kind)
         yield* Effect.provide(

@@ -3,15 +3,16 @@ import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { identity } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { elsewhere, errors, given, newKind, working } from "./Workers.js"
+import { counted, elsewhere, errors, given, newKind, working } from "./Workers.js"
 
 const dead = { workerId: "node-a/7", bootId: "boot_dead" }
 
 for (const { layer, name } of databases) {
-  withLayer(identity(layer))(`attempts that are lost on ${name}`, (it) => {
+  const { database, traffic } = counted(layer)
+  withLayer(identity(database))(`attempts that are lost on ${name}`, (it) => {
     it.effect("are cleaned up after by one server alone, although two find them at the same time", () =>
       Effect.gen(function* () {
-        const { enqueue, get, until } = yield* given
+        const { enqueue, get, until } = yield* given(traffic)
         const begun = yield* Deferred.make<void>()
         const goOn = yield* Deferred.make<void>()
         let cleanings = 0
@@ -45,7 +46,7 @@ for (const { layer, name } of databases) {
 
     it.effect("and cannot be cleaned up after hold up neither the start nor other work, and are looked at again", () =>
       Effect.gen(function* () {
-        const { enqueue, get, pass, until } = yield* given
+        const { enqueue, get, pass, until } = yield* given(traffic)
         let broken = true
         const stuck = newKind({
           lost: () =>

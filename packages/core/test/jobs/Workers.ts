@@ -7,9 +7,11 @@ import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
 import { Placement } from "@reins/core/placement/Placement"
+import type { Bell } from "@reins/core/store/Bell"
+import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { newAccount } from "@reins/testing/identity/Identity"
-import { Effect, Layer, Logger, TestClock } from "effect"
+import { Context, Effect, Layer, Logger, TestClock } from "effect"
 
 export const succeeded = { state: "succeeded" as const, command: Effect.void }
 
@@ -52,7 +54,51 @@ export const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
     })
   )
 
-export const given = Effect.gen(function* () {
+/** What a test asks of its database. */
+export interface Traffic {
+  /** The number of transactions that were begun. */
+  transactions: number
+  /** The number of statements and transactions that are not done yet. */
+  pending: number
+}
+
+/** A database whose traffic is counted. */
+export const counted = (layer: Layer.Layer<Database | Bell>) => {
+  const traffic: Traffic = { transactions: 0, pending: 0 }
+  const count = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => (traffic.pending += 1)),
+      () => effect,
+      () => Effect.sync(() => (traffic.pending -= 1))
+    )
+  const database = Layer.map(layer, (context) => {
+    const db = Context.get(context, Database)
+    const transaction: typeof db.transaction = (effect) =>
+      Effect.suspend(() => {
+        traffic.transactions += 1
+        return count(db.transaction(effect))
+      })
+    const all: typeof db.all = (query) => count(db.all(query))
+    const first: typeof db.first = (query) => count(db.first(query))
+    const run: typeof db.run = (query) => count(db.run(query))
+    return Context.add(context, Database, Database.of({ ...db, transaction, all, first, run }))
+  })
+  return { traffic, database }
+}
+
+/** Waits until nothing is asked of the database any more. A fiber that has its answer asks the next thing some steps later. */
+const quiet = (traffic: Traffic) => {
+  let steps = 0
+  return Effect.repeat(Effect.yieldNow(), {
+    until: () => {
+      steps = traffic.pending > 0 ? 0 : steps + 1
+      return steps > 50
+    }
+  })
+}
+
+/** A workspace whose jobs a test submits and looks at. */
+export const given = Effect.fnUntraced(function* (traffic: Traffic) {
   const accounts = yield* Accounts
   const jobs = yield* Jobs
   const store = yield* JobStore
@@ -76,11 +122,15 @@ export const given = Effect.gen(function* () {
         ({ job_id }) => job_id
       ),
     get: (id: JobId) => Effect.orDie(jobs.get(principal, id)),
-    /** Lets the time pass, second by second. */
+    /** Lets the time pass, second by second. What a second begins is done before the next one, or a claim could run out meanwhile. */
     pass: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
-      Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.orDie(jobs.get(principal, id))), {
-        until: (job: Job) => wanted(job)
-      }),
+      Effect.repeat(
+        Effect.zipRight(
+          TestClock.adjust("1 second"),
+          Effect.suspend(() => quiet(traffic))
+        ).pipe(Effect.zipRight(Effect.orDie(jobs.get(principal, id)))),
+        { until: (job: Job) => wanted(job) }
+      ),
     /** Looks again and again, without any time passing. */
     until: (id: JobId, wanted: (job: Job) => boolean): Effect.Effect<Job> =>
       Effect.repeat(Effect.zipRight(Effect.yieldNow(), Effect.orDie(jobs.get(principal, id))), {

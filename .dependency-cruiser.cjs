@@ -91,7 +91,8 @@ module.exports = {
     },
     {
       name: "only-the-command-line-calls-the-client",
-      comment: "`reins run` and its like are clients of a server, perhaps of another machine; the server itself asks the core",
+      comment:
+        "`reins run` and its like are clients of a server, perhaps of another machine; the server itself asks the core",
       severity: "error",
       from: { path: "^packages/server/src/", pathNot: "^packages/server/src/cli/" },
       to: { path: "^packages/client/" }

@@ -6,7 +6,7 @@ const write =
   (stream: NodeJS.WriteStream) =>
   (...words: ReadonlyArray<unknown>): Effect.Effect<void> =>
     Effect.sync(() => {
-      const line = `${words.map(String).join(" ")}\n`
+      const line = `${words.map(String).join(" ").trimEnd()}\n`
       stream.write(hasColors(stream) ? line : stripVTControlCharacters(line))
     })
 

@@ -86,6 +86,11 @@ export const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFaile
 /** The sentence for what a person can mend; undefined for a defect. */
 const asFailure = (error: unknown): CommandFailed | undefined => {
   if (error instanceof CommandFailed) return error
+  // Before it asks a server the client refuses ids that cannot be one, such as the empty word of a variable that is not set.
+  if (error instanceof TypeError && / needs "\w+", the id as a string$/.test(error.message))
+    return new CommandFailed({
+      message: "An id is empty or cannot be one. `reins sessions ls` and `reins keys list` show them."
+    })
   return isClientError(error) ? new CommandFailed({ message: sentenceOf(error) }) : undefined
 }
 

@@ -15,7 +15,8 @@ const optional = (name: string, description: string) =>
 
 const options = {
   message: Args.text({ name: "message" }).pipe(
-    Args.withDescription("What the agent is to do; - reads it from the standard input")
+    Args.withDescription("What the agent is to do; without it, the standard input is"),
+    Args.optional
   ),
   repo: optional("repo", "A folder of a git repository, or the URL of one (the working directory)"),
   ref: optional("ref", "The branch, tag or commit to start from (that of the folder)"),
@@ -43,8 +44,8 @@ export const run = Command.make("run", options, (given) => remotely(() => runMes
 )
 
 const runMessage = async (given: Given): Promise<void> => {
-  const content = given.message === "-" ? (await readAll(process.stdin)).trim() : given.message
-  if (content === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
+  const content = await messageOf(given)
+  if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
   const remote = await connect(Option.getOrUndefined(given.workspace))
   const view = display(given.json)
   const begun = Option.isSome(given.session)
@@ -62,6 +63,12 @@ const runMessage = async (given: Given): Promise<void> => {
     ...begun
   })
   await finish(remote, given, view, begun.sessionId, turn)
+}
+
+const messageOf = async ({ message }: Given): Promise<string> => {
+  if (Option.isSome(message)) return message.value
+  if (process.stdin.isTTY) return ""
+  return (await readAll(process.stdin)).trim()
 }
 
 const watermark = async ({ reins }: Remote, session_id: string): Promise<number> =>

@@ -35,7 +35,7 @@ export class TurnView {
         this.tool(event.payload)
         break
       case "turn.queued":
-        this.wait("Waiting for its turn")
+        this.wait(oneLine(event.payload.turn.reason_message ?? "Waiting for its turn"))
         break
       case "executor.allocating":
       case "turn.preparing":

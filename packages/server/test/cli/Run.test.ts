@@ -52,6 +52,31 @@ describe("reins run", () => {
     assert.strictEqual(git(project.remote, "ls-tree", "--name-only", "greetings"), "hello.txt\nmore.txt")
   })
 
+  it("shows the plan that the agent keeps by a tool, each time that it changes", async () => {
+    const { at } = world()
+    const planned = (...states: ReadonlyArray<string>) => ({
+      tool: "write",
+      args: {
+        path: "plan.txt",
+        content: "",
+        todos: states.map((status, at) => ({ content: `Step ${at + 1}`, status }))
+      }
+    })
+    const message = script(
+      "Plan it.",
+      planned("in_progress", "pending"),
+      planned("in_progress", "pending"),
+      planned("completed", "in_progress"),
+      { say: "Planned." }
+    )
+    const { status, stdout } = await reinsAt(at, ["run", message, ...model])
+    assert.strictEqual(status, 0)
+    assert.isTrue(
+      stdout.startsWith("Plan\n  [>] Step 1\n  [ ] Step 2\nPlan\n  [x] Step 1\n  [>] Step 2\nPlanned.\n"),
+      stdout
+    )
+  })
+
   it("with --json writes each event as it is, without a gap, and then the result", async () => {
     const { at, client } = world()
     const { status, stderr, stdout } = await reinsAt(at, ["run", greeting, ...model, "--json", "--deliver"])

@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { storedProfile, storeProfile, target } from "@reins/server/cli/Profile"
+import { afterEach, assert, beforeEach, it, vi } from "vitest"
+
+let directory = ""
+const profile = { url: "http://127.0.0.1:7117", api_key: "rk_stored" }
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "reins-profile-"))
+  vi.stubEnv("XDG_CONFIG_HOME", directory)
+  vi.stubEnv("REINS_URL", "")
+  vi.stubEnv("REINS_API_KEY", "")
+})
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+it("is for its user alone, also in the place of a file that others could read", () => {
+  const file = storeProfile(profile)
+  assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+  rmSync(file)
+  writeFileSync(file, "{}", { mode: 0o644 })
+  assert.isUndefined(storedProfile())
+  storeProfile(profile)
+  assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+  assert.deepStrictEqual(storedProfile(), profile)
+})
+
+it("gives its key to its own server alone, and the environment wins", () => {
+  assert.deepStrictEqual(target(), { url: undefined, apiKey: undefined, isExplicit: false })
+  storeProfile(profile)
+  assert.deepStrictEqual(target(), { url: profile.url, apiKey: "rk_stored", isExplicit: false })
+  assert.deepStrictEqual(target(`${profile.url}/`), { url: profile.url, apiKey: "rk_stored", isExplicit: true })
+  vi.stubEnv("REINS_URL", "https://elsewhere.example")
+  assert.deepStrictEqual(target(), { url: "https://elsewhere.example", apiKey: undefined, isExplicit: true })
+  vi.stubEnv("REINS_API_KEY", "rk_environment")
+  assert.strictEqual(target().apiKey, "rk_environment")
+})

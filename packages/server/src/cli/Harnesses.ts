@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { CommandFailed } from "./Accounts.js"
 import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
+import { table } from "./Style.js"
 
 const list = Command.make("list", installationOptions, (options) =>
   Effect.gen(function* () {
@@ -64,17 +65,4 @@ const progressOn = (stream: NodeJS.WriteStream) => {
     told = line
     stream.write(stream.isTTY ? `\r\x1b[K${line}${packages_done === packages_total ? "\n" : ""}` : `${line}\n`)
   }
-}
-
-const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`
-    )
-    .join("")
 }

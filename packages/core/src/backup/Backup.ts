@@ -26,7 +26,7 @@ export interface BackupRequest {
   /** The release that makes the backup. */
   readonly release: string
   /** Is called with a line for a person at each step. */
-  readonly progress: (line: string) => void
+  readonly progress: (line: string, share?: number) => void
 }
 
 /** A finished backup. */
@@ -96,7 +96,7 @@ const writeParts = Effect.fnUntraced(function* (
   const sessions = facts.sessions.filter(hasFiles)
   const unsettled: Array<string> = []
   for (const [index, session] of sessions.entries()) {
-    request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`)
+    request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`, index / sessions.length)
     const { home } = sessionPaths(request.dataDir, session.id)
     const part = sessionPart(session.id)
     const before = yield* Effect.promise(() => treeState(home))

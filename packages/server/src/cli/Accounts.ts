@@ -5,12 +5,10 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"
-import { Data, Effect, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
+import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
-
-/** The command cannot do what it was asked for. `message` says why, and what to do next. */
-export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {}
 
 const email = Options.text("email").pipe(Options.withDescription("The address of the account"))
 

@@ -1,7 +1,7 @@
 import type { Changeset, Delivery, Reins } from "@reins/client"
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 import { tell } from "./Output.js"
-import { progress } from "./Prompts.js"
+import { progress } from "./Progress.js"
 import { harmless, hasColors, painter } from "./Style.js"
 
 /** The newest changeset of a session that can be read; a capture makes one where there is none. */

@@ -1,11 +1,19 @@
+import { existsSync } from "node:fs"
 import { Command, Options } from "@effect/cli"
+import { GatewayProtocol } from "@reins/core/domain/Connection"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { databaseFile } from "@reins/core/store/DataDirectory"
 import { Effect, Option } from "effect"
+import type { Config } from "../Config.js"
+import { CommandFailed } from "./CommandFailed.js"
 import { readyAgent } from "./InitAgent.js"
-import { readyConnection } from "./InitConnection.js"
+import { type Answers, answersFrom } from "./InitAnswers.js"
+import { chosenProvider, readyConnection } from "./InitConnection.js"
 import { readyKey } from "./InitKey.js"
-import { type InitServer, readyServer } from "./InitServer.js"
+import { runningServer, serveWords, startedServer } from "./InitServer.js"
 import { tell } from "./Output.js"
 import { storeProfile } from "./Profile.js"
+import { ask, isInteractive } from "./Prompts.js"
 import { attempt, client } from "./Remote.js"
 import { configOf, serverOptions } from "./Settings.js"
 import { painter } from "./Style.js"
@@ -28,44 +36,47 @@ const options = {
     "gateway",
     "The base URL of the gateway of your models, with its /v1; its key in REINS_GATEWAY_KEY"
   ),
-  protocol: optional("protocol", "openai_chat, openai_responses or anthropic_messages (openai_chat)"),
+  protocol: Options.choice("protocol", GatewayProtocol.literals).pipe(
+    Options.withDescription("The protocol that the gateway speaks (openai_chat)"),
+    Options.optional
+  ),
   model: optional("model", "The model that sessions take if they name none")
 }
 
-/** Says that a part is as it has to be. */
-const done = (what: string, detail: string): void =>
-  void process.stdout.write(`${painter(process.stdout)("green", "✓")} ${what.padEnd(10)} ${detail}\n`)
-
-export const init = Command.make("init", options, ({ email, gateway, model, passwordStdin, protocol, url, ...rest }) =>
+/** `reins init` */
+export const init = Command.make("init", options, (given) =>
   Effect.gen(function* () {
-    const { provider, ...serverFlags } = rest
-    const config = yield* configOf(serverFlags)
-    const server = yield* readyServer(config, Option.getOrUndefined(url), serverFlags)
-    done("server", server.wasStarted ? `${server.url}, started for this setup` : server.url)
-
-    const account = { email: Option.getOrUndefined(email), passwordStdin }
-    const { apiKey, me } = yield* readyKey(config, server, account)
-    done("account", me.account.email)
-    const file = yield* Effect.sync(() => storeProfile({ url: server.url, api_key: apiKey }))
-    done("key", `stored in ${file}`)
-
-    const reins = client(server.url, apiKey)
-    const workspaceId = me.workspaces[0]?.id ?? ""
-    const wanted = {
+    const { email, gateway, model, passwordStdin, protocol, provider, url, ...serverFlags } = given
+    const flags = {
       provider,
+      passwordStdin,
+      email: Option.getOrUndefined(email),
       gateway: Option.getOrUndefined(gateway),
       protocol: Option.getOrUndefined(protocol),
       model: Option.getOrUndefined(model)
     }
-    const connection = yield* attempt(() => readyConnection(reins, workspaceId, wanted))
+    const config = yield* configOf(serverFlags)
+    const answers = yield* answersFrom(flags)
+    const running = yield* runningServer(config, Option.getOrUndefined(url))
+    if (running === undefined && isNew(config)) yield* knowAll(config, answers, provider)
+    const serve = serveWords(serverFlags)
+    const server = running ?? (yield* startedServer(serve))
+    done("server", running === undefined ? `${server.url}, started for this setup` : server.url)
+
+    const { apiKey, me } = yield* readyKey(config, server, answers)
+    done("account", me.account.email)
+    const file = yield* storeProfile({ url: server.url, api_key: apiKey })
+    done("key", `stored in ${file}`)
+
+    const reins = client(server.url, apiKey)
+    const connection = yield* readyConnection(reins, me.workspaces[0]?.id ?? "", flags, answers.gateway)
     done("connection", `${connection.gateway}, checked; model ${connection.model}`)
 
-    const agent = yield* readyAgent(config, server, reins, provider)
-    done("agent", agent)
+    done("agent", yield* readyAgent(config, server, reins, provider))
 
     const limits = yield* attempt(() => reins.catalog.limits())
     done("ready", `a turn may take ${limits.turn_minutes} minutes`)
-    yield* Effect.sync(() => tellNext(server))
+    tellNext(running === undefined ? serve : undefined)
   }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
@@ -74,8 +85,39 @@ export const init = Command.make("init", options, ({ email, gateway, model, pass
   )
 )
 
-const tellNext = ({ serve, wasStarted }: InitServer): void => {
+/** True when there is no installation yet. A database on PostgreSQL is one that somebody has made. */
+const isNew = ({ databaseUrl, dataDir }: Config): boolean =>
+  databaseUrl === undefined && !existsSync(databaseFile(dataDir))
+
+/** Asks for all that a new installation needs before anything of it is written. */
+const knowAll = (config: Config, answers: Answers, provider: string) =>
+  Effect.gen(function* () {
+    if (process.env["REINS_API_KEY"])
+      return yield* new CommandFailed({
+        message: `There is no installation in ${config.dataDir} yet that could know the key in REINS_API_KEY. Unset it, or name its server with --url.`
+      })
+    const { list } = yield* Effect.provide(Manifests, Manifests.layer)
+    yield* chosenProvider(list, provider)
+    if (isInteractive()) yield* attempt(() => agreeTo(config))
+    yield* answers.email
+    yield* answers.password
+    yield* answers.gateway
+  })
+
+const agreeTo = async ({ dataDir }: Config): Promise<void> => {
+  if (await ask.confirmation(`Make an installation in ${dataDir}?`, true)) return
+  throw new CommandFailed({
+    message: "Nothing was made. Name a server with --url, or another directory with --data-dir."
+  })
+}
+
+/** Says that a part is as it has to be. */
+const done = (what: string, detail: string): void =>
+  void process.stdout.write(`${painter(process.stdout)("green", "✓")} ${what.padEnd(10)} ${detail}\n`)
+
+const tellNext = (serve: ReadonlyArray<string> | undefined): void => {
   const paint = painter(process.stderr)
-  tell(`\nNext:${wasStarted ? `\n  ${paint("bold", serve)}     and then, in another terminal,` : ""}`)
+  const first = serve && `\n  ${paint("bold", `reins ${serve.join(" ")}`)}     and then, in another terminal,`
+  tell(`\nNext:${first ?? ""}`)
   tell(`  ${paint("bold", 'reins run "what the agent is to do" --repo .')}`)
 }

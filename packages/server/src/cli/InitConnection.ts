@@ -1,43 +1,58 @@
 import { type Connection, type Reins, ReinsApiError } from "@reins/client"
-import { CommandFailed } from "./Accounts.js"
+import type { GatewayProtocol } from "@reins/core/domain/Connection"
+import { Effect } from "effect"
+import { CommandFailed } from "./CommandFailed.js"
+import type { Answers, Gateway } from "./InitAnswers.js"
 import { tell } from "./Output.js"
-import { ask, isInteractive, progress } from "./Prompts.js"
+import { progress } from "./Progress.js"
+import { ask, isInteractive } from "./Prompts.js"
+import { attempt } from "./Remote.js"
 import { harmless } from "./Style.js"
 
 /** What the flags say of the connection. */
 export interface WantedConnection {
   readonly provider: string
   readonly gateway: string | undefined
-  readonly protocol: string | undefined
+  readonly protocol: GatewayProtocol | undefined
   readonly model: string | undefined
 }
 
 /** A connection of the workspace that the gateway has confirmed, with the model that sessions take. */
-export const readyConnection = async (reins: Reins, workspace_id: string, wanted: WantedConnection) => {
-  const kind = await kindOf(reins, wanted.provider)
-  const found = await findConnection(reins, workspace_id, kind, wanted)
-  const connection = found ?? (await create(reins, workspace_id, kind, wanted))
-  const gateway = connection.settings["base_url"] ?? connection.label
-  // A gateway that lists no models is asked through one of them.
-  const before = wanted.model ?? connection.preferred_model
-  if (before !== null) await prefer(reins, connection, before)
-  await validate(reins, connection)
-  const model = before ?? (await chooseModel(reins, workspace_id, wanted.provider))
-  await prefer(reins, connection, model)
-  return { gateway: harmless(gateway), model: harmless(model) }
-}
+export const readyConnection = (
+  reins: Reins,
+  workspaceId: string,
+  wanted: WantedConnection,
+  gateway: Answers["gateway"]
+) =>
+  Effect.gen(function* () {
+    const { items: providers } = yield* attempt(() => reins.catalog.harnesses())
+    const { connection: needed } = yield* chosenProvider(providers, wanted.provider)
+    const kind = kinds.find((known) => known === needed?.kind)
+    if (kind === undefined) {
+      const message = `${wanted.provider} takes no gateway of models, so \`reins init\` cannot connect it. Connect it by the API.`
+      return yield* new CommandFailed({ message })
+    }
+    const found = yield* attempt(() => findConnection(reins, workspaceId, kind, wanted))
+    const connection =
+      found ?? (yield* Effect.flatMap(gateway, (given) => attempt(() => create(reins, workspaceId, kind, given))))
+    return yield* attempt(() => checked(reins, workspaceId, connection, wanted))
+  })
 
-/** The kinds that a model's gateway and its key make a connection of. */
+/** The kinds that a gateway of models and its key make a connection of. */
 const kinds = ["alpha_gateway", "beta"] as const
 type Kind = (typeof kinds)[number]
 
-const kindOf = async (reins: Reins, provider: string): Promise<Kind> => {
-  const { items } = await reins.catalog.harnesses()
-  const entry = items.find(({ provider_id }) => provider_id === provider)
-  const enabled = items.filter(({ tier }) => tier !== "disabled").map(({ provider_id }) => provider_id)
-  const kind = kinds.find((known) => known === entry?.connection?.kind)
-  if (kind !== undefined && enabled.includes(provider)) return kind
-  throw new CommandFailed({ message: `There is no provider "${provider}". There are: ${enabled.join(", ")}.` })
+/** The provider of this name. Fails when there is none that can be chosen. */
+export const chosenProvider = <P extends { readonly provider_id: string; readonly tier: string }>(
+  providers: ReadonlyArray<P>,
+  name: string
+): Effect.Effect<P, CommandFailed> => {
+  const enabled = providers.filter(({ tier }) => tier !== "disabled")
+  const found = enabled.find(({ provider_id }) => provider_id === name)
+  const known = enabled.map(({ provider_id }) => provider_id).join(", ")
+  return found === undefined
+    ? Effect.fail(new CommandFailed({ message: `There is no provider "${name}". There are: ${known}.` }))
+    : Effect.succeed(found)
 }
 
 /** The one that sessions would take: the newest, or the one of the gateway that was named, with the key that was given. */
@@ -58,46 +73,33 @@ const findConnection = async (
   return reins.connections.replaceCredential({ connection_id: found.id, credential })
 }
 
-const gateways: ReadonlyArray<{ readonly value: string; readonly label: string; readonly protocol: string }> = [
-  { value: "https://api.openai.com/v1", label: "OpenAI", protocol: "openai_responses" },
-  { value: "https://api.anthropic.com/v1", label: "Anthropic", protocol: "anthropic_messages" },
-  { value: "https://openrouter.ai/api/v1", label: "OpenRouter", protocol: "openai_chat" }
-]
-
-const create = async (
+const create = (
   reins: Reins,
   workspace_id: string,
   kind: Kind,
-  { gateway, protocol }: WantedConnection
-): Promise<Connection> => {
-  const base_url = gateway ?? (await askForGateway())
-  const speaks = protocol ?? gateways.find(({ value }) => value === base_url)?.protocol ?? "openai_chat"
-  const api_key = process.env["REINS_GATEWAY_KEY"] || (await askForKey(base_url))
-  return reins.connections.create({
+  { api_key, base_url, protocol }: Gateway
+): Promise<Connection> =>
+  reins.connections.create({
     workspace_id,
     kind,
-    label: new URL(URL.canParse(base_url) ? base_url : "http://gateway").host,
-    credential: { base_url, api_key, ...(kind === "alpha_gateway" && { protocol: speaks }) }
+    label: new URL(base_url).host,
+    credential: { base_url, api_key, ...(kind === "alpha_gateway" && { protocol }) }
   })
-}
 
-const askForGateway = async (): Promise<string> => {
-  if (!isInteractive())
-    throw new CommandFailed({
-      message:
-        "There is no connection to models yet. Name their gateway with --gateway, and its key in REINS_GATEWAY_KEY."
-    })
-  const other = "other"
-  const chosen = await ask.choice("Where are your models?", [
-    ...gateways.map(({ label, value }) => ({ value, label, hint: value })),
-    { value: other, label: "Another gateway", hint: "its base URL, as OpenAI's libraries take it" }
-  ])
-  return chosen === other ? ask.text("The base URL of the gateway", "https://") : chosen
-}
-
-const askForKey = async (gateway: string): Promise<string> => {
-  if (isInteractive()) return ask.secret(`The API key for ${gateway}`)
-  throw new CommandFailed({ message: `There is no key for ${gateway}. Give it in REINS_GATEWAY_KEY.` })
+/** Has the gateway confirm the connection, and gives it the model that sessions take. */
+const checked = async (
+  reins: Reins,
+  workspaceId: string,
+  connection: Connection,
+  { model, provider }: WantedConnection
+) => {
+  // A gateway that lists no models is asked through one of them.
+  const before = model ?? connection.preferred_model
+  if (before !== null) await prefer(reins, connection, before)
+  await validate(reins, connection)
+  const chosen = before ?? (await chooseModel(reins, workspaceId, provider))
+  await prefer(reins, connection, chosen)
+  return { gateway: harmless(connection.settings["base_url"] ?? connection.label), model: harmless(chosen) }
 }
 
 /** Has the server ask the gateway. A person may try another key when this one is refused. */

@@ -1,11 +1,12 @@
-import { spawnSync } from "node:child_process"
 import { hostname } from "node:os"
 import { type Reins, ReinsApiError } from "@reins/client"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import type { Config } from "../Config.js"
-import { CommandFailed, explain, passwordFrom } from "./Accounts.js"
+import { explain } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
+import type { Answers } from "./InitAnswers.js"
 import type { InitServer } from "./InitServer.js"
 import * as Installation from "./Installation.js"
 import { target } from "./Profile.js"
@@ -19,13 +20,8 @@ interface Caller {
   readonly me: Me
 }
 
-interface Account {
-  readonly email: string | undefined
-  readonly passwordStdin: boolean
-}
-
 /** A key that the server takes: the one that is there, one of an account of this installation, or one that the person brings. */
-export const readyKey = (config: Config, server: InitServer, account: Account) =>
+export const readyKey = (config: Config, server: InitServer, answers: Answers) =>
   Effect.gen(function* () {
     const { apiKey: known } = target(server.url)
     const me = known === undefined ? undefined : yield* attempt(() => callerOf(server.url, known))
@@ -34,7 +30,7 @@ export const readyKey = (config: Config, server: InitServer, account: Account) =
       return yield* new CommandFailed({
         message: `${server.url} does not know the key in REINS_API_KEY. Set another, or unset it for a new one.`
       })
-    const apiKey = server.isOwn ? yield* issued(config, account) : yield* attempt(() => brought(server))
+    const apiKey = server.isOwn ? yield* issued(config, answers) : yield* attempt(() => brought(server))
     const caller = yield* attempt(() => callerOf(server.url, apiKey))
     if (caller === undefined) {
       const why = server.isOwn
@@ -55,18 +51,19 @@ const callerOf = async (url: string, apiKey: string): Promise<Me | undefined> =>
   }
 }
 
-/** A new key of an account of this installation, which is made if it is not there. */
-const issued = (config: Config, { email: given, passwordStdin }: Account) =>
+/** A new key of an account of this installation. The account is made if it is not there. */
+const issued = (config: Config, answers: Answers) =>
   Effect.gen(function* () {
-    const email = given ?? (yield* attempt(askForEmail))
+    const email = yield* answers.email
     const accounts = yield* Accounts
-    const account = yield* accounts
-      .get(email)
-      .pipe(
-        Effect.catchAll(() =>
-          Effect.flatMap(passwordOf(passwordStdin), (password) => accounts.createVerified({ email, password }))
-        )
+    const account = yield* accounts.get(email).pipe(
+      Effect.catchAll(() =>
+        Effect.gen(function* () {
+          const password = yield* answers.password
+          return yield* accounts.createVerified({ email, password })
+        })
       )
+    )
     const keys = yield* ApiKeys
     const { secret } = yield* keys.issueFor(account.id, {
       name: `reins init on ${hostname()}`,
@@ -75,18 +72,6 @@ const issued = (config: Config, { email: given, passwordStdin }: Account) =>
     })
     return secret
   }).pipe(Effect.provide(Installation.layer(config)), Effect.mapError(explain))
-
-const askForEmail = async (): Promise<string> => {
-  if (!isInteractive())
-    throw new CommandFailed({ message: "There is no address for your account. Give it with --email." })
-  const { stdout } = spawnSync("git", ["config", "user.email"], { encoding: "utf8" })
-  return ask.text("The address of your account", stdout?.trim() ?? "")
-}
-
-const passwordOf = (fromStdin: boolean) =>
-  isInteractive() && !fromStdin && process.env["REINS_PASSWORD"] === undefined
-    ? attempt(async () => Redacted.make(await ask.secret("A password for it, of 8 characters or more")))
-    : passwordFrom(fromStdin)
 
 /** A key of a server that others run. */
 const brought = async ({ url }: InitServer): Promise<string> => {

@@ -2,14 +2,14 @@ import { Args, Command, Options } from "@effect/cli"
 import type { ApiKey } from "@reins/client"
 import { createKey } from "./Accounts.js"
 import { printJsonNow, tell } from "./Output.js"
-import { connect, remotely } from "./Remote.js"
+import { attempt, connect } from "./Remote.js"
 import { harmless, table } from "./Style.js"
 
 const list = Command.make(
   "list",
   { json: Options.boolean("json").pipe(Options.withDescription("A line of JSON for each key")) },
   ({ json }) =>
-    remotely(async () => {
+    attempt(async () => {
       const { reins } = await connect()
       const keys: Array<ApiKey> = []
       for (let cursor: string | undefined; ; ) {
@@ -36,7 +36,7 @@ const revoke = Command.make(
   "revoke",
   { key: Args.text({ name: "key" }).pipe(Args.withDescription("The id of a key")) },
   ({ key }) =>
-    remotely(async () => {
+    attempt(async () => {
       const { reins } = await connect()
       const { auth } = await reins.accounts.me()
       const { name } = await reins.apiKeys.revoke({ key_id: key })

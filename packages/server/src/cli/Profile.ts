@@ -2,7 +2,8 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { makeDirectory } from "@reins/core/base/MakeDirectory"
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
+import { CommandFailed } from "./CommandFailed.js"
 
 const Profile = Schema.Struct({ url: Schema.String, api_key: Schema.String })
 
@@ -26,24 +27,31 @@ export const storedProfile = (): Profile | undefined => {
 }
 
 /** Stores the profile in the place of the last one, for this user alone. Gives the file. */
-export const storeProfile = (profile: Profile): string => {
-  const file = profileFile()
-  makeDirectory(dirname(file), 0o700)
-  const partial = `${file}.${process.pid}.tmp`
-  try {
-    writeFileSync(partial, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flag: "wx" })
-    renameSync(partial, file)
-  } finally {
-    rmSync(partial, { force: true })
-  }
-  return file
-}
+export const storeProfile = (profile: Profile): Effect.Effect<string, CommandFailed> =>
+  Effect.try({
+    try: () => {
+      const file = profileFile()
+      makeDirectory(dirname(file), 0o700)
+      const partial = `${file}.${process.pid}.tmp`
+      try {
+        writeFileSync(partial, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flag: "wx" })
+        renameSync(partial, file)
+      } finally {
+        rmSync(partial, { force: true })
+      }
+      return file
+    },
+    catch: (cause) =>
+      new CommandFailed({
+        message: `The profile cannot be stored in ${profileFile()} (${cause instanceof Error ? cause.message : cause}). Set XDG_CONFIG_HOME to a directory of yours.`
+      })
+  })
 
 /** What the environment and the profile name. */
 export interface Target {
   readonly url: string | undefined
   readonly apiKey: string | undefined
-  /** Whether the environment named the URL, so that no other server is meant. */
+  /** True when a flag or the environment named the URL, so that no other server is meant. */
   readonly isExplicit: boolean
 }
 

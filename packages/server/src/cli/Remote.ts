@@ -7,7 +7,7 @@ import {
   type Workspace
 } from "@reins/client"
 import { Effect } from "effect"
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 import { target } from "./Profile.js"
 
 /** A server that the caller may use, and the workspace that the command is about. */
@@ -63,14 +63,6 @@ const workspaceOf = (workspaces: ReadonlyArray<Pick<Workspace, "id" | "name">>, 
         : `There is no workspace "${wanted}". There are: ${known}.`
   })
 }
-
-/** A command that talks to a server. */
-export const remotely = (run: () => Promise<void>): Effect.Effect<void, CommandFailed> =>
-  Effect.suspend(() => {
-    // Whoever reads may stop early, as `head` does.
-    process.stdout.once("error", () => process.exit(exitCodes.failed))
-    return attempt(run)
-  })
 
 /** What a promise gives. What the server refuses is said in a sentence. */
 export const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFailed> =>

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { isAbsolute, resolve } from "node:path"
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 
 /** The repository that a session works on, and what the person has to know of it. */
 export interface ChosenRepository {

@@ -2,12 +2,12 @@ import { text as readAll } from "node:stream/consumers"
 import { Args, Command, Options } from "@effect/cli"
 import type { Changeset, Delivery, Turn } from "@reins/client"
 import { Option } from "effect"
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 import { changesetOf, deliver, tellDelivery, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { printJsonNow, tell } from "./Output.js"
 import { Aborted, ask, isInteractive } from "./Prompts.js"
-import { connect, exitCodes, type Remote, remotely } from "./Remote.js"
+import { attempt, connect, exitCodes, type Remote } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
 
 const optional = (name: string, description: string) =>
@@ -36,7 +36,7 @@ const options = {
 
 type Given = Command.Command.ParseConfig<typeof options>
 
-export const run = Command.make("run", options, (given) => remotely(() => runMessage(given))).pipe(
+export const run = Command.make("run", options, (given) => attempt(() => runMessage(given))).pipe(
   Command.withDescription(
     "Have an agent do something to a repository, and see it. Exits with 2 when the turn failed, 3 when it was interrupted, " +
       "4 when the delivery did not succeed, 5 when it was left running, 130 when it was cancelled, 1 for all else"
@@ -110,7 +110,6 @@ const finish = async (
   const changeset = turn?.state === "succeeded" ? await changesetOf(reins, sessionId, turn.id) : undefined
   if (!given.json) {
     tellEnd(turn, sessionId)
-    tellLocalPaths(turn)
     if (changeset !== undefined) await showChanges(reins, view, changeset)
   }
   const wanted = changeset !== undefined && !changeset.empty && (await isWanted(given, sessionId))
@@ -120,14 +119,6 @@ const finish = async (
   const isDelivered = delivery === undefined || delivery.state === "succeeded"
   process.exitCode = isDelivered ? exitCodeOf(turn) : exitCodes.deliveryFailed
   if (given.json) printJsonNow(resultOf(sessionId, turn, changeset, delivery, Number(process.exitCode)))
-}
-
-/** The server says that it takes no paths, and not how it would. */
-const tellLocalPaths = (turn: Turn | undefined): void => {
-  if (turn?.reason_message?.includes("by file path") === true)
-    tell(
-      "Push the repository and name its URL with --repo, or start the server with REINS_ALLOW_LOCAL_REPOSITORIES=true."
-    )
 }
 
 const showChanges = async (reins: Remote["reins"], view: Display, changeset: Changeset): Promise<void> => {

@@ -48,12 +48,13 @@ const announce = (config: Config) =>
   )
 
 /**
- * The configuration with a port that was free a moment ago, which is found out before the core starts: a start that must fail writes
- * nothing, and links in mails and the check of a request's origin name the port of the public URL.
+ * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
+ * and because links in mails and the check of a request's origin name the port of the public URL.
  */
 const withPort = (config: Config): Effect.Effect<Config, ListenError> =>
   Effect.async((resume) => {
-    const probe = createServer()
+    // A client that comes too early is sent away, since its connection would hold up the end of the probe.
+    const probe = createServer((socket) => socket.destroy())
     probe.once("error", (cause) => resume(listenError(cause, config)))
     probe.listen(config.port, config.host, () => {
       const address = probe.address()

@@ -1,12 +1,12 @@
 import { Args, Command, Options } from "@effect/cli"
 import type { Session } from "@reins/client"
 import { Option } from "effect"
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 import { deliver, newestChangeset, tellDelivery, writeDiff } from "./Deliver.js"
 import { display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { printJsonNow, tell } from "./Output.js"
 import { isInteractive } from "./Prompts.js"
-import { connect, exitCodes, remotely } from "./Remote.js"
+import { attempt, connect, exitCodes } from "./Remote.js"
 import { harmless, table } from "./Style.js"
 
 const session = Args.text({ name: "session" }).pipe(Args.withDescription("The id of a session"))
@@ -23,7 +23,7 @@ const ls = Command.make(
     limit: Options.integer("limit").pipe(Options.withDescription("How many at most (20)"), Options.withDefault(20))
   },
   ({ json, limit, workspace }) =>
-    remotely(async () => {
+    attempt(async () => {
       if (limit < 1 || limit > 100) throw new CommandFailed({ message: "--limit has to be a number from 1 to 100." })
       const { reins, workspaceId } = await connect(Option.getOrUndefined(workspace))
       const { items } = await reins.sessions.list({ workspace_id: workspaceId, limit })
@@ -42,7 +42,7 @@ const rowOf = ({ activity, harness, id, lifecycle, title, updated_at }: Session)
 ]
 
 const watch = Command.make("watch", { session, json }, ({ json, session }) =>
-  remotely(async () => {
+  attempt(async () => {
     const { reins } = await connect()
     const view = display(json)
     let code: number | undefined
@@ -78,7 +78,7 @@ const watch = Command.make("watch", { session, json }, ({ json, session }) =>
 )
 
 const diff = Command.make("diff", { session }, ({ session }) =>
-  remotely(async () => {
+  attempt(async () => {
     const { reins } = await connect()
     const changeset = await newestChangeset(reins, session)
     if (changeset.empty) return tell("The session changed nothing.")
@@ -96,7 +96,7 @@ const deliverSession = Command.make(
     patch: Options.boolean("patch").pipe(Options.withDescription("Print a patch in the place of pushing a branch"))
   },
   ({ branch, json, patch, session, title }) =>
-    remotely(async () => {
+    attempt(async () => {
       const { reins } = await connect()
       const changeset = await newestChangeset(reins, session)
       if (changeset.empty)

@@ -1,5 +1,5 @@
 import type { EventPayload, MessageDelta, TypedEvent } from "@reins/client"
-import { type Progress, progress } from "./Prompts.js"
+import { type Progress, progress } from "./Progress.js"
 import { harmless, hasColors, painter } from "./Style.js"
 
 /** Shows a turn as it goes: the agent's words as they are said, its tools and its plan. */

@@ -3,13 +3,23 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
+import { NodeContext } from "@effect/platform-node"
+import { Reins } from "@reins/client"
+import * as Embedded from "@reins/core/Embedded"
+import type { Manifests } from "@reins/core/harness/Manifests"
+import { PasswordCost } from "@reins/core/identity/Passwords"
+import { load } from "@reins/server/Config"
+import { commandLine } from "@reins/server/cli/CommandLine"
+import { serverLayer } from "@reins/server/cli/Serve"
+import { Server } from "@reins/server/Server"
 import { agentsIn } from "@reins/testing/executor/Processes"
-import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
-import { newCaller } from "@reins/testing/process/Caller"
-import { type Finished, killServers, published, startServer } from "@reins/testing/process/ServerProcess"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { type Finished, published } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
-import { type Gateway, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
-import { afterAll, assert, beforeAll } from "vitest"
+import { Effect, Exit, Layer, ManagedRuntime, type ParseResult } from "effect"
+import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { afterAll, assert, beforeAll, vi } from "vitest"
+import { newCaller, quiet } from "../Service.js"
 
 /** Where a command runs, with what of the environment. */
 export interface At {
@@ -47,9 +57,48 @@ export const begin = (at: At, args: ReadonlyArray<string>, stdin = ""): Running 
   return { pid: child.pid ?? 0, output: () => stdout + stderr, finished }
 }
 
-/** Runs `reins` with pipes to its end. */
-export const reinsAt = (at: At, args: ReadonlyArray<string>, stdin = ""): Promise<Finished> =>
+/** Runs `reins` as a process with pipes, to its end. */
+export const reinsProcess = (at: At, args: ReadonlyArray<string>, stdin = ""): Promise<Finished> =>
   begin(at, args, stdin).finished
+
+/**
+ * Runs `reins` within this process, which costs a hundredth of one of its own. It is for all that signals and the standard input have no part
+ * in. It writes to no terminal.
+ */
+export const reinsAt = async (at: At, args: ReadonlyArray<string>): Promise<Finished> => {
+  const before = { directory: process.cwd(), env: process.env }
+  const [stdout, stderr] = [captured(process.stdout), captured(process.stderr)]
+  process.env = environment(at)
+  process.chdir(at.cwd)
+  process.exitCode = undefined
+  try {
+    const exit = await Effect.runPromiseExit(Effect.provide(commandLine(args), [NodeContext.layer, quiet]))
+    const status = Exit.isSuccess(exit) ? Number(process.exitCode ?? 0) : 1
+    return { status, stdout: stdout.text(), stderr: stderr.text() }
+  } finally {
+    process.exitCode = undefined
+    process.chdir(before.directory)
+    process.env = before.env
+    stdout.release()
+    stderr.release()
+  }
+}
+
+/** Takes what is written to a stream, as a pipe does. */
+const captured = (stream: NodeJS.WriteStream) => {
+  let text = ""
+  const { isTTY } = stream
+  stream.isTTY = false
+  const write = vi.spyOn(stream, "write").mockImplementation((chunk) => {
+    text += String(chunk)
+    return true
+  })
+  const release = () => {
+    write.mockRestore()
+    stream.isTTY = isTTY
+  }
+  return { text: () => text, release }
+}
 
 /** `reins` on a terminal of 100 columns, which `script` of util-linux makes. */
 export interface Terminal {
@@ -119,33 +168,66 @@ export const makeProject = (directory: string): Project => {
   return { remote, folder }
 }
 
-const makeWorld = async (directory: string, gateway: Gateway) => {
-  const dataDir = join(directory, "data")
-  const settings = { REINS_CACHE_DIR: cacheWithSmallAgent(directory), REINS_ALLOW_LOCAL_REPOSITORIES: "true" }
-  const server = await startServer({ dataDir, env: settings })
-  const caller = await newCaller(server, dataDir, gateway, settings)
-  const project = makeProject(directory)
-  const env = {
-    REINS_URL: server.url,
-    REINS_API_KEY: caller.apiKey,
-    XDG_CONFIG_HOME: join(directory, "config"),
-    HOME: directory
-  }
-  const at: At = { cwd: project.folder, env }
-  return { directory, dataDir, settings, gateway, server, caller, client: caller.at(server), project, at }
+/** The settings of a world that differ from those of most tests. */
+export interface WorldOptions {
+  /** The agents, small ones that ask nobody unless given. */
+  readonly manifests?: Layer.Layer<Manifests, ParseResult.ParseError>
+  readonly allowLocalRepositories?: boolean
+  readonly cacheDir?: string
 }
 
-/** A server whose alpha is the small agent, with a caller, and a project of theirs on the same machine: one for all tests of a file. */
-export const worldForFile = (): (() => Awaited<ReturnType<typeof makeWorld>>) => {
+/** A service in this process. */
+const serviceIn = (directory: string, { manifests = smallAgents, ...options }: WorldOptions) =>
+  Layer.unwrapEffect(
+    Effect.map(load({ port: "0", rate_limit: "off" }, {}, directory), (config) =>
+      serverLayer(config, { notice: 0 }).pipe(
+        Layer.provideMerge(
+          Embedded.layer(
+            {
+              dataDir: join(directory, "data"),
+              allowLocalRepositories: true,
+              allowPrivateHosts: ["127.0.0.1"],
+              ...options
+            },
+            { manifests }
+          )
+        )
+      )
+    )
+  ).pipe(Layer.provide([quiet, PasswordCost.layerTest]))
+
+const makeWorld = async (directory: string, options: WorldOptions) => {
+  const gateway = await startGateway()
+  const service = ManagedRuntime.make(serviceIn(directory, options))
+  const { key, url } = await service.runPromise(
+    Effect.gen(function* () {
+      const { url } = yield* Server
+      return { ...(yield* newCaller()), url }
+    })
+  )
+  const client = new Reins({ baseUrl: url, apiKey: key.secret })
+  const workspaceId = (await client.accounts.me()).workspaces[0]?.id ?? ""
+  const credential = { base_url: gateway.url, api_key: "gateway-key" }
+  await client.connections.create({ workspace_id: workspaceId, kind: "alpha_gateway", label: "gateway", credential })
+  const project = makeProject(directory)
+  const env = { REINS_URL: url, REINS_API_KEY: key.secret, XDG_CONFIG_HOME: join(directory, "config"), HOME: directory }
+  const close = async () => {
+    await service.dispose()
+    await gateway.close()
+  }
+  return { directory, url, apiKey: key.secret, client, workspaceId, project, at: { cwd: project.folder, env }, close }
+}
+
+/** A service whose alpha is a small agent, with a caller, and a project of theirs on the same machine: one for all tests of a file. */
+export const worldForFile = (options: WorldOptions = {}): (() => Awaited<ReturnType<typeof makeWorld>>) => {
   const directory = mkdtempSync(join(tmpdir(), ".reins-cli-"))
   let made: Awaited<ReturnType<typeof makeWorld>> | undefined
   beforeAll(async () => {
-    made = await makeWorld(directory, await startGateway())
+    made = await makeWorld(directory, options)
   })
   afterAll(async () => {
-    await killServers()
+    await made?.close()
     for (const pid of agentsIn(directory)) process.kill(pid, "SIGKILL")
-    await made?.gateway.close()
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
   })
   return () => made ?? assert.fail("the world is made before the tests")

@@ -1,16 +1,19 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import { join } from "node:path"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
-import { newCaller, password } from "@reins/testing/process/Caller"
+import { password } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { steadyPort } from "@reins/testing/process/Ports"
-import { killServers, startServer } from "@reins/testing/process/ServerProcess"
+import { startServer } from "@reins/testing/process/ServerProcess"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { type At, keys, makeProject, reinsAt, terminal } from "./Cli.js"
+import { type At, keys, makeProject, reinsAt, reinsProcess, terminal, worldForFile } from "./Cli.js"
 
 const place = placeForEachTest()
+/** A service that others run, on a machine without an agent. */
+const others = worldForFile({ manifests: Manifests.layer, cacheDir: "/nowhere" })
 
 /** A machine on which nothing of Reins is but the agent. */
 const freshMachine = async () => {
@@ -47,7 +50,7 @@ const server = (listener: Parameters<typeof createServer>[1] & {}): Promise<Serv
 describe("reins init", () => {
   it("makes all that a fresh machine lacks, without a terminal, and what it stores is enough for reins run", async () => {
     const { at, profile, url } = await freshMachine()
-    const made = await reinsAt(withSecrets(at), ["init", ...flags()])
+    const made = await reinsProcess(withSecrets(at), ["init", ...flags()])
     assert.strictEqual(made.status, 0, made.stderr)
     assert.match(
       made.stdout,
@@ -64,7 +67,7 @@ describe("reins init", () => {
       assert.notInclude(made.stdout + made.stderr, secret)
 
     // The server is gone, and a second call finds everything without being told anything.
-    const again = await reinsAt(at, ["init"])
+    const again = await reinsProcess(at, ["init"])
     assert.strictEqual(again.status, 0, again.stderr)
     assert.strictEqual(JSON.parse(readFileSync(profile, "utf8")).api_key, stored.api_key)
 
@@ -75,10 +78,10 @@ describe("reins init", () => {
     })
     const { folder } = makeProject(place.directory)
     const message = script("Write.", { tool: "write", path: "a.txt", content: "a\n" }, { say: "Written." })
-    const ran = await reinsAt(at, ["run", message, "--repo", folder])
+    const ran = await reinsProcess(at, ["run", message, "--repo", folder])
     assert.strictEqual(ran.status, 0, ran.stderr)
     assert.include(ran.stdout, "Written.")
-    const running = await reinsAt(at, ["init"])
+    const running = await reinsProcess(at, ["init"])
     assert.strictEqual(running.status, 0, running.stderr)
     assert.include(running.stdout, `✓ server     ${url}\n`)
   })
@@ -136,35 +139,29 @@ describe("reins init", () => {
     assert.isUndefined(await fetch(`${url}/healthz`).catch(() => undefined))
   })
 
-  it("says what is missing when there is nobody to ask", async () => {
+  it("writes nothing before all is known, and says what is missing when there is nobody to ask", async () => {
     const { at, profile } = await freshMachine()
+    const me = ["--email", "me@example.com"]
+    const known = { REINS_PASSWORD: password }
+    const gateway = ["--gateway", place.gateway.url]
     const cases: ReadonlyArray<readonly [ReadonlyArray<string>, Record<string, string>, RegExp]> = [
-      [[], {}, /^reins: There is no address for your account\. Give it with --email\.\n$/],
-      [["--email", "me@example.com"], {}, /^reins: There is no password\. .+\n$/],
-      [["--email", "me@example.com"], { REINS_PASSWORD: "short" }, /^reins: password: .+\n$/],
-      [
-        ["--email", "me@example.com"],
-        { REINS_PASSWORD: password },
-        /^reins: There is no connection to models yet\. .+\n$/
-      ],
-      [
-        ["--gateway", place.gateway.url],
-        {},
-        /^reins: There is no key for http:\S+\. Give it in REINS_GATEWAY_KEY\.\n$/
-      ],
-      [["--provider", "nope"], {}, /^reins: There is no provider "nope"\. There are: alpha, .+\.\n$/],
-      [
-        ["--gateway", place.gateway.url],
-        { REINS_GATEWAY_KEY: "k" },
-        /^reins: There is no model to take\. Name one with --model\. There are: scripted-1, scripted-2\.\n$/
-      ]
+      [[], {}, /^There is no address for your account\. Give it with --email\.$/],
+      [["--email", "me"], known, /^"me" is not an address, as you@example\.com is one\.$/],
+      [me, {}, /^There is no password\. .+$/],
+      [me, { REINS_PASSWORD: "short" }, /^password: .+$/],
+      [me, known, /^There is no connection to models yet\. .+$/],
+      [[...me, ...gateway], known, /^There is no key for http:\S+\. Give it in REINS_GATEWAY_KEY\.$/],
+      [[...me, "--gateway", "nowhere"], known, /^"nowhere" is not the URL of a gateway, .+$/],
+      [["--provider", "nope"], {}, /^There is no provider "nope"\. There are: alpha, .+\.$/],
+      [[], { REINS_API_KEY: "rk_other" }, /^There is no installation in \S+ yet that could know the key .+$/]
     ]
     for (const [args, env, words] of cases) {
-      const { status, stderr } = await reinsAt({ ...at, env: { ...at.env, ...env } }, ["init", ...args])
-      assert.strictEqual(status, 1, stderr)
-      assert.match(stderr, words)
+      const { status, stderr, stdout } = await reinsAt({ ...at, env: { ...at.env, ...env } }, ["init", ...args])
+      assert.deepStrictEqual([status, stdout], [1, ""])
+      assert.match(stderr.replace(/^reins: |\n$/g, ""), words)
     }
-    assert.isTrue(existsSync(profile))
+    assert.isFalse(existsSync(join(place.directory, ".reins")))
+    assert.isFalse(existsSync(profile))
   })
 
   it("says when a server is not there, or is something else, or does not know the key", async () => {
@@ -189,25 +186,25 @@ describe("reins init", () => {
   })
 
   it("uses a server that others run with a key of it, and says what only they can do", async () => {
-    const { at } = await freshMachine()
-    const cache = join(place.directory, "empty")
-    mkdirSync(cache)
-    const env = { REINS_CACHE_DIR: cache }
-    const theirs = await startServer({ dataDir: join(place.directory, "theirs"), env })
-    const { apiKey } = await newCaller(theirs, join(place.directory, "theirs"), place.gateway, env)
-    const without = await reinsAt(at, ["init", "--url", theirs.url])
+    const { apiKey, directory, url } = others()
+    const at: At = { cwd: directory, env: { HOME: directory, XDG_CONFIG_HOME: join(directory, "config") } }
+    const without = await reinsAt(at, ["init", "--url", url])
     assert.strictEqual(without.status, 1)
     assert.match(without.stderr, /^reins: There is no key for \S+\. Set REINS_API_KEY; .+\n$/)
-    const wrong = await reinsAt({ ...at, env: { ...at.env, REINS_API_KEY: "rk_wrong" } }, ["init", "--url", theirs.url])
+    const wrong = await reinsAt({ ...at, env: { ...at.env, REINS_API_KEY: "rk_wrong" } }, ["init", "--url", url])
     assert.match(wrong.stderr, /^reins: \S+ does not know the key in REINS_API_KEY\. .+\n$/)
     const known: At = { ...at, env: { ...at.env, REINS_API_KEY: apiKey } }
-    const { status, stderr, stdout } = await reinsAt(known, ["init", "--url", theirs.url, "--model", "scripted-1"])
+    const undecided = await reinsAt(known, ["init", "--url", url])
+    assert.match(
+      undecided.stderr,
+      /^reins: There is no model to take\. Name one with --model\. There are: scripted-1, scripted-2\.\n$/
+    )
+    const { status, stderr, stdout } = await reinsAt(known, ["init", "--url", url, "--model", "scripted-1"])
     assert.strictEqual(status, 1)
     assert.match(stdout, /✓ connection /)
     assert.match(
       stderr,
       /^reins: The agent of alpha is not installed where \S+ runs\. There: reins harnesses install alpha\n$/
     )
-    await killServers()
   })
 })

@@ -3,8 +3,9 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { listenError } from "@reins/server/ListenError"
-import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { type At, reinsAt, terminal } from "./Cli.js"
+import type { Finished } from "@reins/testing/process/ServerProcess"
+import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
+import { type At, reinsAt, reinsProcess, terminal } from "./Cli.js"
 
 let at: At = { cwd: "", env: {} }
 
@@ -15,17 +16,18 @@ beforeEach(() => {
 afterEach(() => rmSync(at.cwd, { recursive: true, force: true }))
 
 describe("help and version", () => {
-  it.each([[[]], [["help"]], [["--help"]]])(
-    "reins %j shows every command, in plain text, and starts nothing",
-    async (args) => {
-      const { status, stderr, stdout } = await reinsAt(at, args)
-      assert.deepStrictEqual([status, stderr], [0, ""])
-      for (const name of ["serve", "init", "run", "sessions watch", "keys revoke", "backup"])
-        assert.match(stdout, new RegExp(`^ +- ${name} `, "m"))
-      assert.notInclude(stdout, "\u001b")
-      assert.isFalse(existsSync(join(at.cwd, ".reins")))
-    }
-  )
+  const assertHelp = ({ status, stderr, stdout }: Finished) => {
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    for (const name of ["serve", "init", "run", "sessions watch", "keys revoke", "backup"])
+      assert.match(stdout, new RegExp(`^ +- ${name} `, "m"))
+    assert.notInclude(stdout, "\u001b")
+    assert.isFalse(existsSync(join(at.cwd, ".reins")))
+  }
+
+  it("bare reins shows every command, in plain text, and starts nothing", async () =>
+    assertHelp(await reinsProcess(at, [])))
+
+  it.each(["help", "--help", "-h"])("and so does reins %s", async (word) => assertHelp(await reinsAt(at, [word])))
 
   it("reins help <command> shows the options of the command", async () => {
     const { status, stdout } = await reinsAt(at, ["help", "run"])
@@ -60,8 +62,8 @@ describe("help and version", () => {
 })
 
 describe("a service that cannot start says why in one sentence, before it writes anything", () => {
-  const refused = async (args: ReadonlyArray<string>, words: RegExp) => {
-    const { status, stderr, stdout } = await reinsAt(at, ["serve", ...args])
+  const refused = async (args: ReadonlyArray<string>, words: RegExp, run = reinsAt) => {
+    const { status, stderr, stdout } = await run(at, ["serve", ...args])
     assert.deepStrictEqual([status, stdout], [1, ""])
     assert.match(stderr, words)
     assert.isFalse(existsSync(join(at.cwd, ".reins")))
@@ -77,7 +79,8 @@ describe("a service that cannot start says why in one sentence, before it writes
     })
     await refused(
       ["--port", String(port)],
-      new RegExp(`^reins: Port ${port} of 127\\.0\\.0\\.1 is taken by another program, .+\\.\n$`)
+      new RegExp(`^reins: Port ${port} of 127\\.0\\.0\\.1 is taken by another program, .+\\.\n$`),
+      reinsProcess
     )
     taken.close()
   })
@@ -112,22 +115,25 @@ describe("a service that cannot start says why in one sentence, before it writes
 })
 
 describe("a defect", () => {
-  const preloaded = (code: string): At => {
-    const file = join(at.cwd, "preloaded.cjs")
-    writeFileSync(file, code)
-    return { ...at, env: { NODE_OPTIONS: `--require ${file}` } }
-  }
+  afterEach(() => vi.restoreAllMocks())
 
   it("shows where it is and what it comes from", async () => {
-    const broken = preloaded('process.cwd = () => { throw new Error("outer", { cause: new Error("inner") }) }')
-    const { status, stderr } = await reinsAt(broken, ["config"])
+    const file = join(at.cwd, "preloaded.cjs")
+    writeFileSync(file, 'process.cwd = () => { throw new Error("outer", { cause: new Error("inner") }) }')
+    const { status, stderr } = await reinsProcess({ ...at, env: { NODE_OPTIONS: `--require ${file}` } }, ["config"])
     assert.strictEqual(status, 1)
     assert.match(stderr, /^reins: Error: outer\n +at [\s\S]*\[cause\]: Error: inner\n/)
   })
 
   it("without a message is not told in silence", async () => {
-    const { status, stderr } = await reinsAt(preloaded('process.cwd = () => { throw new Error("") }'), ["config"])
+    const before = process.cwd()
+    vi.spyOn(process, "cwd")
+      .mockReturnValueOnce(before)
+      .mockImplementationOnce(() => {
+        throw new Error("")
+      })
+    const { status, stderr } = await reinsAt(at, ["config"])
     assert.strictEqual(status, 1)
-    assert.match(stderr, /^reins: Error/)
+    assert.match(stderr, /^reins: Error.*\n +at /)
   })
 })

@@ -1,11 +1,22 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
+import { createServer, request } from "node:http"
 import { join } from "node:path"
-import { startServer } from "@reins/testing/process/ServerProcess"
 import { endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { type At, begin, git, keys, makeProject, type Running, reinsAt, terminal, worldForFile } from "./Cli.js"
+import {
+  type At,
+  begin,
+  git,
+  keys,
+  makeProject,
+  type Running,
+  reinsAt,
+  reinsProcess,
+  terminal,
+  worldForFile
+} from "./Cli.js"
 
 const world = worldForFile()
 const model = ["--model", "scripted-1"]
@@ -26,6 +37,28 @@ const withTool = async (running: Running): Promise<string> => {
   return id
 }
 
+/** The service behind a proxy that never answers who cancels a turn. */
+const deafToCancels = async (url: string): Promise<{ readonly url: string; readonly close: () => void }> => {
+  const proxy = createServer((asked, answered) => {
+    if (asked.url?.endsWith("/cancel")) return
+    const { headers, method = "GET" } = asked
+    const forwarded = request(`${url}${asked.url}`, { headers, method }, (answer) => {
+      answered.writeHead(answer.statusCode ?? 0, answer.headers)
+      answer.pipe(answered)
+    })
+    forwarded.on("error", () => answered.destroy())
+    asked.pipe(forwarded)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve))
+  const address = proxy.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  const close = () => {
+    proxy.closeAllConnections()
+    proxy.close()
+  }
+  return { url: `http://127.0.0.1:${port}`, close }
+}
+
 describe("reins run", () => {
   it("streams words and tools, shows the diff, tells how to deliver, and ends with 0; nothing of it is for a terminal", async () => {
     const { at } = world()
@@ -41,7 +74,7 @@ describe("reins run", () => {
 
   it("takes the message from the standard input, goes on in a session, and delivers without asking", async () => {
     const { at, project } = world()
-    const first = await reinsAt(at, ["run", ...model], greeting)
+    const first = await reinsProcess(at, ["run", ...model], greeting)
     const id = /^Session (sess_\w+)$/m.exec(first.stderr)?.[1] ?? ""
     const more = script("Go on.", { tool: "write", path: "more.txt", content: "more\n" }, { say: "More." })
     const second = await reinsAt(at, ["run", more, "--session", id, "--deliver", "--branch", "greetings"])
@@ -130,27 +163,28 @@ describe("reins run", () => {
   })
 
   it("a second Ctrl-C leaves the turn to the server and ends with 5", async () => {
-    const { at, server } = world()
-    const running = begin(at, ["run", endlessTool(), ...model])
-    await withTool(running)
-    // The server does not hear of the first one before the second comes.
-    server.kill("SIGSTOP")
+    const { at, client, url } = world()
+    const deaf = await deafToCancels(url)
+    const running = begin({ ...at, env: { ...at.env, REINS_URL: deaf.url } }, ["run", endlessTool(), ...model])
+    const id = await withTool(running)
     process.kill(running.pid, "SIGINT")
     await eventually("the first is heard", () => running.output().includes("Cancelling the turn."))
     process.kill(running.pid, "SIGINT")
     const { status, stderr } = await running.finished
-    server.kill("SIGCONT")
+    deaf.close()
     assert.strictEqual(status, 5, stderr)
     assert.match(stderr, /The turn goes on without you\. Look at it again: reins sessions watch sess_\w+\n$/)
+    const turn_id = (await client.sessions.get({ session_id: id })).active_turn_id ?? ""
+    await client.turns.cancel({ turn_id })
+    await client.turns.wait({ turn_id })
   })
 
   it("says in a sentence what keeps it from beginning, and ends with 1", async () => {
-    const { at, directory, server } = world()
+    const { at, directory, url } = world()
     const elsewhere: At = { ...at, cwd: directory }
     const cases: ReadonlyArray<readonly [At, ReadonlyArray<string>, RegExp]> = [
       [elsewhere, ["run", "x"], /^reins: \S+ is not in a git repository\. Name another folder, .+\n$/],
       [at, ["run", " "], /^reins: The message is empty\. .+\n$/],
-      [at, ["run"], /^reins: The message is empty\. .+\n$/],
       [at, ["run", "x", "--provider", "nope"], /^reins: .*nope.*\n$/],
       [
         at,
@@ -177,7 +211,7 @@ describe("reins run", () => {
       [
         { ...at, env: { ...at.env, REINS_API_KEY: "rk_wrong" } },
         ["run", "x"],
-        new RegExp(`^reins: ${server.url} does not know the key\\. Run .+\\n$`)
+        new RegExp(`^reins: ${url} does not know the key\\. Run .+\\n$`)
       ],
       [
         { ...at, env: { ...at.env, REINS_URL: "http://127.0.0.1:9" } },
@@ -194,14 +228,11 @@ describe("reins run", () => {
   })
 
   it("tells what of the folder the agent will not see", async () => {
-    const { at, directory } = world()
-    const parent = join(directory, "other")
-    mkdirSync(parent)
-    const { folder } = makeProject(parent)
-    const clean = await reinsAt(at, ["run", "Hello.", ...model, "--repo", folder])
-    assert.notInclude(clean.stderr, "Note:")
-    writeFileSync(join(folder, "new.txt"), "new\n")
-    const { status, stderr } = await reinsAt(at, ["run", "Hello.", ...model, "--repo", folder])
+    const { at, project } = world()
+    const file = join(project.folder, "new.txt")
+    writeFileSync(file, "new\n")
+    const { status, stderr } = await reinsAt(at, ["run", "Hello.", ...model])
+    rmSync(file)
     assert.strictEqual(status, 0, stderr)
     assert.include(stderr, "Note: Changes that are not committed are not part of it.\n")
     assert.match(stderr, /The agent changed nothing\.\n$/)
@@ -260,20 +291,22 @@ describe("reins run on a terminal", () => {
 })
 
 describe("reins run at a server that takes no folders", () => {
-  it("says how a server would take a folder of this machine, where it does not", async () => {
-    const { at, dataDir, server, settings } = world()
-    server.kill("SIGTERM")
-    await server.ended
-    const strict = await startServer({ dataDir, env: { ...settings, REINS_ALLOW_LOCAL_REPOSITORIES: "false" } })
-    const { status, stderr } = await reinsAt({ ...at, env: { ...at.env, REINS_URL: strict.url } }, [
-      "run",
-      greeting,
-      ...model
-    ])
+  const strict = worldForFile({ allowLocalRepositories: false })
+
+  it("is refused at once, and says what to do", async () => {
+    const { at, client, workspaceId } = strict()
+    const { status, stderr } = await reinsAt(at, ["run", greeting, ...model])
     assert.strictEqual(status, 2, stderr)
     assert.match(
       stderr,
-      /^Push the repository and name its URL with --repo, or start .*REINS_ALLOW_LOCAL_REPOSITORIES=true\.\n/m
+      /^The turn failed: .*no repository by its file path: push it and use its https URL, .*REINS_ALLOW_LOCAL_REPOSITORIES=true.*\n$/m
+    )
+    const [session] = (await client.sessions.list({ workspace_id: workspaceId })).items
+    const { items } = await client.sessions.events({ session_id: session?.id ?? "" })
+    assert.lengthOf(
+      items.filter(({ type }) => type === "executor.allocating"),
+      1,
+      "it is tried once"
     )
   })
 })

@@ -9,25 +9,36 @@ import { begin, git, reinsAt, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile()
 
-/** A session on the project in which a greeting was written. */
-const greeted = async (): Promise<string> => {
-  const { caller, client, project } = world()
+/** A session on the project that has no turn yet. */
+const newSession = async (settings: { readonly auto_capture?: boolean } = {}): Promise<string> => {
+  const { client, project, workspaceId } = world()
   const { id } = await client.sessions.create({
-    workspace_id: caller.workspaceId,
+    workspace_id: workspaceId,
     title: "A greeting",
     repository: { url: project.remote },
-    harness: { provider_id: "alpha", model: "scripted-1" }
+    harness: { provider_id: "alpha", model: "scripted-1" },
+    ...settings
   })
-  const content = script("Add it.", { tool: "write", path: "hello.txt", content: "hi\n" }, { say: "There it is." })
-  await client.run({ session_id: id, content })
   return id
+}
+
+const content = script("Add it.", { tool: "write", path: "hello.txt", content: "hi\n" }, { say: "There it is." })
+
+let greeting: Promise<string> | undefined
+/** The session of all tests of this file in which a greeting was written. */
+const greeted = (): Promise<string> => {
+  greeting ??= newSession().then(async (session_id) => {
+    await world().client.run({ session_id, content })
+    return session_id
+  })
+  return greeting
 }
 
 describe("reins sessions ls", () => {
   it("lists the newest first, as a table and as JSON", async () => {
     const { at } = world()
-    const older = await greeted()
-    const newer = await greeted()
+    const older = await newSession()
+    const newer = await newSession()
     const { stdout, status } = await reinsAt(at, ["sessions", "ls", "--limit", "2"])
     assert.strictEqual(status, 0)
     assert.match(
@@ -56,7 +67,7 @@ describe("reins sessions ls", () => {
 describe("reins sessions watch", () => {
   it("follows the running turn from its beginning to its end, and ends as it does", async () => {
     const { at, client, directory } = world()
-    const id = await greeted()
+    const id = await newSession()
     const gate = join(directory, "gate")
     const slow = script(
       "Wait.",
@@ -75,7 +86,7 @@ describe("reins sessions watch", () => {
 
   it("Ctrl-C leaves the turn running", async () => {
     const { at, client } = world()
-    const id = await greeted()
+    const id = await newSession()
     const { turn_id } = await beginTurn(client, id, endlessTool(), "tool.started")
     const watching = begin(at, ["sessions", "watch", id, "--json"])
     await eventually("its events", () => watching.output().includes('"tool.started"'))
@@ -90,7 +101,7 @@ describe("reins sessions watch", () => {
 
   it("says when nothing runs, and when there is no such session", async () => {
     const { at } = world()
-    const idle = await reinsAt(at, ["sessions", "watch", await greeted()])
+    const idle = await reinsAt(at, ["sessions", "watch", await newSession()])
     assert.deepStrictEqual([idle.status, idle.stderr], [0, "Nothing runs in this session now.\n"])
     const absent = await reinsAt(at, ["sessions", "watch", "sess_nope"])
     assert.strictEqual(absent.status, 1)
@@ -110,25 +121,15 @@ describe("reins sessions diff", () => {
   })
 
   it("captures what was not captured yet, and says when there is nothing", async () => {
-    const { at, caller, client, project } = world()
-    const harness = { provider_id: "alpha", model: "scripted-1" }
-    const repository = { url: project.remote }
-    const { id } = await client.sessions.create({
-      workspace_id: caller.workspaceId,
-      harness,
-      repository,
-      auto_capture: false
-    })
-    await client.run({
-      session_id: id,
-      content: script("Do.", { tool: "write", path: "a.txt", content: "a\n" }, { say: "Did." })
-    })
-    assert.include((await reinsAt(at, ["sessions", "diff", id])).stdout, "+a\n")
-    const empty = await client.sessions.create({ workspace_id: caller.workspaceId, harness, repository })
-    await client.run({ session_id: empty.id, content: "Hello." })
-    const { status, stderr, stdout } = await reinsAt(at, ["sessions", "diff", empty.id])
+    const { at, client } = world()
+    const id = await newSession({ auto_capture: false })
+    await client.run({ session_id: id, content })
+    assert.include((await reinsAt(at, ["sessions", "diff", id])).stdout, "+hi\n")
+    const empty = await newSession()
+    await client.run({ session_id: empty, content: "Hello." })
+    const { status, stderr, stdout } = await reinsAt(at, ["sessions", "diff", empty])
     assert.deepStrictEqual([status, stdout, stderr], [0, "", "The session changed nothing.\n"])
-    const refused = await reinsAt(at, ["sessions", "deliver", empty.id])
+    const refused = await reinsAt(at, ["sessions", "deliver", empty])
     assert.strictEqual(refused.status, 1)
     assert.match(refused.stderr, /^reins: The session changed nothing, .+\n$/)
   })

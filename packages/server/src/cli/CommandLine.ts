@@ -1,4 +1,4 @@
-import { Command, ValidationError } from "@effect/cli"
+import { CliConfig, Command, ValidationError } from "@effect/cli"
 import { Cause, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
 import { flushLog } from "../LogLines.js"
@@ -39,10 +39,13 @@ export const reins = (called = "") =>
     Effect.promise(() => subcommands(called)),
     (loaded) =>
       Command.make("reins").pipe(
-        Command.withDescription("One API for every coding agent"),
+        Command.withDescription("One API for every coding agent. `reins help <command>` shows what a command takes"),
         Command.withSubcommands(loaded)
       )
   )
+
+/** Help without the options that every command has. */
+const shortHelp = CliConfig.layer({ showBuiltIns: false })
 
 /** The short ways to ask for help and for the version, in the words of the library. */
 const spelledOut = ([first, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -62,6 +65,7 @@ export const commandLine = (typed: ReadonlyArray<string>) => {
     Command.run(command, { name: "reins", version: packageJson.version })(["node", "reins", ...words])
   ).pipe(
     withPlainConsole,
+    Effect.provide(shortHelp),
     Effect.tapErrorCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.void : report(cause)))
   )
 }

@@ -5,17 +5,7 @@ import { chooseRepository } from "@reins/server/cli/Repository"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { git, makeProject, type Project } from "./Cli.js"
 
-let directory = ""
-let project: Project = { remote: "", folder: "" }
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "reins-repository-"))
-  project = makeProject(directory)
-})
-
-afterEach(() => rmSync(directory, { recursive: true, force: true }))
-
-describe("the repository of --repo", () => {
+describe("the URL of --repo", () => {
   it.each(["https://example.com/a/b.git", "ssh://git@example.com/a/b.git", "git@example.com:a/b.git"])(
     "%s is taken as it is",
     (url) => {
@@ -23,6 +13,18 @@ describe("the repository of --repo", () => {
       assert.deepStrictEqual(chooseRepository(url, "v1"), { url, base_ref: "v1", isLocal: false, notes: [] })
     }
   )
+})
+
+let directory = ""
+let project: Project = { remote: "", folder: "" }
+
+describe("the folder of --repo", () => {
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "reins-repository-"))
+    project = makeProject(directory)
+  })
+
+  afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
   it("is the remote of the branch that is checked out, on its branch there", () => {
     const { folder, remote } = project

@@ -5,18 +5,7 @@ import { endlessTool } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import {
-  type At,
-  begin,
-  git,
-  keys,
-  makeProject,
-  type Running,
-  reinsAt,
-  reinsProcess,
-  terminal,
-  worldForFile
-} from "./Cli.js"
+import { type At, begin, git, keys, type Running, reinsAt, reinsProcess, terminal, worldForFile } from "./Cli.js"
 
 const world = worldForFile()
 const model = ["--model", "scripted-1"]
@@ -85,31 +74,6 @@ describe("reins run", () => {
     assert.strictEqual(git(project.remote, "ls-tree", "--name-only", "greetings"), "hello.txt\nmore.txt")
   })
 
-  it("shows the plan that the agent keeps by a tool, each time that it changes", async () => {
-    const { at } = world()
-    const planned = (...states: ReadonlyArray<string>) => ({
-      tool: "write",
-      args: {
-        path: "plan.txt",
-        content: "",
-        todos: states.map((status, at) => ({ content: `Step ${at + 1}`, status }))
-      }
-    })
-    const message = script(
-      "Plan it.",
-      planned("in_progress", "pending"),
-      planned("in_progress", "pending"),
-      planned("completed", "in_progress"),
-      { say: "Planned." }
-    )
-    const { status, stdout } = await reinsAt(at, ["run", message, ...model])
-    assert.strictEqual(status, 0)
-    assert.isTrue(
-      stdout.startsWith("Plan\n  [>] Step 1\n  [ ] Step 2\nPlan\n  [x] Step 1\n  [>] Step 2\nPlanned.\n"),
-      stdout
-    )
-  })
-
   it("with --json writes each event as it is, without a gap, and then the result", async () => {
     const { at, client } = world()
     const { status, stderr, stdout } = await reinsAt(at, ["run", greeting, ...model, "--json", "--deliver"])
@@ -149,17 +113,6 @@ describe("reins run", () => {
     const { status, stderr } = await reinsAt(at, ["run", greeting, ...model, "--deliver", "--branch", "taken"])
     assert.strictEqual(status, 4, stderr)
     assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/m)
-  })
-
-  it("Ctrl-C cancels the turn and ends with 130", async () => {
-    const { at, client } = world()
-    const running = begin(at, ["run", endlessTool(), ...model])
-    const id = await withTool(running)
-    process.kill(running.pid, "SIGINT")
-    const { status, stderr } = await running.finished
-    assert.strictEqual(status, 130, stderr)
-    assert.match(stderr, /Cancelling the turn\. .*\n[\s\S]*The turn was cancelled\.\n$/)
-    assert.strictEqual((await client.sessions.get({ session_id: id })).activity, "idle")
   })
 
   it("a second Ctrl-C leaves the turn to the server and ends with 5", async () => {
@@ -269,24 +222,16 @@ describe("reins run on a terminal", () => {
     assert.strictEqual(git(project.remote, "branch"), before)
   })
 
-  it("lets nothing that an agent says command the terminal", async () => {
-    const { at } = world()
-    const evil = script("Say it.", { say: "before\u001b]0;owned\u0007\u001b[2Jafter" })
-    const shown = terminal(at, ["run", evil, ...model])
-    const { status, text } = await shown.finished
-    assert.strictEqual(status, 0)
-    assert.include(text, "before\ufffd]0;owned\ufffd\ufffd[2Jafter")
-    assert.notInclude(shown.raw(), "\u001b]0;owned")
-  })
-
-  it("Ctrl-C is heard while it waits", async () => {
-    const { at } = world()
+  it("Ctrl-C cancels the turn and ends with 130", async () => {
+    const { at, client, workspaceId } = world()
     const shown = terminal(at, ["run", endlessTool(), ...model])
     await shown.until(/bash: tail/)
     shown.type(keys.interrupt)
     const { status, text } = await shown.finished
-    assert.strictEqual(status, 130)
-    assert.include(text, "The turn was cancelled.")
+    assert.strictEqual(status, 130, text)
+    assert.match(text, /Cancelling the turn\.[\s\S]*The turn was cancelled\./)
+    const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
+    assert.strictEqual(session?.activity, "idle")
   })
 })
 

@@ -85,7 +85,7 @@ export const reinsAt = async (at: At, args: ReadonlyArray<string>): Promise<Fini
 }
 
 /** Takes what is written to a stream, as a pipe does. */
-const captured = (stream: NodeJS.WriteStream) => {
+export const captured = (stream: NodeJS.WriteStream) => {
   let text = ""
   const { isTTY } = stream
   stream.isTTY = false

@@ -8,7 +8,7 @@ interface Address {
   readonly port: number
 }
 
-/** What the system says of a listener that it refuses, for the person who starts the service. */
+/** The refusal of the system in a sentence, for the person who starts the service. */
 export const listenError = (cause: NodeJS.ErrnoException, address: Address): ListenError =>
   new ListenError({ message: sentences[cause.code ?? ""]?.(address) ?? unknown(cause, address) })
 

@@ -23,7 +23,7 @@ const isDirectory = (path: string): boolean => {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   } catch {
-    // What is in the way, or may not be entered, is told of by the attempt to make it.
+    // The attempt to make the directory fails next, and says why.
     return false
   }
 }

@@ -5,8 +5,8 @@ import { isClientError } from "./Remote.js"
 import { harmless, painter } from "./Style.js"
 
 /**
- * Who answers what an agent asks: the person at the terminal, the option that allows or the one that refuses, or nobody of this command, since
- * another program reads the events.
+ * The answer to what an agent asks: `ask` leaves it to the person at the terminal, `allow` and `refuse` take an option of that kind, and `leave`
+ * gives none, because another program reads the events and may answer.
  */
 export type Answering = "ask" | "allow" | "refuse" | "leave"
 

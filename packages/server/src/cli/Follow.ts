@@ -6,7 +6,7 @@ import { exitCodes, isClientError } from "./Remote.js"
 import { harmless, painter } from "./Style.js"
 import { TurnView } from "./TurnView.js"
 
-/** Where the events of a turn go: to a person, or as lines of JSON to a program. */
+/** The reader of the events of a turn: a person, or a program that takes lines of JSON. */
 export interface Display {
   readonly event: (event: TypedEvent) => void
   readonly delta: ((delta: MessageDelta) => void) | undefined
@@ -32,7 +32,7 @@ export interface Following {
   readonly after: number
   readonly display: Display
   readonly answering: Answering
-  /** What the first Ctrl-C does to the turn; the second one leaves it, as does the first with `leave`. */
+  /** The first Ctrl-C cancels the turn or leaves it running. A second one always leaves it. */
   readonly interrupt: "cancel" | "leave"
 }
 

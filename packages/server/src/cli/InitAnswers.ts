@@ -9,7 +9,7 @@ import { CommandFailed } from "./CommandFailed.js"
 import { ask, isInteractive } from "./Prompts.js"
 import { attempt } from "./Remote.js"
 
-/** What the flags of `reins init` say. */
+/** The flags of `reins init` that answer a question. */
 export interface InitFlags {
   readonly email: string | undefined
   readonly passwordStdin: boolean
@@ -17,7 +17,7 @@ export interface InitFlags {
   readonly protocol: GatewayProtocol | undefined
 }
 
-/** Where the models are, and the key for them. */
+/** A gateway of models, and the key for it. */
 export interface Gateway {
   readonly base_url: string
   readonly protocol: GatewayProtocol
@@ -25,8 +25,8 @@ export interface Gateway {
 }
 
 /**
- * What only the person can tell. Each is an effect that takes it from the flags or the environment, or asks for it, once: whoever needs it
- * first. It fails when it is missing and there is nobody to ask, and when it cannot be right.
+ * The facts that only the person knows. Each is an effect that takes its fact from the flags or the environment, or asks for it, the first time
+ * that it is run. It fails when the fact is missing and there is nobody to ask, and when it cannot be right.
  */
 export const answersFrom = (flags: InitFlags) =>
   Effect.gen(function* () {

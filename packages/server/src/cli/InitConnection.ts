@@ -9,7 +9,7 @@ import { ask, isInteractive } from "./Prompts.js"
 import { attempt } from "./Remote.js"
 import { harmless } from "./Style.js"
 
-/** What the flags say of the connection. */
+/** The flags of `reins init` about the connection. */
 export interface WantedConnection {
   readonly provider: string
   readonly gateway: string | undefined

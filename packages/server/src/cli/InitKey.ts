@@ -41,7 +41,7 @@ export const readyKey = (config: Config, server: InitServer, answers: Answers) =
     return { apiKey, me: caller } satisfies Caller
   })
 
-/** Who calls with a key; undefined when the server does not know it. */
+/** The account behind a key; undefined when the server does not know the key. */
 const callerOf = async (url: string, apiKey: string): Promise<Me | undefined> => {
   try {
     return await client(url, apiKey).accounts.me()

@@ -10,7 +10,7 @@ const Profile = Schema.Struct({ url: Schema.String, api_key: Schema.String })
 /** The server that the commands of this user talk to, and the key that it knows them by. */
 export type Profile = typeof Profile.Type
 
-/** Where the profile is: below `XDG_CONFIG_HOME`, or `~/.config`. */
+/** The file of the profile, below `XDG_CONFIG_HOME` or `~/.config`. */
 export const profileFile = (): string =>
   join(process.env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "reins", "profile.json")
 
@@ -47,7 +47,7 @@ export const storeProfile = (profile: Profile): Effect.Effect<string, CommandFai
       })
   })
 
-/** What the environment and the profile name. */
+/** The server and the key that the environment and the profile name. */
 export interface Target {
   readonly url: string | undefined
   readonly apiKey: string | undefined

@@ -3,9 +3,9 @@ import ora from "ora"
 import { tell } from "./Output.js"
 import { hasColors } from "./Style.js"
 
-/** What takes long, told while it does. */
+/** Tells of long work while it goes on. */
 export interface Progress {
-  /** What is being done now, with the part of it that is done, from 0 to 1, where that is known. */
+  /** Tells of the present step. `share` is the part of it that is done, from 0 to 1, and draws a bar. */
   readonly say: (text: string, share?: number) => void
   /** Takes the line away, so that others may write. */
   readonly clear: () => void

@@ -64,7 +64,7 @@ const workspaceOf = (workspaces: ReadonlyArray<Pick<Workspace, "id" | "name">>, 
   })
 }
 
-/** What a promise gives. What the server refuses is said in a sentence. */
+/** A promise as an effect. A refusal of the server fails with a sentence for the person, all else that is thrown is a defect. */
 export const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, CommandFailed> =>
   Effect.flatten(
     Effect.promise(() =>
@@ -89,7 +89,7 @@ const asFailure = (error: unknown): CommandFailed | undefined => {
 export const isClientError = (error: unknown): error is ReinsClientError =>
   error instanceof ReinsApiError || error instanceof ReinsConnectionError || error instanceof ReinsValidationError
 
-/** What an error of the client says to a person, with what to do next. */
+/** The sentence for an error of the client, with the next step. */
 export const sentenceOf = (error: ReinsClientError): string => {
   const { url = "" } = target()
   if (error instanceof ReinsConnectionError && error.reason !== "unreadable")

@@ -6,7 +6,7 @@ import { CommandFailed } from "./CommandFailed.js"
 export interface ChosenRepository {
   readonly url: string
   readonly base_ref?: string
-  /** Whether it is a path, which only a server of the same machine can read. */
+  /** True for a path, which only a server of the same machine can read. */
   readonly isLocal: boolean
   readonly notes: ReadonlyArray<string>
 }
@@ -80,7 +80,7 @@ const firstRemote = (folder: string): string => {
   return remotes.includes("origin") ? "origin" : (remotes[0] ?? "origin")
 }
 
-/** What git says, without the line's end; undefined when it fails. */
+/** The output of git without the end of its last line; undefined when git fails. */
 const git = (folder: string, ...args: ReadonlyArray<string>): string | undefined => {
   const { error, status, stdout } = spawnSync("git", ["-C", folder, ...args], { encoding: "utf8" })
   if (error !== undefined && "code" in error && error.code === "ENOENT")

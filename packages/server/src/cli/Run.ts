@@ -2,6 +2,7 @@ import { text as readAll } from "node:stream/consumers"
 import { Args, Command, Options } from "@effect/cli"
 import type { Changeset, Delivery, Turn } from "@reins/client"
 import { Option } from "effect"
+import type { Answering } from "./Approvals.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { changesetOf, deliver, tellDelivery, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
@@ -58,11 +59,17 @@ const runMessage = async (given: Given): Promise<void> => {
     reins: remote.reins,
     turnId: turn_id,
     display: view,
-    answering: given.approve ? "allow" : isInteractive() ? "ask" : given.json ? "leave" : "refuse",
+    answering: answeringOf(given),
     interrupt: "cancel",
     ...begun
   })
   await finish(remote, given, view, begun.sessionId, turn)
+}
+
+const answeringOf = ({ approve, json }: Given): Answering => {
+  if (approve) return "allow"
+  if (json) return "leave"
+  return isInteractive() ? "ask" : "refuse"
 }
 
 const messageOf = async ({ message }: Given): Promise<string> => {

@@ -1,5 +1,5 @@
 import { Args, Command, Options } from "@effect/cli"
-import type { Session } from "@reins/client"
+import type { Reins, Session } from "@reins/client"
 import { Option } from "effect"
 import { CommandFailed } from "./CommandFailed.js"
 import { deliver, newestChangeset, tellDelivery, writeDiff } from "./Deliver.js"
@@ -53,7 +53,7 @@ const watch = Command.make("watch", { session, json }, ({ json, session }) =>
         reins,
         sessionId: session,
         turnId: active_turn_id,
-        after: await beginOf(active_turn_id),
+        after: await beginOf(reins, session, active_turn_id),
         display: view,
         answering: !json && isInteractive() ? "ask" : "leave",
         interrupt: "leave"
@@ -64,18 +64,18 @@ const watch = Command.make("watch", { session, json }, ({ json, session }) =>
     }
     if (code === undefined) tell("Nothing runs in this session now.")
     process.exitCode = code ?? 0
-
-    /** The `seq` before the first event of a turn. */
-    async function beginOf(turn_id: string): Promise<number> {
-      const { items } = await reins.sessions.events({ session_id: session, turn_id, limit: 1 })
-      return (items[0]?.seq ?? 1) - 1
-    }
   })
 ).pipe(
   Command.withDescription(
     "Follow what runs in a session, from the beginning of its turn to the end of its queue. Ctrl-C leaves it running. Exits as `run` does"
   )
 )
+
+/** The `seq` before the first event of a turn. */
+const beginOf = async (reins: Reins, session_id: string, turn_id: string): Promise<number> => {
+  const { items } = await reins.sessions.events({ session_id, turn_id, limit: 1 })
+  return (items[0]?.seq ?? 1) - 1
+}
 
 const diff = Command.make("diff", { session }, ({ session }) =>
   attempt(async () => {

@@ -1,6 +1,6 @@
 import { styleText } from "node:util"
 
-/** Whether what is written to a stream may have colours: a person looks at it, and has not asked for none (NO_COLOR, TERM=dumb). */
+/** True when the stream is a terminal and its reader has not asked for plain text (NO_COLOR, TERM=dumb). */
 export const hasColors = (stream: NodeJS.WriteStream): boolean => stream.isTTY === true && stream.hasColors()
 
 export type Style = "bold" | "cyan" | "dim" | "green" | "red" | "yellow"

@@ -6,7 +6,7 @@ import { harmless, hasColors, painter } from "./Style.js"
 export class TurnView {
   private readonly paint = painter(process.stdout)
   private readonly busy: Progress = progress()
-  /** What was said of each part, how many characters of it the log has told, and how many are shown. */
+  /** For each part: its known words, the number of its characters that the log has told, and the number that is shown. */
   private readonly said = new Map<string, string>()
   private readonly told = new Map<string, number>()
   private readonly shown = new Map<string, number>()

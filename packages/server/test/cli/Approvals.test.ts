@@ -1,4 +1,5 @@
 import { askingAgents } from "@reins/testing/harness/SmallAgent"
+import { eventually } from "@reins/testing/process/Waiting"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
 import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"
@@ -42,6 +43,19 @@ describe("what an agent asks", () => {
     const { status, text } = await shown.finished
     assert.strictEqual(status, 130, text)
     assert.include(text, "The turn was cancelled.")
+  })
+
+  it("is left with --json to whoever reads the events", async () => {
+    const { at, client, workspaceId } = world()
+    const running = reinsAt(at, [...run, "--json"])
+    const asked = await eventually("a question", async () => {
+      const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
+      return (await client.interactions.list({ session_id: session?.id ?? "", state: "pending" })).items[0]
+    })
+    await client.interactions.answer({ interaction_id: asked.id, answer: "once" })
+    const { status, stderr, stdout } = await running
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    assert.nestedPropertyVal(JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? ""), "changeset.file_count", 1)
   })
 
   it("is allowed with --approve, and refused where there is nobody to ask", async () => {

@@ -21,7 +21,7 @@ import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, vi } from "vitest"
 import { newCaller, quiet } from "../Service.js"
 
-/** Where a command runs, with what of the environment. */
+/** The working directory of a command, and its environment besides the inherited one. */
 export interface At {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ const environment = ({ env }: At): NodeJS.ProcessEnv => {
 
 export interface Running {
   readonly pid: number
-  /** What it has written so far. */
+  /** Everything that it has written so far. */
   readonly output: () => string
   readonly finished: Promise<Finished>
 }

@@ -30,7 +30,7 @@ const downwards = floors.map((rooms, index) => ({
   to: { path: core, pathNot: `${core}(?:${["$1", ...floors.slice(0, index).flat()].join("|")})/` }
 }))
 
-/** The direction of the code: domain <- api <- core services <- server; the client takes domain and api only. */
+/** The direction of the code: domain <- api <- core services <- server; the client takes domain and api only, and the server's command line takes it. */
 module.exports = {
   forbidden: [
     ...downwards,
@@ -88,6 +88,14 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/core/" },
       to: { path: "^packages/(server|client)/" }
+    },
+    {
+      name: "only-the-command-line-calls-the-client",
+      comment:
+        "`reins run` and its like are clients of a server, perhaps of another machine; the server itself asks the core",
+      severity: "error",
+      from: { path: "^packages/server/src/", pathNot: "^packages/server/src/cli/" },
+      to: { path: "^packages/client/" }
     },
     {
       name: "client-takes-domain-and-api",

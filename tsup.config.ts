@@ -46,7 +46,7 @@ const native = [
 const modulesByName: Plugin = {
   name: "modules-by-name",
   setup: (build) =>
-    build.onLoad({ filter: /\/packages\/(?:core|server)\/src\/.*\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /\/packages\/(?:core|client|server)\/src\/.*\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8").replace(
         /^import \{([^}]*)\} from "(effect|@effect\/[\w-]+)"/gm,

@@ -1,61 +1,16 @@
-import { Command, ValidationError } from "@effect/cli"
 import { NodeContext, NodeRuntime } from "@effect/platform-node"
-import { Cause, Effect, Layer, Logger } from "effect"
-import packageJson from "../package.json" with { type: "json" }
-import { flushLog, jsonLines } from "./LogLines.js"
+import { Cause, Effect, Exit, Layer, Logger } from "effect"
+import { commandLine } from "./cli/CommandLine.js"
+import { hasColors } from "./cli/Style.js"
+import { jsonLines } from "./LogLines.js"
 
-const called = process.argv[2] ?? "serve"
+const typed = process.argv.slice(2)
 
-/** The commands. Only the code of the called command is loaded, so the names of the others have to be enough. */
-const commands = {
-  serve: async () => (await import("./cli/Serve.js")).serve,
-  accounts: async () => (await import("./cli/Accounts.js")).accounts,
-  keys: async () => (await import("./cli/Accounts.js")).keys,
-  harnesses: async () => (await import("./cli/Harnesses.js")).harnesses,
-  backup: async () => (await import("./cli/Backup.js")).backup,
-  restore: async () => (await import("./cli/Backup.js")).restore,
-  migrate: async () => (await import("./cli/Migrate.js")).migrate,
-  keyring: async () => (await import("./cli/KeyRing.js")).keyring,
-  doctor: async () => (await import("./cli/Doctor.js")).doctor,
-  config: async () => (await import("./cli/ShowConfig.js")).config
-}
-
-/** In the order of the help, which shows all of them whole, as completions do. */
-const subcommands = () => {
-  const isKnown = Object.hasOwn(commands, called)
-  const { serve, ...others } = commands
-  const load = async <C>(name: string, command: () => Promise<C>) =>
-    isKnown && name !== called ? Command.make(name) : await command()
-  return Promise.all([
-    load("serve", serve),
-    ...Object.entries(others).map(([name, command]) => load<Awaited<ReturnType<typeof command>>>(name, command))
-  ])
-}
-
-const reins = Effect.map(Effect.promise(subcommands), (loaded) =>
-  Command.make("reins", {}, () =>
-    Effect.flatMap(
-      Effect.promise(() => import("./cli/Serve.js")),
-      ({ serveWithDefaults }) => serveWithDefaults
-    )
-  ).pipe(Command.withDescription("One API for every coding agent"), Command.withSubcommands(loaded))
-)
-
-/** Logs go to the standard error, so that the standard output is for programs: lines of JSON, or colours for a person. */
+/** Logs go to the standard error: lines of JSON for a program, words for a person. */
 const logger = Logger.replace(
   Logger.defaultLogger,
-  process.stderr.isTTY ? Logger.prettyLogger({ stderr: true }) : jsonLines
+  process.stderr.isTTY ? Logger.prettyLogger({ stderr: true, colors: hasColors(process.stderr) }) : jsonLines
 )
-
-/** Reports a failure that a person can mend as a sentence, and a defect with its place in the code. */
-const report = (cause: Cause.Cause<unknown>) =>
-  Effect.sync(() => {
-    const failure = Cause.squash(cause)
-    if (ValidationError.isValidationError(failure)) return
-    flushLog()
-    const isExpected = !Cause.isDie(cause) && failure instanceof Error
-    process.stderr.write(`reins: ${isExpected ? failure.message : Cause.pretty(cause)}\n`)
-  })
 
 /** The first signal ends the service in order, within this time; a second one ends it at once. */
 const deadlineMs = 9500
@@ -63,6 +18,7 @@ const deadlineMs = 9500
 const sameWishMs = 1000
 
 let stoppingSince: number | undefined
+let stoppedBy = 0
 for (const [signal, number] of [
   ["SIGINT", 2],
   ["SIGTERM", 15]
@@ -70,16 +26,28 @@ for (const [signal, number] of [
   process.on(signal, () => {
     if (stoppingSince === undefined) {
       stoppingSince = performance.now()
+      stoppedBy = number
       setTimeout(() => process.exit(0), deadlineMs).unref()
     } else if (performance.now() - stoppingSince > sameWishMs) process.exit(128 + number)
   })
 }
 
-Effect.flatMap(reins, (command) =>
-  Command.run(command, { name: "reins", version: packageJson.version })(process.argv)
-).pipe(
-  Effect.tapErrorCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.void : report(cause))),
+// Whoever reads may stop early, as `head` does.
+process.stdout.on("error", () => process.exit(1))
+
+/** A service that was told to stop has done what it was told; another command that was stopped has not. */
+const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
+  if (Exit.isSuccess(exit)) return Number(process.exitCode ?? 0)
+  if (!Cause.isInterruptedOnly(exit.cause)) return 1
+  return typed[0] === "serve" || stoppedBy === 0 ? 0 : 128 + stoppedBy
+}
+
+commandLine(typed).pipe(
   Effect.provide(Layer.merge(NodeContext.layer, logger)),
   Effect.withTracerEnabled(false),
-  NodeRuntime.runMain({ disableErrorReporting: true, disablePrettyLogger: true })
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    disablePrettyLogger: true,
+    teardown: (exit, end) => end(exitCodeOf(exit))
+  })
 )

@@ -1,8 +1,9 @@
 import { createServer, type Server as NodeServer } from "node:http"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
-import { Clock, Context, Data, type Duration, Effect, Layer } from "effect"
+import { Clock, Context, type Duration, Effect, Layer } from "effect"
 import { listener } from "./http/Listener.js"
 import type { Route } from "./http/Route.js"
+import { type ListenError, listenError } from "./ListenError.js"
 import { Shutdown } from "./Shutdown.js"
 import { Sockets } from "./Sockets.js"
 
@@ -26,12 +27,6 @@ export interface ListenOptions {
   /** The time that a client has to send a request, in milliseconds: two minutes unless it is given. It has 20 s of it for the headers. */
   readonly requestMs?: number
 }
-
-/** The service cannot have its port. */
-export class ListenError extends Data.TaggedError("ListenError")<{
-  /** The words of the system. */
-  readonly message: string
-}> {}
 
 /**
  * Time limits of a connection, in milliseconds. Idle connections are kept longer than the minute of most proxies. Late clients are looked
@@ -85,7 +80,7 @@ const farewell = "500 millis"
 /** Takes connections from now on, and gives back the port. */
 const listen = (node: NodeServer, { host, port }: ListenOptions): Effect.Effect<number, ListenError> =>
   Effect.async((resume) => {
-    const onError = ({ message }: Error) => resume(new ListenError({ message }))
+    const onError = (cause: NodeJS.ErrnoException) => resume(listenError(cause, { host, port }))
     node.once("error", onError)
     node.listen({ host, port }, () => {
       node.off("error", onError)

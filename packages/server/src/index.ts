@@ -1,2 +1,3 @@
 export * as HttpServer from "./HttpServer.js"
-export { ListenError, type ListenOptions, Server } from "./Server.js"
+export { ListenError } from "./ListenError.js"
+export { type ListenOptions, Server } from "./Server.js"

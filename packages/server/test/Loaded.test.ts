@@ -60,7 +60,11 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["the page at /docs", "packages/server/src/http/SwaggerPage.ts"],
     ["what unpacks archives", "node_modules/tar/"],
     ["the validator of result schemas", "node_modules/ajv/"],
-    ["the other commands", "packages/server/src/cli/Backup.ts"]
+    ["the other commands", "packages/server/src/cli/Backup.ts"],
+    ["what runs turns from the command line", "packages/server/src/cli/Run.ts"],
+    ["the client of a server", "packages/client/src/"],
+    ["what asks a person", "node_modules/@clack/"],
+    ["what shows progress", "node_modules/ora/"]
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))
     assert.isEmpty(within(true))

@@ -25,8 +25,11 @@ export interface BackupRequest {
   readonly target: string
   /** The release that makes the backup. */
   readonly release: string
-  /** Runs with a line for a person at the beginning of each step. The step waits for it. */
-  readonly progress: (line: string) => Effect.Effect<void>
+  /**
+   * Runs with a line for a person at the beginning of each step, and with the share of the work that is done by then, from 0 to 1, where it is
+   * known. The step waits for it.
+   */
+  readonly progress: (line: string, share?: number) => Effect.Effect<void>
 }
 
 /** A finished backup. */
@@ -96,7 +99,7 @@ const writeParts = Effect.fnUntraced(function* (
   const sessions = facts.sessions.filter(hasFiles)
   const unsettled: Array<string> = []
   for (const [index, session] of sessions.entries()) {
-    yield* request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`)
+    yield* request.progress(`session ${index + 1} of ${sessions.length}: ${session.id}`, index / sessions.length)
     const { home } = sessionPaths(request.dataDir, session.id)
     const part = sessionPart(session.id)
     const before = yield* Effect.promise(() => treeState(home))

@@ -3,6 +3,7 @@ import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
+import { makeDirectory } from "../base/MakeDirectory.js"
 import { fn } from "../base/Traced.js"
 import { isLeaseHeld } from "../domain/Session.js"
 import { Executors } from "../executor/Executors.js"
@@ -105,7 +106,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
 
 /** Locks a data directory. Fails when it holds more than a key ring and the remains of a restore that was broken off. */
 const takeDirectory = Effect.fnUntraced(function* ({ dataDir, keyFile }: RestoreRequest) {
-  yield* onDisk(() => fs.mkdir(dataDir, { recursive: true, mode: 0o700 }))
+  yield* onDisk(async () => makeDirectory(dataDir, 0o700))
   const lock = serverLock(dataDir)
   yield* DatabaseFile.hold(lock).pipe(
     Effect.catchTags({
@@ -261,7 +262,7 @@ const moveIntoPlace = async (request: RestoreRequest, stage: string): Promise<vo
   await moveIfThere(join(stage, parts.outbox, "outbox"), join(request.dataDir, "outbox"))
   if (existsSync(stagedRing(stage))) {
     // The key ring may have its place on another file system, so it is copied.
-    await fs.mkdir(dirname(request.keyFile), { recursive: true, mode: 0o700 })
+    makeDirectory(dirname(request.keyFile), 0o700)
     await fs.copyFile(stagedRing(stage), request.keyFile)
     await fs.chmod(request.keyFile, 0o600)
   }

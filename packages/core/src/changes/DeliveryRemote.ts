@@ -53,6 +53,7 @@ const reasons: Partial<Record<GitErrorKind, DeliveryReason>> = {
   branch_protected: "branch_protected",
   remote_head_changed: "remote_head_changed",
   rejected_non_fast_forward: "remote_head_changed",
+  remote_refused: "remote_unavailable",
   remote_unavailable: "remote_unavailable",
   timeout: "remote_unavailable",
   not_found: "remote_unavailable"

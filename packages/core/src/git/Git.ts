@@ -26,8 +26,8 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * Fetches the remote into `gitDir` and checks out `ref` in `workTree` (absent or empty before) as an ordinary clone
      * with a `.git` of its own, whose remote URL carries no credential. `ref` is a branch, a tag or a full commit id;
      * null means the remote's default branch. From an empty remote comes `commit: null`.
-     * Fails with `ref_not_found`, `not_found`, `auth_required`, `remote_unavailable`, `timeout`, or `conflict` when
-     * `workTree` holds something.
+     * Fails with `ref_not_found`, `not_found`, `auth_required`, `remote_refused`, `remote_unavailable`, `timeout`, or `conflict`
+     * when `workTree` holds something.
      */
     readonly clone: (request: CloneRequest) => Effect.Effect<CloneResult, GitError>
     /** Makes `gitDir`, and `workTree` (absent or empty before) as an ordinary repository without a commit. */

@@ -4,7 +4,8 @@ import { Data } from "effect"
  * Why a git operation failed.
  *
  * - `auth_required`: the remote wants a credential, or refused the one given. A new credential is the next step.
- * - `remote_unavailable`: the remote cannot be reached, or its address is not allowed. Worth a later retry.
+ * - `remote_refused`: this service may not contact such an address. A retry meets the same.
+ * - `remote_unavailable`: the remote cannot be reached. Worth a later retry.
  * - `ref_not_found`: the remote answers, but has no such branch, tag or commit.
  * - `not_found`: the repository, git directory, work tree, object or path is absent.
  * - `rejected_non_fast_forward`: the branch is where it was expected, but the commit does not contain it.
@@ -16,6 +17,7 @@ import { Data } from "effect"
  */
 export type GitErrorKind =
   | "auth_required"
+  | "remote_refused"
   | "remote_unavailable"
   | "ref_not_found"
   | "not_found"

@@ -16,7 +16,11 @@ export interface Remote {
 }
 
 const refuse = (message: string): Effect.Effect<never, GitError> =>
-  Effect.fail(new GitError({ kind: "remote_unavailable", message }))
+  Effect.fail(new GitError({ kind: "remote_refused", message }))
+
+const pathRefused =
+  "The service takes no repository by its file path: push it and use its https URL, or have the operator allow paths " +
+  "(REINS_ALLOW_LOCAL_REPOSITORIES=true)."
 
 const scpLike = /^(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9][\w.-]*:(?![/\\]{2}|:)[^\s]+$/
 
@@ -104,9 +108,7 @@ export const remoteOf: (
     return yield* refuse("The repository URL is not valid: use https://host/path.git.")
   }
   if (isAbsolute(url)) {
-    return options.allowFile
-      ? { url, env: networkEnv("file"), secrets: [] }
-      : yield* refuse("Repositories by file path are not allowed here: use an https URL.")
+    return options.allowFile ? { url, env: networkEnv("file"), secrets: [] } : yield* refuse(pathRefused)
   }
   const parsed = parse(url)
   const scheme = parsed?.protocol.slice(0, -1)
@@ -123,6 +125,7 @@ export const remoteOf: (
     }
     if (scheme === "file" && options.allowFile && parsed.host === "")
       return { url, env: networkEnv("file"), secrets: [] }
+    if (scheme === "file" && !options.allowFile) return yield* refuse(pathRefused)
     return yield* refuse(`Repository URLs that start with ${scheme ?? ""}: are not allowed here: use an https URL.`)
   }
   if (scpLike.test(url)) return { url, env: networkEnv("ssh"), secrets: [] }

@@ -1,6 +1,7 @@
-import { mkdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { rename, rm, stat, utimes, writeFile } from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Schedule } from "effect"
+import { makeDirectory } from "../base/MakeDirectory.js"
 
 const staleAfterMillis = 20_000
 const heartbeat = "5 seconds"
@@ -8,7 +9,7 @@ const retry = "200 millis"
 
 /** Takes the lock when nobody has it, or when its owner has stopped renewing it. */
 const tryTake = async (file: string): Promise<boolean> => {
-  await mkdir(path.dirname(file), { recursive: true })
+  makeDirectory(path.dirname(file))
   try {
     await writeFile(file, String(process.pid), { flag: "wx" })
     return true

@@ -4,7 +4,6 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -14,6 +13,7 @@ import {
 } from "node:fs"
 import { dirname } from "node:path"
 import { Data, Effect, Either, Schema } from "effect"
+import { makeDirectory } from "../base/MakeDirectory.js"
 import { Timestamp } from "../domain/Timestamp.js"
 
 const Key = Schema.String.pipe(Schema.filter((text) => Buffer.from(text, "base64").length === 32))
@@ -107,7 +107,7 @@ export const readRing = (path: string): Either.Either<Ring, KeyRingUnusable> => 
 export const writeRing = (path: string, ring: Ring, fresh = false): Effect.Effect<void, KeyRingUnusable> =>
   Effect.try({
     try: () => {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      makeDirectory(dirname(path), 0o700)
       const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`
       const file = openSync(temporary, "wx", 0o600)
       writeSync(file, `${encode(ring)}\n`)

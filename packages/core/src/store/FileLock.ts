@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync } from "node:fs"
+import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 import SqliteDatabase from "better-sqlite3"
+import { makeDirectory } from "../base/MakeDirectory.js"
 
 /** Another process holds the lock. */
 export class FileLocked extends Error {
@@ -15,7 +16,7 @@ export class FileLocked extends Error {
  * that holds nothing else. Throws `FileLocked` when another process still holds the lock after `waitMs`, and the errors of the file system.
  */
 export const lockFile = (file: string, { waitMs = 0 }: { readonly waitMs?: number } = {}): (() => void) => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeDirectory(dirname(file), 0o700)
   const lock = new SqliteDatabase(file, { timeout: waitMs })
   try {
     lock.pragma("journal_mode = memory")

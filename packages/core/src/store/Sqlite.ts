@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Data, Effect, Layer } from "effect"
+import { makeDirectory } from "../base/MakeDirectory.js"
 import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
@@ -56,7 +57,7 @@ export const layer = (dataDir: string) =>
 const usable = (dataDir: string) =>
   Effect.try({
     try: () => {
-      mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+      makeDirectory(dataDir, 0o700)
       accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
     },
     catch: (cause) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })

@@ -220,7 +220,7 @@ describe("Git.push", () => {
         `ssh://-oProxyCommand=touch/x`
       ]) {
         const error = yield* Effect.flip(git.remoteHead({ gitDir, url: address, branch: "main" }))
-        assert.strictEqual(error.kind, "remote_unavailable")
+        assert.strictEqual(error.kind, "remote_refused")
       }
       assert.isFalse(fs.existsSync(marker))
     }).pipe(Effect.provide(gitLayer))
@@ -380,9 +380,9 @@ describe("network limits", () => {
       const strict = yield* Effect.provide(Git, Git.layerWith({ allowHttp: false }))
       const refused = (address: string) =>
         Effect.map(Effect.flip(strict.remoteHead({ gitDir, url: address, branch: "main" })), (error) => error.kind)
-      assert.strictEqual(yield* refused(`${server.url}/remote.git`), "remote_unavailable")
-      assert.strictEqual(yield* refused(url), "remote_unavailable")
-      assert.strictEqual(yield* refused(`file://${url}`), "remote_unavailable")
+      assert.strictEqual(yield* refused(`${server.url}/remote.git`), "remote_refused")
+      assert.strictEqual(yield* refused(url), "remote_refused")
+      assert.strictEqual(yield* refused(`file://${url}`), "remote_refused")
     }).pipe(Effect.provide(gitLayer))
   )
 })

@@ -5,17 +5,15 @@ import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { toDetails } from "@reins/server/http/validation/Validation"
-import { Data, Effect, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
+import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { configOf, installationOptions } from "./Settings.js"
-
-/** The command cannot do what it was asked for. `message` says why, and what to do next. */
-export class CommandFailed extends Data.TaggedError("CommandFailed")<{ readonly message: string }> {}
 
 const email = Options.text("email").pipe(Options.withDescription("The address of the account"))
 
 /** A password is never an argument, because other users of the machine can read the arguments of a process. */
-const passwordFrom = (fromStdin: boolean) =>
+export const passwordFrom = (fromStdin: boolean) =>
   Effect.gen(function* () {
     if (fromStdin) return Redacted.make((yield* Effect.promise(() => text(process.stdin))).replace(/\r?\n$/, ""))
     const given = process.env["REINS_PASSWORD"]
@@ -53,7 +51,7 @@ export const accounts = Command.make("accounts").pipe(
   Command.withSubcommands([createAccount])
 )
 
-const createKey = Command.make(
+export const createKey = Command.make(
   "create",
   {
     ...installationOptions,
@@ -92,9 +90,6 @@ const createKey = Command.make(
     })
 ).pipe(Command.withDescription("Make an API key; it is printed once"))
 
-/** `reins keys` */
-export const keys = Command.make("keys").pipe(Command.withDescription("API keys"), Command.withSubcommands([createKey]))
-
 const readScope = (given: string) => {
   const scope = Scope.literals.find((known) => known === given.trim())
   return scope === undefined
@@ -104,7 +99,8 @@ const readScope = (given: string) => {
     : Effect.succeed(scope)
 }
 
-const explain = <E>(error: E): E | CommandFailed =>
+/** What is wrong with values that were given, in the words for a person. */
+export const explain = <E>(error: E): E | CommandFailed =>
   error instanceof RequestInvalid
     ? new CommandFailed({
         message: toDetails(error.loc, error.issue, error.input)

@@ -5,9 +5,10 @@ import * as Backup from "@reins/core/backup/Backup"
 import * as Restore from "@reins/core/backup/Restore"
 import { Effect, Option } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { printJson, tell } from "./Output.js"
+import { steps } from "./Progress.js"
 import { configOf, installationOptions } from "./Settings.js"
 
 /** `reins backup` */
@@ -36,6 +37,7 @@ export const backup = Command.make(
             "--files-only is for an installation on PostgreSQL. With SQLite the backup holds the database, so leave it out."
         })
       const { keyFile } = Installation.coreConfigOf(config)
+      const shown = steps()
       const made = yield* Effect.provide(
         Backup.backup({
           dataDir: config.dataDir,
@@ -43,10 +45,10 @@ export const backup = Command.make(
           database: onPostgres ? "postgresql" : "sqlite",
           target: fileFor(target),
           release: packageJson.version,
-          progress: (line) => Effect.sync(() => tell(line))
+          progress: (line, share) => Effect.sync(() => shown.say(line, share))
         }),
         Installation.databaseAsIs(config)
-      )
+      ).pipe(Effect.ensuring(Effect.sync(shown.clear)))
       const { manifest } = made
       tell(withKeyring ? keysAreIn(made.file) : keysAreOut(keyFile, manifest.key_ids.length))
       if (made.skipped.length > 0)
@@ -84,6 +86,7 @@ export const restore = Command.make(
   ({ file, keyring, withoutKeys, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
+      const shown = steps()
       const restored = yield* Restore.restore({
         file: resolve(file),
         dataDir: config.dataDir,
@@ -91,8 +94,8 @@ export const restore = Command.make(
         keyRing: Option.getOrUndefined(Option.map(keyring, (path) => resolve(path))),
         withoutKeys,
         database: config.databaseUrl === undefined ? undefined : Installation.databaseAsIs(config),
-        progress: tell
-      })
+        progress: shown.say
+      }).pipe(Effect.ensuring(Effect.sync(shown.clear)))
       const { manifest } = restored
       tell(
         `Restored as of ${manifest.created_at}. Start it: reins serve --data-dir ${config.dataDir}\n` +

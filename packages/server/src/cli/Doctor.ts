@@ -1,6 +1,6 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
-import { CommandFailed } from "./Accounts.js"
+import { CommandFailed } from "./CommandFailed.js"
 import { type Finding, findings } from "./Findings.js"
 import { printJson } from "./Output.js"
 import { configOf, serverOptions } from "./Settings.js"

@@ -2,9 +2,13 @@ import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
 import { Effect } from "effect"
-import { CommandFailed } from "./Accounts.js"
+import type { Config } from "../Config.js"
+import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
+import { printJson, tell } from "./Output.js"
+import { progress } from "./Progress.js"
 import { configOf, installationOptions } from "./Settings.js"
+import { table } from "./Style.js"
 
 const list = Command.make("list", installationOptions, (options) =>
   Effect.gen(function* () {
@@ -30,51 +34,42 @@ const install = Command.make(
   ({ provider, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
-      const show = progressOn(process.stderr)
-      const installed = yield* Effect.provide(
-        Effect.flatMap(HarnessInstall, (harnesses) => harnesses.install(provider, show)),
-        Installation.layer(config)
-      ).pipe(
-        Effect.catchTags({
-          HarnessNotFound: ({ providerId }) =>
-            new CommandFailed({ message: `There is no provider "${providerId}". See: reins harnesses list` }),
-          HarnessInstallError: ({ message }) => new CommandFailed({ message })
-        })
-      )
-      yield* Effect.sync(() => process.stdout.write(`${JSON.stringify(installed)}\n`))
+      yield* printJson(yield* installAgent(config, provider))
     })
 ).pipe(Command.withDescription("Install the pinned version of an agent and verify it"))
+
+/** Installs the agent of a provider, and shows how far that is. */
+export const installAgent = (config: Config, provider: string) => {
+  const { clear, show } = installProgress()
+  return Effect.flatMap(HarnessInstall, (harnesses) => harnesses.install(provider, show)).pipe(
+    Effect.provide(Installation.layer(config)),
+    Effect.catchTags({
+      HarnessNotFound: ({ providerId }) =>
+        new CommandFailed({ message: `There is no provider "${providerId}". See: reins harnesses list` }),
+      HarnessInstallError: ({ message }) => new CommandFailed({ message })
+    }),
+    Effect.ensuring(Effect.sync(clear))
+  )
+}
+
+/** Shows each package as it comes: with a bar on a terminal, with a line for each tenth of it elsewhere. */
+const installProgress = () => {
+  const { clear, say } = progress()
+  let told = ""
+  const show = ({ downloaded_bytes, package: name, packages_done, packages_total, total_bytes }: InstallProgress) => {
+    const which = `${Math.min(packages_done + 1, packages_total)}/${packages_total} ${name}`
+    const megabytes = `${Math.floor(downloaded_bytes / 1_000_000)} MB`
+    const share = total_bytes === null || total_bytes === 0 ? undefined : downloaded_bytes / total_bytes
+    say(`${which} ${megabytes}`, share)
+    const line = `${which} ${share === undefined ? megabytes : `${Math.floor(share * 10) * 10} %`}`
+    if (process.stderr.isTTY !== true && line !== told) tell(line)
+    told = line
+  }
+  return { clear, show }
+}
 
 /** `reins harnesses` */
 export const harnesses = Command.make("harnesses").pipe(
   Command.withDescription("The agents that sessions run with"),
   Command.withSubcommands([list, install])
 )
-
-/** Shows the progress of each package: on a terminal in one line, elsewhere with a line for each tenth of it. */
-const progressOn = (stream: NodeJS.WriteStream) => {
-  let told = ""
-  return (progress: InstallProgress): void => {
-    const { downloaded_bytes, package: name, packages_done, packages_total, total_bytes } = progress
-    const share =
-      total_bytes === null || total_bytes === 0 ? undefined : Math.floor((downloaded_bytes / total_bytes) * 10) * 10
-    const amount = share === undefined ? `${Math.floor(downloaded_bytes / 1_000_000)} MB` : `${share} %`
-    const line = `${Math.min(packages_done + 1, packages_total)}/${packages_total} ${name} ${amount}`
-    if (line === told) return
-    told = line
-    stream.write(stream.isTTY ? `\r\x1b[K${line}${packages_done === packages_total ? "\n" : ""}` : `${line}\n`)
-  }
-}
-
-const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`
-    )
-    .join("")
-}

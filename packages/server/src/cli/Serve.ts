@@ -5,6 +5,7 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
 import * as HttpServer from "../HttpServer.js"
+import { type ListenError, listenError } from "../ListenError.js"
 import { type ListenOptions, Server } from "../Server.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
@@ -47,26 +48,22 @@ const announce = (config: Config) =>
   )
 
 /**
- * Replaces port 0 by a free port before the core starts, because links in mails and the check of a request's origin name the port of the
- * public URL.
+ * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
+ * and because links in mails and the check of a request's origin name the port of the public URL.
  */
-const withPort = (config: Config): Effect.Effect<Config> =>
-  config.port !== 0
-    ? Effect.succeed(config)
-    : Effect.async((resume) => {
-        const probe = createServer()
-        const take = (port: number) => {
-          const publicUrl = new URL(config.publicUrl)
-          if (publicUrl.port === "0") publicUrl.port = String(port)
-          resume(Effect.succeed({ ...config, port, publicUrl }))
-        }
-        // The server fails at this port next, and says why.
-        probe.once("error", () => take(0))
-        probe.listen(0, config.host, () => {
-          const address = probe.address()
-          probe.close(() => take(typeof address === "object" && address !== null ? address.port : 0))
-        })
-      })
+const withPort = (config: Config): Effect.Effect<Config, ListenError> =>
+  Effect.async((resume) => {
+    // A client that comes too early is sent away, since its connection would hold up the end of the probe.
+    const probe = createServer((socket) => socket.destroy())
+    probe.once("error", (cause) => resume(listenError(cause, config)))
+    probe.listen(config.port, config.host, () => {
+      const address = probe.address()
+      const port = typeof address === "object" && address !== null ? address.port : config.port
+      const publicUrl = new URL(config.publicUrl)
+      if (publicUrl.port === "0") publicUrl.port = String(port)
+      probe.close(() => resume(Effect.succeed({ ...config, port, publicUrl })))
+    })
+  })
 
 const program = (given: Config) => Effect.flatMap(withPort(given), launch)
 
@@ -81,6 +78,3 @@ const launch = (config: Config) => {
 export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(
   Command.withDescription("Run the service")
 )
-
-/** `reins serve` without options, for `reins` alone. */
-export const serveWithDefaults = Effect.flatMap(configOf({}), program)

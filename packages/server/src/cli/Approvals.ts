@@ -1,0 +1,84 @@
+import type { Interaction, Reins } from "@reins/client"
+import { tell } from "./Output.js"
+import { Aborted, ask } from "./Prompts.js"
+import { isClientError } from "./Remote.js"
+import { harmless, painter } from "./Style.js"
+
+/**
+ * The answer to what an agent asks: `ask` leaves it to the person at the terminal, `allow` and `refuse` take an option of that kind, and `leave`
+ * gives none, because another program reads the events and may answer.
+ */
+export type Answering = "ask" | "allow" | "refuse" | "leave"
+
+export interface Approvals {
+  readonly asked: (interaction: Interaction) => void
+  /** It was answered, here or elsewhere, or nobody did in time. */
+  readonly resolved: (interaction: Interaction) => void
+  /** Takes the open questions away. */
+  readonly close: () => void
+}
+
+interface Asking {
+  readonly reins: Reins
+  readonly answering: Answering
+  /** Makes room below what is written. */
+  readonly endLine: () => void
+  /** Ctrl-C is a key to the question and no signal. */
+  readonly interrupt: () => void
+}
+
+/** Answers the questions of a turn, one after the other. */
+export const approvals = ({ answering, endLine, interrupt, reins }: Asking): Approvals => {
+  const open = new Map<string, AbortController>()
+  let last = Promise.resolve()
+
+  const settle = async (interaction: Interaction): Promise<void> => {
+    const closed = open.get(interaction.id)
+    if (closed === undefined || closed.signal.aborted) return
+    endLine()
+    try {
+      const answer = await answerOf(interaction, answering, closed.signal)
+      if (answer === undefined) return
+      await reins.interactions.answer({ interaction_id: interaction.id, answer })
+    } catch (error) {
+      // It was answered elsewhere while it was shown here.
+      if (closed.signal.aborted) return
+      if (error instanceof Aborted) interrupt()
+      else if (isClientError(error)) tell(`The answer was not taken: ${error.message}`)
+      else throw error
+    }
+  }
+
+  return {
+    asked: (interaction) => {
+      if (answering === "leave" || open.has(interaction.id)) return
+      open.set(interaction.id, new AbortController())
+      last = last.then(() => settle(interaction))
+    },
+    resolved: ({ id }) => open.get(id)?.abort(),
+    close: () => {
+      for (const closed of open.values()) closed.abort()
+    }
+  }
+}
+
+const answerOf = async (
+  { description, kind, options, title, ...interaction }: Interaction,
+  answering: Answering,
+  signal: AbortSignal
+): Promise<string | undefined> => {
+  const paint = painter(process.stderr)
+  const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${harmless(title)}`
+  if (answering !== "ask") {
+    const wanted = answering === "allow" ? /^allow/ : /^reject/
+    const found = options.find((option) => wanted.test(option.kind))?.id ?? interaction.default ?? undefined
+    const name = options.find(({ id }) => id === found)?.name ?? "nothing"
+    tell(`${paint("yellow", "?")} ${what} -> ${harmless(name)}${answering === "allow" ? "" : refusal}`)
+    return found
+  }
+  if (description !== null) tell(harmless(description))
+  const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
+  return ask.choice(what, choices, signal)
+}
+
+const refusal = " (no terminal to ask; --approve allows it)"

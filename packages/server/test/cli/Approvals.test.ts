@@ -1,0 +1,72 @@
+import { askingAgents } from "@reins/testing/harness/SmallAgent"
+import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { assert, describe, it } from "vitest"
+import { keys, reinsAt, terminal, worldForFile } from "./Cli.js"
+
+const world = worldForFile({ manifests: askingAgents("supported") })
+
+const message = script("Do it.", { tool: "write", path: "asked.txt", content: "yes\n" }, { say: "All done." })
+const run = ["run", message, "--model", "scripted-1"]
+
+describe("what an agent asks", () => {
+  it("is asked on the terminal, and the answer reaches the agent", async () => {
+    const shown = terminal(world().at, run)
+    await shown.until(/The agent asks to: write/)
+    await shown.until(/Reject/)
+    shown.type(keys.enter)
+    await shown.until(/\+yes/)
+    await shown.until(/Deliver this as a branch/)
+    shown.type("n")
+    const { status, text } = await shown.finished
+    assert.strictEqual(status, 0, text)
+  })
+
+  it("is taken from the terminal when somebody else has answered", async () => {
+    const { at, client, workspaceId } = world()
+    const shown = terminal(at, run)
+    await shown.until(/The agent asks to: write/)
+    const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
+    const { items } = await client.interactions.list({ session_id: session?.id ?? "", state: "pending" })
+    await client.interactions.answer({ interaction_id: items[0]?.id ?? "", answer: "once" })
+    await shown.until(/Deliver this as a branch/)
+    shown.type("n")
+    const { status, text } = await shown.finished
+    assert.strictEqual(status, 0, text)
+    assert.notInclude(text, "The answer was not taken")
+  })
+
+  it("is Ctrl-C of the turn when it is answered so", async () => {
+    const shown = terminal(world().at, run)
+    await shown.until(/The agent asks to: write/)
+    shown.type(keys.interrupt)
+    const { status, text } = await shown.finished
+    assert.strictEqual(status, 130, text)
+    assert.include(text, "The turn was cancelled.")
+  })
+
+  it("is left with --json to whoever reads the events", async () => {
+    const { at, client, workspaceId } = world()
+    const running = reinsAt(at, [...run, "--json"])
+    const asked = await eventually("a question", async () => {
+      const [session] = (await client.sessions.list({ workspace_id: workspaceId, limit: 1 })).items
+      return (await client.interactions.list({ session_id: session?.id ?? "", state: "pending" })).items[0]
+    })
+    await client.interactions.answer({ interaction_id: asked.id, answer: "once" })
+    const { status, stderr, stdout } = await running
+    assert.deepStrictEqual([status, stderr], [0, ""])
+    assert.nestedPropertyVal(JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? ""), "changeset.file_count", 1)
+  })
+
+  it("is allowed with --approve, and refused where there is nobody to ask", async () => {
+    const { at } = world()
+    const approved = await reinsAt(at, [...run, "--approve"])
+    assert.strictEqual(approved.status, 0, approved.stderr)
+    assert.include(approved.stdout, "+yes")
+    assert.match(approved.stderr, /^\? The agent asks to: write -> Allow once$/m)
+    const alone = await reinsAt(at, run)
+    assert.strictEqual(alone.status, 0, alone.stderr)
+    assert.match(alone.stderr, /^\? The agent asks to: write -> Reject \(no terminal to ask; --approve allows it\)$/m)
+    assert.notInclude(alone.stdout, "+yes")
+  })
+})

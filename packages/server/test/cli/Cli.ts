@@ -1,0 +1,234 @@
+import { execFileSync, spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import { NodeContext } from "@effect/platform-node"
+import { Reins } from "@reins/client"
+import * as Embedded from "@reins/core/Embedded"
+import type { Manifests } from "@reins/core/harness/Manifests"
+import { PasswordCost } from "@reins/core/identity/Passwords"
+import { load } from "@reins/server/Config"
+import { commandLine } from "@reins/server/cli/CommandLine"
+import { serverLayer } from "@reins/server/cli/Serve"
+import { Server } from "@reins/server/Server"
+import { agentsIn } from "@reins/testing/executor/Processes"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { type Finished, published } from "@reins/testing/process/ServerProcess"
+import { eventually } from "@reins/testing/process/Waiting"
+import { Effect, Exit, Layer, ManagedRuntime, type ParseResult } from "effect"
+import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { afterAll, assert, beforeAll, vi } from "vitest"
+import { newCaller, quiet } from "../Service.js"
+
+/** The working directory of a command, and its environment besides the inherited one. */
+export interface At {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+const environment = ({ env }: At): NodeJS.ProcessEnv => {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:REINS_|NO_COLOR|FORCE_COLOR|CI$)/.test(name))
+  return { ...Object.fromEntries(inherited), TERM: "xterm-256color", ...env }
+}
+
+export interface Running {
+  readonly pid: number
+  /** Everything that it has written so far. */
+  readonly output: () => string
+  readonly finished: Promise<Finished>
+}
+
+/** Starts `reins` with pipes, as a script does. */
+export const begin = (at: At, args: ReadonlyArray<string>, stdin = ""): Running => {
+  const child = spawn(process.execPath, [published, ...args], { cwd: at.cwd, env: environment(at) })
+  let stdout = ""
+  let stderr = ""
+  child.stdout.on("data", (chunk) => {
+    stdout += String(chunk)
+  })
+  child.stderr.on("data", (chunk) => {
+    stderr += String(chunk)
+  })
+  child.stdin.end(stdin)
+  const finished = new Promise<Finished>((resolve) =>
+    child.once("close", (status) => resolve({ status, stdout, stderr }))
+  )
+  return { pid: child.pid ?? 0, output: () => stdout + stderr, finished }
+}
+
+/** Runs `reins` as a process with pipes, to its end. */
+export const reinsProcess = (at: At, args: ReadonlyArray<string>, stdin = ""): Promise<Finished> =>
+  begin(at, args, stdin).finished
+
+/**
+ * Runs `reins` within this process, which costs a hundredth of one of its own. It is for all that signals and the standard input have no part
+ * in. It writes to no terminal.
+ */
+export const reinsAt = async (at: At, args: ReadonlyArray<string>): Promise<Finished> => {
+  const before = { directory: process.cwd(), env: process.env }
+  const [stdout, stderr] = [captured(process.stdout), captured(process.stderr)]
+  process.env = environment(at)
+  process.chdir(at.cwd)
+  process.exitCode = undefined
+  try {
+    const exit = await Effect.runPromiseExit(Effect.provide(commandLine(args), [NodeContext.layer, quiet]))
+    const status = Exit.isSuccess(exit) ? Number(process.exitCode ?? 0) : 1
+    return { status, stdout: stdout.text(), stderr: stderr.text() }
+  } finally {
+    process.exitCode = undefined
+    process.chdir(before.directory)
+    process.env = before.env
+    stdout.release()
+    stderr.release()
+  }
+}
+
+/** Takes what is written to a stream, as a pipe does. */
+export const captured = (stream: NodeJS.WriteStream) => {
+  let text = ""
+  const { isTTY } = stream
+  stream.isTTY = false
+  const write = vi.spyOn(stream, "write").mockImplementation((chunk) => {
+    text += String(chunk)
+    return true
+  })
+  const release = () => {
+    write.mockRestore()
+    stream.isTTY = isTTY
+  }
+  return { text: () => text, release }
+}
+
+/** `reins` on a terminal of 100 columns, which `script` of util-linux makes. */
+export interface Terminal {
+  /** Waits until the terminal shows this after what was waited for last. */
+  readonly until: (words: RegExp) => Promise<void>
+  readonly type: (keys: string) => void
+  /** All that was written, with its escapes. */
+  readonly raw: () => string
+  readonly finished: Promise<{ readonly status: number | null; readonly text: string }>
+}
+
+export const keys = { enter: "\r", down: "\u001b[B", interrupt: "\u0003", clear: "\u0015" } as const
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+export const terminal = (at: At, args: ReadonlyArray<string>): Terminal => {
+  const command = ["exec", process.execPath, published, ...args].map(quoted).join(" ").replace("'exec'", "exec")
+  const child = spawn("script", ["-qefc", `stty cols 100 rows 40; ${command}`, "/dev/null"], {
+    cwd: at.cwd,
+    env: environment(at)
+  })
+  let raw = ""
+  let seen = 0
+  child.stdout.on("data", (chunk) => {
+    raw += String(chunk)
+  })
+  const text = () => stripVTControlCharacters(raw)
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve))
+  let isOver = false
+  void ended.then(() => {
+    isOver = true
+  })
+  return {
+    until: (words) =>
+      eventually(`${words} on the terminal`, () => {
+        const found = words.exec(text().slice(seen))
+        if (found === null && isOver) throw new Error(`The terminal does not show ${words}:\n${text()}`)
+        if (found !== null) seen += found.index + found[0].length
+        return found !== null
+      }).then(() => undefined),
+    type: (given) => void child.stdin.write(given),
+    raw: () => raw,
+    finished: ended.then((status) => ({ status, text: text() }))
+  }
+}
+
+export interface Project {
+  /** A bare repository, and a clone of it with one commit on `main`. */
+  readonly remote: string
+  readonly folder: string
+}
+
+export const git = (folder: string, ...args: ReadonlyArray<string>): string =>
+  execFileSync("git", ["-C", folder, "-c", "user.name=T", "-c", "user.email=t@example.com", ...args], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"]
+  }).trim()
+
+export const makeProject = (directory: string): Project => {
+  const remote = join(directory, "remote.git")
+  const folder = join(directory, "project")
+  git(directory, "init", "--quiet", "--bare", "--initial-branch=main", remote)
+  git(directory, "init", "--quiet", "--initial-branch=main", folder)
+  git(folder, "commit", "--quiet", "--allow-empty", "-m", "The beginning")
+  git(folder, "remote", "add", "origin", remote)
+  git(folder, "push", "--quiet", "-u", "origin", "main")
+  return { remote, folder }
+}
+
+/** The settings of a world that differ from those of most tests. */
+export interface WorldOptions {
+  /** The agents, small ones that ask nobody unless given. */
+  readonly manifests?: Layer.Layer<Manifests, ParseResult.ParseError>
+  readonly allowLocalRepositories?: boolean
+  readonly cacheDir?: string
+}
+
+/** A service in this process. */
+const serviceIn = (directory: string, { manifests = smallAgents, ...options }: WorldOptions) =>
+  Layer.unwrapEffect(
+    Effect.map(load({ port: "0", rate_limit: "off" }, {}, directory), (config) =>
+      serverLayer(config, { notice: 0 }).pipe(
+        Layer.provideMerge(
+          Embedded.layer(
+            {
+              dataDir: join(directory, "data"),
+              allowLocalRepositories: true,
+              allowPrivateHosts: ["127.0.0.1"],
+              ...options
+            },
+            { manifests }
+          )
+        )
+      )
+    )
+  ).pipe(Layer.provide([quiet, PasswordCost.layerTest]))
+
+const makeWorld = async (directory: string, options: WorldOptions) => {
+  const gateway = await startGateway()
+  const service = ManagedRuntime.make(serviceIn(directory, options))
+  const { key, url } = await service.runPromise(
+    Effect.gen(function* () {
+      const { url } = yield* Server
+      return { ...(yield* newCaller()), url }
+    })
+  )
+  const client = new Reins({ baseUrl: url, apiKey: key.secret })
+  const workspaceId = (await client.accounts.me()).workspaces[0]?.id ?? ""
+  const credential = { base_url: gateway.url, api_key: "gateway-key" }
+  await client.connections.create({ workspace_id: workspaceId, kind: "alpha_gateway", label: "gateway", credential })
+  const project = makeProject(directory)
+  const env = { REINS_URL: url, REINS_API_KEY: key.secret, XDG_CONFIG_HOME: join(directory, "config"), HOME: directory }
+  const close = async () => {
+    await service.dispose()
+    await gateway.close()
+  }
+  return { directory, url, apiKey: key.secret, client, workspaceId, project, at: { cwd: project.folder, env }, close }
+}
+
+/** A service whose alpha is a small agent, with a caller, and a project of theirs on the same machine: one for all tests of a file. */
+export const worldForFile = (options: WorldOptions = {}): (() => Awaited<ReturnType<typeof makeWorld>>) => {
+  const directory = mkdtempSync(join(tmpdir(), ".reins-cli-"))
+  let made: Awaited<ReturnType<typeof makeWorld>> | undefined
+  beforeAll(async () => {
+    made = await makeWorld(directory, options)
+  })
+  afterAll(async () => {
+    await made?.close()
+    for (const pid of agentsIn(directory)) process.kill(pid, "SIGKILL")
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  })
+  return () => made ?? assert.fail("the world is made before the tests")
+}

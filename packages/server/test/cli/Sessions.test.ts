@@ -1,0 +1,161 @@
+import { execFileSync } from "node:child_process"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { beginTurn, endlessTool } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { assert, describe, it } from "vitest"
+import { begin, git, reinsAt, terminal, worldForFile } from "./Cli.js"
+
+const world = worldForFile()
+
+/** A session on the project that has no turn yet. */
+const newSession = async (settings: { readonly auto_capture?: boolean } = {}): Promise<string> => {
+  const { client, project, workspaceId } = world()
+  const { id } = await client.sessions.create({
+    workspace_id: workspaceId,
+    title: "A greeting",
+    repository: { url: project.remote },
+    harness: { provider_id: "alpha", model: "scripted-1" },
+    ...settings
+  })
+  return id
+}
+
+const content = script("Add it.", { tool: "write", path: "hello.txt", content: "hi\n" }, { say: "There it is." })
+
+let greeting: Promise<string> | undefined
+/** The session of all tests of this file in which a greeting was written. */
+const greeted = (): Promise<string> => {
+  greeting ??= newSession().then(async (session_id) => {
+    await world().client.run({ session_id, content })
+    return session_id
+  })
+  return greeting
+}
+
+describe("reins sessions ls", () => {
+  it("lists the newest first, as a table and as JSON", async () => {
+    const { at } = world()
+    const older = await newSession()
+    const newer = await newSession()
+    const { stdout, status } = await reinsAt(at, ["sessions", "ls", "--limit", "2"])
+    assert.strictEqual(status, 0)
+    assert.match(
+      stdout,
+      new RegExp(
+        `^SESSION +STATE +UPDATED +MODEL +TITLE\\n${newer} +idle +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d +scripted-1 +A greeting\\n${older} .*\\n$`
+      )
+    )
+    const json = await reinsAt(at, ["sessions", "ls", "--limit", "1", "--json"])
+    assert.strictEqual(JSON.parse(json.stdout).id, newer)
+  })
+
+  it("says what it cannot do", async () => {
+    const { at } = world()
+    for (const [args, words] of [
+      [["--limit", "0"], /^reins: --limit has to be a number from 1 to 100\.\n$/],
+      [["--workspace", "nope"], /^reins: There is no workspace "nope"\. .+\n$/]
+    ] as const) {
+      const { status, stderr } = await reinsAt(at, ["sessions", "ls", ...args])
+      assert.strictEqual(status, 1)
+      assert.match(stderr, words)
+    }
+  })
+})
+
+describe("reins sessions watch", () => {
+  it("follows the running turn from its beginning to its end, and ends as it does", async () => {
+    const { at, client, directory } = world()
+    const id = await newSession()
+    const gate = join(directory, "gate")
+    const slow = script(
+      "Wait.",
+      { say: "I wait.", tool: "bash", cmd: `until [ -e ${gate} ]; do sleep 0.05; done` },
+      { error: 401 }
+    )
+    await beginTurn(client, id, slow, "tool.started")
+    const watching = begin(at, ["sessions", "watch", id])
+    await eventually("the words of before", () => watching.output().includes("I wait."))
+    writeFileSync(gate, "")
+    const { status, stderr, stdout } = await watching.finished
+    assert.strictEqual(status, 2, stderr)
+    assert.match(stdout, /^I wait\.\n✓ bash: .+\n$/)
+    assert.match(stderr, /^The turn failed: .+\n$/)
+  })
+
+  it("Ctrl-C leaves the turn running", async () => {
+    const { at, client } = world()
+    const id = await newSession()
+    const { turn_id } = await beginTurn(client, id, endlessTool(), "tool.started")
+    const watching = begin(at, ["sessions", "watch", id, "--json"])
+    await eventually("its events", () => watching.output().includes('"tool.started"'))
+    process.kill(watching.pid, "SIGINT")
+    const { status, stdout } = await watching.finished
+    assert.strictEqual(status, 5)
+    assert.strictEqual(JSON.parse(stdout.split("\n")[0] ?? "").type, "turn.queued")
+    assert.strictEqual((await client.turns.get({ turn_id })).state, "running")
+    await client.turns.cancel({ turn_id })
+    await client.turns.wait({ turn_id })
+  })
+
+  it("says when nothing runs, and when there is no such session", async () => {
+    const { at } = world()
+    const idle = await reinsAt(at, ["sessions", "watch", await newSession()])
+    assert.deepStrictEqual([idle.status, idle.stderr], [0, "Nothing runs in this session now.\n"])
+    const absent = await reinsAt(at, ["sessions", "watch", "sess_nope"])
+    assert.strictEqual(absent.status, 1)
+    assert.match(absent.stderr, /^reins: .+\n$/)
+  })
+})
+
+describe("reins sessions diff", () => {
+  it("prints what git applies, and colours on a terminal", async () => {
+    const { at, project } = world()
+    const id = await greeted()
+    const { stdout } = await reinsAt(at, ["sessions", "diff", id])
+    execFileSync("git", ["-C", project.folder, "apply", "--check"], { input: stdout })
+    const shown = terminal(at, ["sessions", "diff", id])
+    await shown.finished
+    assert.include(shown.raw(), "\u001b[32m+hi\u001b[39m")
+  })
+
+  it("captures what was not captured yet, and says when there is nothing", async () => {
+    const { at, client } = world()
+    const id = await newSession({ auto_capture: false })
+    await client.run({ session_id: id, content })
+    assert.include((await reinsAt(at, ["sessions", "diff", id])).stdout, "+hi\n")
+    const empty = await newSession()
+    await client.run({ session_id: empty, content: "Hello." })
+    const { status, stderr, stdout } = await reinsAt(at, ["sessions", "diff", empty])
+    assert.deepStrictEqual([status, stdout, stderr], [0, "", "The session changed nothing.\n"])
+    const refused = await reinsAt(at, ["sessions", "deliver", empty])
+    assert.strictEqual(refused.status, 1)
+    assert.match(refused.stderr, /^reins: The session changed nothing, .+\n$/)
+  })
+})
+
+describe("reins sessions deliver", () => {
+  it("pushes a branch of the name, and gives a patch", async () => {
+    const { at, project } = world()
+    const id = await greeted()
+    const pushed = await reinsAt(at, ["sessions", "deliver", id, "--branch", "by/hand", "--title", "Say hi"])
+    assert.strictEqual(pushed.status, 0, pushed.stderr)
+    assert.strictEqual(pushed.stderr, `Delivered as the branch by/hand of ${project.remote}.\n`)
+    assert.strictEqual(git(project.remote, "log", "-1", "--format=%s", "by/hand"), "Say hi")
+    const patch = await reinsAt(at, ["sessions", "deliver", id, "--patch"])
+    assert.match(patch.stdout, /^[\s\S]*diff --git a\/hello\.txt/)
+    const json = await reinsAt(at, ["sessions", "deliver", id, "--json"])
+    assert.deepInclude(JSON.parse(json.stdout), { state: "succeeded", session_id: id })
+  })
+
+  it("ends with 4 when the branch has gone elsewhere", async () => {
+    const { at, project } = world()
+    const id = await greeted()
+    git(project.folder, "commit", "--quiet", "--allow-empty", "-m", "Elsewhere")
+    git(project.folder, "push", "--quiet", "origin", "HEAD:elsewhere")
+    const { status, stderr } = await reinsAt(at, ["sessions", "deliver", id, "--branch", "elsewhere"])
+    assert.strictEqual(status, 4, stderr)
+    assert.match(stderr, /^The delivery is (?:blocked|failed): .+\n$/)
+  })
+})

@@ -1,7 +1,10 @@
 import { Data } from "effect"
 
-/** The service cannot have its address. The message says what to change. */
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
+/** The service cannot have its address. */
+export class ListenError extends Data.TaggedError("ListenError")<{
+  /** Says in one or two sentences why, and what to change. */
+  readonly message: string
+}> {}
 
 interface Address {
   readonly host: string

@@ -7,12 +7,12 @@ import { ApplicationId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { notOpen, turnActive } from "../sessions/Refusals.js"
+import { notOpen, noWorkspace, turnActive } from "../sessions/Refusals.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { ApplicationStore } from "./ApplicationStore.js"
-import { Changesets, noWorkspace, unsealed } from "./Changesets.js"
+import { Changesets, unsealed } from "./Changesets.js"
 
 /** The kind of the job that applies a changeset; its payload is `{application_id}`. */
 export const applyJobKind = "changeset.apply"
@@ -28,7 +28,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
     readonly get: (principal: Principal, applicationId: string) => Effect.Effect<Application, Unseen>
     /**
      * Asks for a changeset in the workspace of an idle session. Fails with `stale_subject` for an unsealed changeset, with `turn_active`
-     * during a turn of the target, with `executor_unavailable` while the target has no workspace, and with `invalid_transition` when the
+     * during a turn of the target, with `executor_unavailable` until the target has a workspace, and with `invalid_transition` when the
      * target is not open.
      */
     readonly request: (

@@ -13,8 +13,8 @@ import { now } from "../domain/Timestamp.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { turnActive } from "../sessions/Refusals.js"
-import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { noWorkspace, turnActive } from "../sessions/Refusals.js"
+import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import type { Command } from "../store/Command.js"
@@ -40,14 +40,14 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     /** A changeset of a session that the principal may see. */
     readonly get: (principal: Principal, changesetId: string) => Effect.Effect<Changeset, Unseen>
     /**
-     * Asks for a capture of the workspace. Fails with `turn_active` while a turn waits or runs, and with `executor_unavailable` while the
-     * session has no workspace. A turn of another session is `not_found`.
+     * Asks for a capture of the workspace. Fails with `turn_active` while a turn runs, with `executor_unavailable` until the session has a
+     * workspace, and with `invalid_transition` once that is removed. A turn of another session is `not_found`.
      */
     readonly capture: (
       principal: Principal,
       sessionId: string,
       input: ChangesetInput
-    ) => Command<CaptureAnswer, Denied | ReinsError<"turn_active" | "executor_unavailable">>
+    ) => Command<CaptureAnswer, Denied | ReinsError<"turn_active" | "executor_unavailable" | "invalid_transition">>
     /** The change as a unified diff, whole or of one path. Fails with `invalid_transition` for a changeset that is not sealed. */
     readonly diff: (
       principal: Principal,
@@ -190,14 +190,6 @@ const notReady = (changeset: Changeset): ReinsError<"invalid_transition"> =>
         ? "The changeset is still being captured. Wait for the event changeset.ready."
         : "The capture of this changeset failed; its diagnostics say why. Capture a new one.",
     details: { resource: "changeset", from: changeset.state }
-  })
-
-/** The refusal of a command that needs the files of a session before its first turn has made them. */
-export const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailable"> =>
-  new ReinsError({
-    code: "executor_unavailable",
-    message: "The session has no workspace yet. It is made by the first turn: send a message first.",
-    details: { workspace: session.workspace_state }
   })
 
 /** The refusal of a command that needs a sealed changeset. */

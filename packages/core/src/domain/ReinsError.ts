@@ -62,7 +62,6 @@ export const errorKinds = {
   context_unavailable: kind(409, "state"),
   harness_switch_required: kind(409, "capability"),
   stale_subject: kind(409, "changes"),
-  apply_conflict: kind(409, "changes"),
   remote_head_changed: kind(409, "delivery"),
   delivery_unresolved: kind(409, "delivery", true),
   result_already_set: kind(409, "state"),

@@ -18,6 +18,12 @@ export interface NewProject {
   readonly description: string | null
 }
 
+/** A version, and the time at which its project was archived; null for a project that is in use. */
+export interface ResolvedVersion {
+  readonly version: ProjectVersion
+  readonly archivedAt: string | null
+}
+
 /** The rows of projects and of their versions. */
 export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore")<
   ProjectStore,
@@ -55,7 +61,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
     readonly resolve: (
       workspaceId: string,
       by: { readonly projectId: string } | { readonly versionId: string }
-    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
+    ) => Effect.Effect<ResolvedVersion, ReinsError<"not_found">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -110,10 +116,14 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
             "versionId" in by
               ? sql`project_versions.id = ${by.versionId}`
               : sql`project_versions.project_id = ${by.projectId}`
-          const row = yield* db.first(sql<VersionRow>`select project_versions.* from project_versions
+          const row = yield* db.first(sql<
+            VersionRow & Pick<Project, "archived_at">
+          >`select project_versions.*, projects.archived_at from project_versions
             join projects on projects.id = project_versions.project_id
             where projects.workspace_id = ${workspaceId} and ${wanted} order by project_versions.ordinal desc limit 1`)
-          return row === undefined ? yield* notFound() : toVersion(row)
+          if (row === undefined) return yield* notFound()
+          const { archived_at, ...version } = row
+          return { version: toVersion(version), archivedAt: archived_at }
         })
       })
     })

@@ -48,8 +48,19 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       projectId: string,
       input: ProjectVersionInput
     ) => Command<ProjectVersion, Denied | ReinsError<"invalid_transition">>
-    /** `ProjectStore.resolve`, for rooms that have checked access to the workspace. */
-    readonly resolve: ProjectStore["Type"]["resolve"]
+    /**
+     * A version of the workspace by its id, or the newest version of a project of the workspace, for rooms that have checked access to the
+     * workspace.
+     */
+    readonly resolve: (
+      workspaceId: string,
+      by: Parameters<ProjectStore["Type"]["resolve"]>[1]
+    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
+    /** `resolve` for a new session. Fails with `invalid_transition` for an archived project. */
+    readonly start: (
+      workspaceId: string,
+      by: Parameters<ProjectStore["Type"]["resolve"]>[1]
+    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found" | "invalid_transition">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -113,11 +124,17 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             "Projects.publish",
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
-              if (project.archived_at !== null) return yield* archived(project.archived_at)
+              if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")
               return yield* store.addVersion(project, spec, notes)
             })
           ),
-        resolve: fn("Projects.resolve")(store.resolve)
+        resolve: fn("Projects.resolve")((workspaceId, by) =>
+          Effect.map(store.resolve(workspaceId, by), ({ version }) => version)
+        ),
+        start: fn("Projects.start")(function* (workspaceId, by) {
+          const { archivedAt, version } = yield* store.resolve(workspaceId, by)
+          return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")
+        })
       })
     })
   )
@@ -130,9 +147,9 @@ const slugTaken = (slug: string) =>
     details: { slug }
   })
 
-const archived = (archivedAt: string) =>
+const archived = (archivedAt: string, before: string) =>
   new ReinsError({
     code: "invalid_transition",
-    message: "The project is archived. Set archived to false before publishing a version.",
+    message: `The project is archived. PATCH it with archived: false before ${before}.`,
     details: { resource: "project", archived_at: archivedAt }
   })

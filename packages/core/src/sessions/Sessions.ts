@@ -15,7 +15,7 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
-import { turnActive } from "./Refusals.js"
+import { notOpen, turnActive } from "./Refusals.js"
 import { activityCondition } from "./SessionActivity.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
@@ -43,7 +43,10 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       workspaceId: string,
       filter: SessionFilter
     ) => Effect.Effect<Page<Session>, Unseen | ReinsError<"invalid_cursor">>
-    /** Fails with `provider_disabled` or `connection_required` when no turn could run. A first message cannot have files yet. */
+    /**
+     * Fails with `provider_disabled` or `connection_required` when no turn could run, and with `invalid_transition` for a project that is
+     * archived. A first message cannot have files yet.
+     */
     readonly create: (
       principal: Principal,
       workspaceId: string,
@@ -95,7 +98,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               yield* expectVersion(row.version, patch.expected_version)
               if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id)
                 return yield* switchRequired(row, patch.provider_id)
-              if (row.lifecycle === "closed") yield* sessionStates.check("closed", "open")
+              if (row.lifecycle === "closed") return yield* notOpen(row)
               return toSession(yield* sessions.update(row, updateOf(patch), actorOf(principal)))
             })
           ),

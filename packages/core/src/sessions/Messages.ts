@@ -23,7 +23,10 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
       sessionId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Message>, Unseen | ReinsError<"invalid_cursor">>
-    /** Takes a message and, unless it is a note, queues its turn. Its files have to be uploads of this session. */
+    /**
+     * Takes a message and, unless it is a note, queues its turn. Its files have to be uploads of this session. Fails as a turn would:
+     * with `connection_required`, and with `model_required` where no model is chosen.
+     */
     readonly send: (
       principal: Principal,
       sessionId: string,

@@ -37,3 +37,22 @@ export const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailab
               "and so do an upload and the first message. Then try again.",
         details: { workspace: session.workspace_state }
       })
+
+/** The refusal of a message to an agent whose own record of the conversation is not what its last turn left. */
+export const contextLost = (session: SessionRow): ReinsError<"context_unavailable"> =>
+  new ReinsError({
+    code: "context_unavailable",
+    message:
+      "The agent's own record of this conversation was changed or lost, so it cannot go on with it. " +
+      "Create a new session with a summary as its first message.",
+    details: { session_id: session.id, provider_id: session.provider_id }
+  })
+
+/** The refusal of another turn where `limit` of them wait. */
+export const queueFull = (session: SessionRow, limit: number): ReinsError<"quota_exhausted"> =>
+  new ReinsError({
+    code: "quota_exhausted",
+    message: `${limit} turns wait in this session already. Wait until some have run, or cancel them.`,
+    details: { queued_turns: session.queued_turns, limit },
+    retryAfterSeconds: 10
+  })

@@ -4,6 +4,7 @@ import type { FileUpload } from "../api/SessionsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { requireAll } from "../domain/Condition.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis } from "../domain/Timestamp.js"
@@ -16,6 +17,7 @@ import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { digestConflict, type FileFailure, failureOf } from "./FileFailures.js"
 import { notOpen, noWorkspace } from "./Refusals.js"
+import { sessionRules } from "./SessionRules.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { bytesOf } from "./UploadBytes.js"
 import { UploadStore } from "./UploadStore.js"
@@ -109,7 +111,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
             Effect.gen(function* () {
               const session = yield* store.readable(principal, sessionId)
               yield* access.write(principal, session.workspace_id)
-              if (session.lifecycle !== "open") return yield* notOpen(session)
+              yield* requireAll(sessionRules.upload_file, session)
               yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
               const bytes = yield* bytesOf(upload, limits.uploadBytes)
               yield* Effect.mapError(trees.make(session.id), notMade)

@@ -2,6 +2,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
+import type { Role } from "../domain/Account.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type {
   ConnectionId,
@@ -86,6 +87,13 @@ export interface SessionRow {
   readonly held_turns: number
 }
 
+/** A session that a principal may see, with the role of the principal in its workspace. */
+export interface SeenSession extends SessionRow {
+  readonly role: Role
+}
+
+const isSeen = (row: SessionRow & { readonly role: Role | null }): row is SeenSession => row.role !== null
+
 /** The columns of a session that has no turns yet, as its turns make them. */
 const noTurns = { active_turn_id: null, active_turn_state: null, queued_turns: 0, held_turns: 0 }
 
@@ -136,9 +144,9 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
      * The session, for a principal that may see it. The role of the principal comes in the same statement, which is why these two methods of
      * the store know principals.
      */
-    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, Unseen>
+    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SeenSession, Unseen>
     /** `lock` for a principal that may change the session. */
-    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, Denied, Commit>
+    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SeenSession, Denied, Commit>
     /** The session, kept from other writers until the commit is through. */
     readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
     /** The sessions that a condition, with its order and limit, selects. */
@@ -199,13 +207,13 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           const row = yield* db.first(rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* mayRead(principal, row.workspace_id, row.role)
-          return row
+          return isSeen(row) ? row : yield* notFound()
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* mayWrite(principal, row.workspace_id, row.role)
-          return row
+          return isSeen(row) ? row : yield* notFound()
         }),
         lock: (sessionId) => held(sessionId, rows.byId(sessionId)),
         select: rows.select,
@@ -309,8 +317,8 @@ const beginning = {
   closed_at: null
 } as const
 
-/** The session as clients see it. */
-export const toSession = (row: SessionRow): Session => ({
+/** The session as clients see it, with what the caller can do with it. */
+export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({
   id: row.id,
   workspace_id: row.workspace_id,
   project_id: row.project_id,
@@ -334,7 +342,8 @@ export const toSession = (row: SessionRow): Session => ({
   created_at: row.created_at,
   updated_at: row.updated_at,
   archived_at: row.archived_at,
-  closed_at: row.closed_at
+  closed_at: row.closed_at,
+  actions
 })
 
 /** The session as its events tell of it. */

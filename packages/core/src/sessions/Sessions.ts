@@ -2,12 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
+import { requireAll } from "../domain/Condition.js"
 import { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { type Session, type SessionActivity, type SessionLifecycle, sessionStates } from "../domain/Session.js"
+import type { Session, SessionActivity, SessionLifecycle } from "../domain/Session.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
@@ -15,10 +16,10 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
-import { notOpen, turnActive } from "./Refusals.js"
 import { activityCondition } from "./SessionActivity.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
-import { type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
+import { configuredRules, sessionRules } from "./SessionRules.js"
+import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
 
 /** The sessions of a list; what is left out does not matter. */
 export interface SessionFilter extends PageRequest {
@@ -45,7 +46,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     ) => Effect.Effect<Page<Session>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Fails with `provider_disabled` or `connection_required` when no turn could run, and with `invalid_transition` for a project that is
-     * archived. A first message cannot have files yet.
+     * archived. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
      */
     readonly create: (
       principal: Principal,
@@ -77,19 +78,31 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const sessions = yield* SessionStore
       const lifecycles = yield* SessionLifecycles
       const create = yield* creation
+      const { sessionActions } = yield* configuredRules
+
+      /** The session after a command of a principal, whose role was read with the session before it. */
+      const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
+        toSession(row, sessionActions(principal, role, row))
 
       return Sessions.of({
         list: fn("Sessions.list")(function* (principal, workspaceId, filter) {
-          yield* access.read(principal, workspaceId)
+          const role = yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(filter)
           const rows = yield* sessions.select(
             db.sql`${conditionOf(db, workspaceId, before, filter)} order by sessions.id desc limit ${limit + 1}`
           )
-          return Keyset.page(rows.map(toSession), limit, (session) => session.id)
+          return Keyset.page(
+            rows.map((row) => toSession(row, sessionActions(principal, role, row))),
+            limit,
+            (session) => session.id
+          )
         }),
         create: (principal, workspaceId, input) =>
           journal.command("Sessions.create", create(principal, workspaceId, input)),
-        get: (principal, sessionId) => Effect.map(sessions.readable(principal, sessionId), toSession),
+        get: (principal, sessionId) =>
+          Effect.map(sessions.readable(principal, sessionId), (row) =>
+            toSession(row, sessionActions(principal, row.role, row))
+          ),
         update: (principal, sessionId, patch) =>
           journal.command(
             "Sessions.update",
@@ -98,8 +111,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               yield* expectVersion(row.version, patch.expected_version)
               if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id)
                 return yield* switchRequired(row, patch.provider_id)
-              if (row.lifecycle === "closed") return yield* notOpen(row)
-              return toSession(yield* sessions.update(row, updateOf(patch), actorOf(principal)))
+              yield* requireAll(sessionRules.update, row)
+              return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
             })
           ),
         archive: (principal, sessionId) =>
@@ -107,9 +120,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             "Sessions.archive",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              yield* sessionStates.check(row.lifecycle, "archived")
-              if (row.active_turn_id !== null || row.queued_turns > 0) return yield* turnActive(row)
-              return toSession(yield* sessions.move(row, "archived", actorOf(principal)))
+              yield* requireAll(sessionRules.archive, row)
+              return shown(principal, row, yield* sessions.move(row, "archived", actorOf(principal)))
             })
           ),
         unarchive: (principal, sessionId) =>
@@ -117,7 +129,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             "Sessions.unarchive",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              return toSession(yield* sessions.move(row, "open", actorOf(principal)))
+              yield* requireAll(sessionRules.unarchive, row)
+              return shown(principal, row, yield* sessions.move(row, "open", actorOf(principal)))
             })
           ),
         close: (principal, sessionId) =>
@@ -125,7 +138,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             "Sessions.close",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              return toSession(yield* lifecycles.close(row, actorOf(principal)))
+              yield* requireAll(sessionRules.close, row)
+              return shown(principal, row, yield* lifecycles.close(row, actorOf(principal)))
             })
           )
       })
@@ -139,20 +153,29 @@ const creation = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
   const inbox = yield* Inbox
+  const { sessionActions } = yield* configuredRules
 
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
-    yield* access.write(principal, workspaceId)
+    const role = yield* access.write(principal, workspaceId)
+    const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
-    if (input.message === undefined) return toSession(row)
-    const sent = yield* inbox.accept(row, actor, { content: input.message }, { field: "message" })
+    if (input.message === undefined) return shown(row)
+    const { at, message } = firstOf(input.message)
+    const sent = yield* inbox.accept(row, actor, message, { at })
     return {
-      ...toSession(yield* existingOf("session", sessions.find)(row.id)),
+      ...shown(yield* existingOf("session", sessions.find)(row.id)),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
       ...(sent.operation !== undefined && { operation: sent.operation })
     }
   })
 })
+
+/** The first message as any other one, and where the body holds its content. */
+const firstOf = (given: NonNullable<SessionInput["message"]>) =>
+  typeof given === "object" && "content" in given
+    ? { message: given, at: ["message", "content"] }
+    : { message: { content: given }, at: ["message"] }
 
 const conditionOf = ({ sql }: Database["Type"], workspaceId: string, before: string, filter: SessionFilter) => {
   const { activity, lifecycle, parent_session_id, project_id } = filter

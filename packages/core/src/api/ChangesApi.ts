@@ -2,7 +2,7 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { Application, ApplicationStrategy } from "../domain/Application.js"
 import { ActionableChangeset, ChangedFile } from "../domain/Changeset.js"
-import { ActionableDelivery, UpdateStrategy } from "../domain/Delivery.js"
+import { ActionableDelivery, DeliveryState, UpdateStrategy } from "../domain/Delivery.js"
 import { ConnectionId, SessionId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { MergeMethod, MergeRequest } from "../domain/MergeRequest.js"
@@ -122,7 +122,7 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
   .add(
     read("listDeliveries", "/api/changesets/:changeset_id/deliveries", "List the deliveries of a changeset")
       .setPath(changeset)
-      .setUrlParams(Schema.Struct(pageFields))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DeliveryState, { exact: true }) }))
       .addSuccess(Page("DeliveryList", ActionableDelivery))
   )
   .add(

@@ -4,7 +4,7 @@ import { TurnId, UploadId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { Message, MessageInput, maxAttachments, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
-import { ActionableTurn } from "../domain/Turn.js"
+import { ActionableTurn, TurnState } from "../domain/Turn.js"
 import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
@@ -44,7 +44,7 @@ export class TurnsApi extends HttpApiGroup.make("turns")
   .add(
     read("list", "/api/sessions/:session_id/turns", "List the turns of a session")
       .setPath(idPath("session_id"))
-      .setUrlParams(Schema.Struct(pageFields))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(TurnState, { exact: true }) }))
       .addSuccess(Page("TurnList", ActionableTurn))
   )
   .add(read("get", "/api/turns/:turn_id", "Read a turn").setPath(idPath("turn_id")).addSuccess(ActionableTurn))

@@ -1,7 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { ActionableChangeset, ChangedFile, ChangesetOrigin } from "../domain/Changeset.js"
-import { Delegation } from "../domain/Delegation.js"
+import { ActionableChangeset, ChangedFile, ChangesetOrigin, ChangesetState } from "../domain/Changeset.js"
+import { Delegation, DelegationState } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
 import { ChangesetId, ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
@@ -188,7 +188,14 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
           activity: Schema.optionalWith(SessionActivity, { exact: true }),
           project_id: Schema.optionalWith(Schema.String, { exact: true }),
-          parent_session_id: Schema.optionalWith(Schema.String, { exact: true })
+          parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
+          label: Schema.optionalWith(
+            Schema.String.pipe(Schema.pattern(/^[^=]+=/)).annotations({
+              description:
+                "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
+            }),
+            { exact: true }
+          )
         })
       )
       .addSuccess(Page("SessionList", Session))
@@ -226,7 +233,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(
     read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
       .setPath(session)
-      .setUrlParams(Schema.Struct(pageFields))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(ChangesetState, { exact: true }) }))
       .addSuccess(Page("ChangesetList", ActionableChangeset))
   )
   .add(
@@ -238,7 +245,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(
     read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
       .setPath(session)
-      .setUrlParams(Schema.Struct(pageFields))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))
       .addSuccess(Page("DelegationList", Delegation))
   )
   .add(

@@ -4,10 +4,10 @@ import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
-import type { ActionableChangeset, Changeset } from "../domain/Changeset.js"
+import type { ActionableChangeset, Changeset, ChangesetState } from "../domain/Changeset.js"
 import { requireAll } from "../domain/Condition.js"
 import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
@@ -41,7 +41,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: PageRequest
+      page: StatePageRequest<ChangesetState>
     ) => Effect.Effect<Page<ActionableChangeset>, Unseen | ReinsError<"invalid_cursor">>
     /** A changeset of a session that the principal may see. */
     readonly get: (principal: Principal, changesetId: string) => Effect.Effect<ActionableChangeset, Unseen>

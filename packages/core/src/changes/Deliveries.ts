@@ -4,10 +4,10 @@ import type { DeliveryAnswer, DeliveryInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import type { Changeset } from "../domain/Changeset.js"
 import { requireAll } from "../domain/Condition.js"
-import type { ActionableDelivery } from "../domain/Delivery.js"
+import type { ActionableDelivery, DeliveryState } from "../domain/Delivery.js"
 import { DeliveryId, newId } from "../domain/Ids.js"
 import { jobStates } from "../domain/Job.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
@@ -37,7 +37,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
     readonly list: (
       principal: Principal,
       changesetId: string,
-      page: PageRequest
+      page: StatePageRequest<DeliveryState>
     ) => Effect.Effect<Page<ActionableDelivery>, Unseen | ReinsError<"invalid_cursor">>
     /** A delivery of a session that the principal may see. */
     readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<ActionableDelivery, Unseen>

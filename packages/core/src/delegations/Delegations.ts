@@ -4,8 +4,8 @@ import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import type { DelegationAnswer, DelegationInput } from "../api/DelegationsApi.js"
 import { fn } from "../base/Traced.js"
 import { requireAll } from "../domain/Condition.js"
-import { type Delegation, delegationStates } from "../domain/Delegation.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import { type Delegation, type DelegationState, delegationStates } from "../domain/Delegation.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
@@ -32,7 +32,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: PageRequest
+      page: StatePageRequest<DelegationState>
     ) => Effect.Effect<Page<Delegation>, Unseen | ReinsError<"invalid_cursor">>
     /** A delegation of a workspace that the principal may see. */
     readonly get: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, Unseen>

@@ -10,6 +10,11 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 
+/** A page of projects: the archived ones, or those in use, where it says so. */
+export interface ProjectFilter extends PageRequest {
+  readonly archived?: boolean
+}
+
 /** A new project. It has no version yet. */
 export interface NewProject {
   readonly workspaceId: string
@@ -31,7 +36,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
     /** The projects of a workspace, newest first. */
     readonly list: (
       workspaceId: string,
-      page: PageRequest
+      page: ProjectFilter
     ) => Effect.Effect<Page<Project>, ReinsError<"invalid_cursor">>
     /** Fails when there is no project of that id. */
     readonly find: (projectId: string) => Effect.Effect<Project, ReinsError<"not_found">>
@@ -69,6 +74,8 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
     Effect.gen(function* () {
       const db = yield* Database
       const { sql } = db
+      const archivedOr = (archived: boolean | undefined) =>
+        sql.literal(archived === undefined ? "" : `and projects.archived_at is ${archived ? "not " : ""}null`)
       const find = Effect.fnUntraced(function* (id: string) {
         const row = yield* db.first(sql<ProjectRow>`${selectProject(sql)} where projects.id = ${id}`)
         return row === undefined ? yield* notFound() : toProject(row)
@@ -77,7 +84,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
         list: Effect.fnUntraced(function* (workspaceId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ProjectRow>`${selectProject(sql)}
-            where projects.workspace_id = ${workspaceId} and projects.id < ${before}
+            where projects.workspace_id = ${workspaceId} and projects.id < ${before} ${archivedOr(page.archived)}
             order by projects.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toProject), limit, (project) => project.id)
         }),

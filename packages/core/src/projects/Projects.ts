@@ -10,7 +10,7 @@ import { now } from "../domain/Timestamp.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
-import { ProjectStore } from "./ProjectStore.js"
+import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
 
 /** Projects and their published versions, which never change. */
 export class Projects extends Context.Tag("@reins/core/projects/Projects")<
@@ -20,7 +20,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     readonly list: (
       principal: Principal,
       workspaceId: string,
-      page: PageRequest
+      page: ProjectFilter
     ) => Effect.Effect<Page<Project>, Unseen | ReinsError<"invalid_cursor">>
     /** Fails with `already_exists` when the workspace has a project of that slug. A spec becomes version 1. */
     readonly create: (

@@ -38,6 +38,7 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
 import { activityOf } from "./SessionActivity.js"
+import { sessionLabels } from "./SessionLabels.js"
 import * as SessionStatements from "./SessionStatements.js"
 
 /** A session as it is stored, with the counts and the state of its turns. */
@@ -149,8 +150,11 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
     readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SeenSession, Denied, Commit>
     /** The session, kept from other writers until the commit is through. */
     readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
-    /** The sessions that a condition, with its order and limit, selects. */
-    readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
+    /** The sessions that a condition, with its order and limit, selects. The tables that it is about are `sessions` where none are given. */
+    readonly select: (selection: {
+      readonly from?: Fragment
+      readonly where: Fragment
+    }) => Effect.Effect<ReadonlyArray<SessionRow>>
     /** Adds an open session, tells `session.created`, and gives back its row. */
     readonly insert: (columns: NewSession, actor: Actor) => Effect.Effect<SessionRow, never, Commit>
     /** Changes what clients see, raises the version, and tells `session.updated`. The commit holds the session. */
@@ -192,6 +196,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const journal = yield* Journal
       const sql = db.sql
       const rows = SessionStatements.make(db)
+      const labels = sessionLabels(db)
 
       const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
@@ -220,10 +225,14 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
         insert: fn("SessionStore.insert")(function* (columns, actor) {
           const row = { ...columns, ...beginning, updated_at: columns.created_at }
           yield* db.run(rows.insert(row))
+          yield* labels.add(row)
           yield* journal.hold(row)
           return yield* told({ ...row, ...noTurns }, actor, "session.created")
         }),
-        update: (row, update, actor) => changed(row.id, update, actor, "session.updated"),
+        update: fn("SessionStore.update")(function* (row, update, actor) {
+          if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
+          return yield* changed(row.id, update, actor, "session.updated")
+        }),
         move: fn("SessionStore.move")(function* (row, to, actor) {
           yield* sessionStates.check(row.lifecycle, to)
           const at = yield* now

@@ -4,11 +4,11 @@ import type { CreatedSession, SessionInput, SessionPatch } from "../api/Sessions
 import { fn } from "../base/Traced.js"
 import { requireAll } from "../domain/Condition.js"
 import { WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import type { Session, SessionActivity, SessionLifecycle } from "../domain/Session.js"
+import type { Session } from "../domain/Session.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
@@ -16,19 +16,10 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
-import { activityCondition } from "./SessionActivity.js"
+import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
-
-/** The sessions of a list; what is left out does not matter. */
-export interface SessionFilter extends PageRequest {
-  readonly lifecycle?: SessionLifecycle
-  readonly activity?: SessionActivity
-  readonly project_id?: string
-  /** The list has the child sessions of this session only. */
-  readonly parent_session_id?: string
-}
 
 /** A command that moves or changes a session. */
 type Change<Code extends "invalid_transition" | "turn_active" | "version_conflict" | "harness_switch_required"> =
@@ -88,9 +79,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         list: fn("Sessions.list")(function* (principal, workspaceId, filter) {
           const role = yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(filter)
-          const rows = yield* sessions.select(
-            db.sql`${conditionOf(db, workspaceId, before, filter)} order by sessions.id desc limit ${limit + 1}`
-          )
+          const rows = yield* sessions.select(selectionOf(db, workspaceId, filter, { before, limit: limit + 1 }))
           return Keyset.page(
             rows.map((row) => toSession(row, sessionActions(principal, role, row))),
             limit,
@@ -176,18 +165,6 @@ const firstOf = (given: NonNullable<SessionInput["message"]>) =>
   typeof given === "object" && "content" in given
     ? { message: given, at: ["message", "content"] }
     : { message: { content: given }, at: ["message"] }
-
-const conditionOf = ({ sql }: Database["Type"], workspaceId: string, before: string, filter: SessionFilter) => {
-  const { activity, lifecycle, parent_session_id, project_id } = filter
-  return sql.and([
-    sql`sessions.workspace_id = ${workspaceId}`,
-    sql`sessions.id < ${before}`,
-    ...(lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${lifecycle}`]),
-    ...(project_id === undefined ? [] : [sql`sessions.project_id = ${project_id}`]),
-    ...(parent_session_id === undefined ? [] : [sql`sessions.parent_session_id = ${parent_session_id}`]),
-    ...(activity === undefined ? [] : [sql.literal(activityCondition(activity))])
-  ])
-}
 
 const updateOf = ({ auto_capture, labels, model, title }: SessionPatch): SessionUpdate => ({
   ...(title !== undefined && { title }),

@@ -2,10 +2,10 @@ import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { requireAll } from "../domain/Condition.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
-import { type ActionableTurn, holdsQueue, type Turn } from "../domain/Turn.js"
+import { type ActionableTurn, holdsQueue, type Turn, type TurnState } from "../domain/Turn.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -22,7 +22,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: PageRequest
+      page: StatePageRequest<TurnState>
     ) => Effect.Effect<Page<ActionableTurn>, Unseen | ReinsError<"invalid_cursor">>
     /** A turn of a session that the principal may see. */
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<ActionableTurn, Unseen>

@@ -69,13 +69,15 @@ export const install = (name, env = {}) => {
 }
 
 /** Alpha needs a connection, but nothing calls this one. */
-export const connect = (server, baseUrl = "http://127.0.0.1:9/v1") =>
-  server.reins.connections.create({
+export const connect = async (server, baseUrl = "http://127.0.0.1:9/v1") => {
+  const { id } = await server.reins.connections.create({
     workspace_id: server.workspaceId,
     kind: "alpha_gateway",
     label: "bench",
     credential: { base_url: baseUrl, api_key: "none" }
   })
+  return server.reins.connections.update({ connection_id: id, preferred_model: "scripted-1" })
+}
 
 /** The bare server, with a session that has some events. */
 export const startBaseline = async () => {

@@ -2,6 +2,7 @@ import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Api } from "@reins/core/api/Api"
 import type { SessionInput } from "@reins/core/api/SessionsApi"
 import type { Page } from "@reins/core/domain/Page"
+import type { ActionableTurn } from "@reins/core/domain/Turn"
 import { Option, SchemaAST } from "effect"
 import {
   type BodyFields,
@@ -16,7 +17,7 @@ import {
   routes,
   targetOf
 } from "../src/Contract.js"
-import { type Message, Reins, type ReinsOptions, type RequestOptions, type Session, type Turn } from "../src/index.js"
+import { type Message, Reins, type ReinsOptions, type RequestOptions, type Session } from "../src/index.js"
 
 type Shared<A, B> = Extract<keyof A, keyof B>
 type Collisions = {
@@ -93,7 +94,7 @@ describe("Contract", () => {
     >()
     expectTypeOf<Awaited<ReturnType<Client["messages"]["list"]>>>().toExtend<Page<Message>>()
     expectTypeOf<Client["accounts"]["logout"]>().returns.resolves.toEqualTypeOf<void>()
-    expectTypeOf<Client["turns"]["cancel"]>().returns.resolves.toEqualTypeOf<Turn>()
+    expectTypeOf<Client["turns"]["cancel"]>().returns.resolves.toEqualTypeOf<ActionableTurn>()
     expectTypeOf<[]>().toExtend<Parameters<Client["workspaces"]["list"]>>()
     expectTypeOf<[]>().not.toExtend<Parameters<Client["sessions"]["get"]>>()
     expectTypeOf<[{ session_id: string }]>().not.toExtend<Parameters<Client["messages"]["send"]>>()

@@ -97,6 +97,7 @@ import { Sessions } from "./sessions/Sessions.js"
 import { TurnStore } from "./sessions/TurnStore.js"
 import { Turns } from "./sessions/Turns.js"
 import { UploadStore } from "./sessions/UploadStore.js"
+import { Usages } from "./sessions/Usages.js"
 import { WorkingTrees } from "./sessions/WorkingTrees.js"
 import type { Bell } from "./store/Bell.js"
 import type { Database } from "./store/Database.js"
@@ -202,7 +203,7 @@ const identity = Layer.mergeAll(
   Workspaces.layer
 ).pipe(Layer.provideMerge(IdentityStores.layer))
 
-const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer).pipe(
+const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
   Layer.provideMerge(TurnStore.layer),
   Layer.provideMerge(

@@ -138,7 +138,10 @@ describe("the program", () => {
         const workspace_id = (await client.accounts.me()).workspaces[0]?.id ?? ""
         const credential = { base_url: "http://127.0.0.1:9/v1", api_key: "nobody listens there" }
         await client.connections.create({ workspace_id, kind: "alpha_gateway", label: "g", credential })
-        const { id: session_id } = await client.sessions.create({ workspace_id })
+        const { id: session_id } = await client.sessions.create({
+          workspace_id,
+          harness: { provider_id: "alpha", model: "scripted-1" }
+        })
         const result_schema = { type: "object", required: ["done"] }
         return client.sessions.delegate({ session_id, role: "scout", instructions: "Look.", result_schema })
       })

@@ -15,10 +15,12 @@ export const newSession = Effect.gen(function* () {
   const list = yield* Schema.decodeUnknown(Workspaces)((yield* send("GET", "/api/workspaces", { headers })).json)
   const workspace = `/api/workspaces/${list.items[0].id}`
   const credential = { base_url: "http://127.0.0.1:9/v1", api_key: "nobody listens there" }
-  yield* change("POST", `${workspace}/connections`, {
+  const connection = yield* change("POST", `${workspace}/connections`, {
     headers,
     body: { kind: "alpha_gateway", label: "test", credential }
   })
+  const { id: connectionId } = yield* Schema.decodeUnknown(WithId)(connection.json)
+  yield* change("PATCH", `/api/connections/${connectionId}`, { headers, body: { preferred_model: "scripted-1" } })
   const created = yield* change("POST", `${workspace}/sessions`, { headers, body: { title: "test" } })
   const { id } = yield* Schema.decodeUnknown(WithId)(created.json)
   const read = yield* Schema.decodeUnknown(Schema.Struct({ event_watermark: Schema.Int }))(

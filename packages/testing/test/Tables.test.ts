@@ -13,14 +13,21 @@ const lasting: Readonly<Record<string, string>> = {
     "the ends of a log stand in the row of its session, so that an append needs one lock"
 }
 
+/** The rooms of the tables that later steps make. */
+const later = [
+  ["session_labels", "sessions"],
+  ["usage_days", "sessions"]
+] as const
+
 /** The room of each table: the file of the first migration that makes it has the name of the room. */
-const roomOf = new Map(
-  readdirSync(join(migrations, "0001_initial")).flatMap((file) =>
+const roomOf = new Map<string, string>([
+  ...later,
+  ...readdirSync(join(migrations, "0001_initial")).flatMap((file) =>
     [...readFileSync(join(migrations, "0001_initial", file), "utf8").matchAll(/create table (\w+)/g)].map(
       ([, table = ""]) => [table, file.replace(/\.ts$/, "")] as const
     )
   )
-)
+])
 
 const filesBelow = (directory: string): ReadonlyArray<string> =>
   readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -94,6 +94,10 @@ export const mayWrite = (principal: Principal, workspaceId: string, role: Role |
       )
 }
 
+/** True when an account of that role, which may see the workspace, would pass `Access.write` and the scope of its endpoints. */
+export const canChange = (principal: Principal, role: Role): boolean =>
+  role !== "viewer" && covers(principal.scopes, "write")
+
 const includes: Record<Scope, ReadonlyArray<Scope>> = {
   read: ["read"],
   write: ["write", "read"],

@@ -23,7 +23,15 @@ export const ModelQuery = Schema.Struct({
   /** The caller's personal workspace when absent. */
   workspace_id: Schema.optionalWith(Schema.String, { exact: true }),
   /** The default provider of the installation when absent. */
-  provider_id: Schema.optionalWith(withDefaultOf("providers"), { exact: true })
+  provider_id: Schema.optionalWith(withDefaultOf("providers"), { exact: true }),
+  connection_id: Schema.optionalWith(
+    Schema.String.annotations({
+      description:
+        "The models of this connection, which has to be of the kind that the provider runs with; its workspace is taken unless workspace_id " +
+        "names one. When absent, those of the connection that a session would take by itself: the newest active one of that kind."
+    }),
+    { exact: true }
+  )
 })
 export type ModelQuery = typeof ModelQuery.Type
 

@@ -1,13 +1,14 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { Application, ApplicationStrategy } from "../domain/Application.js"
-import { ChangedFile, Changeset } from "../domain/Changeset.js"
-import { Delivery, UpdateStrategy } from "../domain/Delivery.js"
+import { ActionableChangeset, ChangedFile } from "../domain/Changeset.js"
+import { ActionableDelivery, DeliveryState, UpdateStrategy } from "../domain/Delivery.js"
 import { ConnectionId, SessionId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { MergeMethod, MergeRequest } from "../domain/MergeRequest.js"
 import { Page } from "../domain/Page.js"
 import { DeliveryTransport } from "../domain/Project.js"
+import { refused } from "../domain/Refused.js"
 import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
 import { integer, pageFields } from "./Query.js"
 
@@ -42,7 +43,7 @@ export type DeliveryInput = typeof DeliveryInput.Type
 
 export const DeliveryAnswer = Schema.Struct({
   operation: OperationRef,
-  delivery: Delivery,
+  delivery: ActionableDelivery,
   event_watermark: Schema.Int
 }).annotations({ identifier: "DeliveryAnswer" })
 export type DeliveryAnswer = typeof DeliveryAnswer.Type
@@ -64,6 +65,9 @@ export const ApplicationAnswer = Schema.Struct({
 }).annotations({ identifier: "ApplicationAnswer" })
 export type ApplicationAnswer = typeof ApplicationAnswer.Type
 
+const mergingIsElsewhere =
+  "this opens a merge request and merges nothing; merge with POST /api/merge-requests/{merge_request_id}/merges, which takes expected_head_sha"
+
 export const MergeRequestInput = Schema.Struct({
   /** When absent, the title of the delivery. */
   title: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(250))),
@@ -71,7 +75,9 @@ export const MergeRequestInput = Schema.Struct({
   /** When absent, the branch that the session started from. */
   base_branch: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
   /** True when absent. */
-  draft: optional(Schema.Boolean)
+  draft: optional(Schema.Boolean),
+  expected_head: refused(mergingIsElsewhere),
+  expected_head_sha: refused(mergingIsElsewhere)
 }).annotations({ identifier: "MergeRequestInput" })
 export type MergeRequestInput = typeof MergeRequestInput.Type
 
@@ -93,7 +99,9 @@ export type MergeRequestAnswer = typeof MergeRequestAnswer.Type
 const changeset = idPath("changeset_id")
 
 export class ChangesetsApi extends HttpApiGroup.make("changesets")
-  .add(read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(Changeset))
+  .add(
+    read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(ActionableChangeset)
+  )
   .add(
     read("diff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
       .setPath(changeset)
@@ -114,8 +122,8 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
   .add(
     read("listDeliveries", "/api/changesets/:changeset_id/deliveries", "List the deliveries of a changeset")
       .setPath(changeset)
-      .setUrlParams(Schema.Struct(pageFields))
-      .addSuccess(Page("DeliveryList", Delivery))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DeliveryState, { exact: true }) }))
+      .addSuccess(Page("DeliveryList", ActionableDelivery))
   )
   .add(
     post("deliver", "/api/changesets/:changeset_id/deliveries", "Request a delivery")
@@ -140,7 +148,7 @@ export class ApplicationsApi extends HttpApiGroup.make("applications").add(
 const delivery = idPath("delivery_id")
 
 export class DeliveriesApi extends HttpApiGroup.make("deliveries")
-  .add(read("get", "/api/deliveries/:delivery_id", "Read a delivery").setPath(delivery).addSuccess(Delivery))
+  .add(read("get", "/api/deliveries/:delivery_id", "Read a delivery").setPath(delivery).addSuccess(ActionableDelivery))
   .add(
     post("retry", "/api/deliveries/:delivery_id/retries", "Try a failed or blocked delivery again")
       .setPath(delivery)

@@ -4,7 +4,7 @@ import { TurnId, UploadId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { Message, MessageInput, maxAttachments, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
-import { Turn } from "../domain/Turn.js"
+import { ActionableTurn, TurnState } from "../domain/Turn.js"
 import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
@@ -44,23 +44,23 @@ export class TurnsApi extends HttpApiGroup.make("turns")
   .add(
     read("list", "/api/sessions/:session_id/turns", "List the turns of a session")
       .setPath(idPath("session_id"))
-      .setUrlParams(Schema.Struct(pageFields))
-      .addSuccess(Page("TurnList", Turn))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(TurnState, { exact: true }) }))
+      .addSuccess(Page("TurnList", ActionableTurn))
   )
-  .add(read("get", "/api/turns/:turn_id", "Read a turn").setPath(idPath("turn_id")).addSuccess(Turn))
+  .add(read("get", "/api/turns/:turn_id", "Read a turn").setPath(idPath("turn_id")).addSuccess(ActionableTurn))
   .add(
     post("cancel", "/api/turns/:turn_id/cancellations", "Cancel a turn")
       .setPath(idPath("turn_id"))
-      .addSuccess(withStatus(Turn, 202))
+      .addSuccess(withStatus(ActionableTurn, 202))
   )
   .add(
     post("retry", "/api/turns/:turn_id/retries", "Send the message of an ended turn again")
       .setPath(idPath("turn_id"))
-      .addSuccess(withStatus(Turn, 202))
+      .addSuccess(withStatus(ActionableTurn, 202))
   )
   .add(
     post("acknowledge", "/api/turns/:turn_id/acknowledgements", "Let the queue go on after an interrupted turn")
       .setPath(idPath("turn_id"))
-      .addSuccess(withStatus(Turn, 202))
+      .addSuccess(withStatus(ActionableTurn, 202))
   )
   .annotateEndpointsContext(extension) {}

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Page } from "../domain/Page.js"
 import { Project, ProjectSpec, ProjectVersion, Slug } from "../domain/Project.js"
 import { extension, idPath, optional, patch, post, read, withStatus } from "./Endpoint.js"
-import { pageFields } from "./Query.js"
+import { boolean, pageFields } from "./Query.js"
 
 const Name = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 const Text = Schema.String.pipe(Schema.maxLength(10_000))
@@ -33,7 +33,12 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
   .add(
     read("list", "/api/workspaces/:workspace_id/projects", "List the projects of a workspace")
       .setPath(idPath("workspace_id"))
-      .setUrlParams(Schema.Struct(pageFields))
+      .setUrlParams(
+        Schema.Struct({
+          ...pageFields,
+          archived: Schema.optionalWith(boolean, { exact: true })
+        })
+      )
       .addSuccess(Page("ProjectList", Project))
       .annotateContext(extension)
   )

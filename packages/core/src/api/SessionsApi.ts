@@ -1,11 +1,11 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
-import { ChangedFile, Changeset, ChangesetOrigin } from "../domain/Changeset.js"
-import { Delegation } from "../domain/Delegation.js"
+import { ActionableChangeset, ChangedFile, ChangesetOrigin, ChangesetState } from "../domain/Changeset.js"
+import { Delegation, DelegationState } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
 import { ChangesetId, ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
-import { MessageInput } from "../domain/Message.js"
+import { MessageInput, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../domain/Project.js"
 import { Labels, LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
@@ -17,6 +17,17 @@ import { boolean, integer, number, pageFields } from "./Query.js"
 
 const Title = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))
 
+/** The first message of a session: its content by itself, or in an object as `POST /api/sessions/{session_id}/messages` takes it. */
+export const FirstMessage = Schema.Union(
+  MessageInput,
+  Schema.Struct({ content: MessageInput, routing: optional(Routing) })
+).annotations({
+  identifier: "FirstMessage",
+  description:
+    "The first message of a session: text, or a list of blocks, or an object with that as its `content`. It cannot have files, because files are " +
+    "uploaded to a session that is there."
+})
+
 export const SessionInput = Schema.Struct({
   project_id: optional(ProjectId),
   project_version_id: optional(ProjectVersionId),
@@ -27,7 +38,7 @@ export const SessionInput = Schema.Struct({
   title: optional(Title),
   labels: optional(Labels),
   auto_capture: optional(Schema.Boolean),
-  message: optional(MessageInput)
+  message: optional(FirstMessage)
 }).annotations({ identifier: "SessionInput" })
 export type SessionInput = typeof SessionInput.Type
 
@@ -67,8 +78,15 @@ export const EventQuery = Schema.Struct({
   deltas: Schema.optionalWith(boolean, { default: () => false })
 })
 
+const generation =
+  "Names the content of the workspace: the id of its git tree, which changes with every change of a file and comes back with the same " +
+  "content. A changeset that captures the content has it as its `tree`."
+
 export const LiveChanges = Schema.Struct({
   live: Schema.Boolean,
+  generation: Schema.NullOr(Schema.String).annotations({
+    description: `${generation} Without a live workspace that of the last sealed changeset; null when there is none.`
+  }),
   base_commit: Schema.NullOr(Schema.String),
   observed_at: Timestamp,
   files: Schema.Array(ChangedFile)
@@ -78,13 +96,18 @@ export type LiveChanges = typeof LiveChanges.Type
 export const ChangesetInput = Schema.Struct({
   label: optional(Schema.String.pipe(Schema.maxLength(200))),
   origin: optional(ChangesetOrigin.pipe(Schema.pickLiteral("explicit", "salvage"))),
-  source_turn_id: optional(TurnId)
+  source_turn_id: optional(TurnId),
+  expected_generation: optional(
+    Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)).annotations({
+      description: `The \`generation\` that was reviewed: another content is not captured (\`stale_subject\`). ${generation}`
+    })
+  )
 }).annotations({ identifier: "ChangesetInput" })
 export type ChangesetInput = typeof ChangesetInput.Type
 
 export const CaptureAnswer = Schema.Struct({
   operation: OperationRef,
-  changeset: Changeset,
+  changeset: ActionableChangeset,
   event_watermark: Schema.Int
 }).annotations({ identifier: "CaptureAnswer" })
 export type CaptureAnswer = typeof CaptureAnswer.Type
@@ -165,7 +188,14 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           lifecycle: Schema.optionalWith(SessionLifecycle, { exact: true }),
           activity: Schema.optionalWith(SessionActivity, { exact: true }),
           project_id: Schema.optionalWith(Schema.String, { exact: true }),
-          parent_session_id: Schema.optionalWith(Schema.String, { exact: true })
+          parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
+          label: Schema.optionalWith(
+            Schema.String.pipe(Schema.pattern(/^[^=]+=/)).annotations({
+              description:
+                "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
+            }),
+            { exact: true }
+          )
         })
       )
       .addSuccess(Page("SessionList", Session))
@@ -203,8 +233,8 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(
     read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
       .setPath(session)
-      .setUrlParams(Schema.Struct(pageFields))
-      .addSuccess(Page("ChangesetList", Changeset))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(ChangesetState, { exact: true }) }))
+      .addSuccess(Page("ChangesetList", ActionableChangeset))
   )
   .add(
     post("capture", "/api/sessions/:session_id/changesets", "Capture a changeset")
@@ -215,7 +245,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
   .add(
     read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
       .setPath(session)
-      .setUrlParams(Schema.Struct(pageFields))
+      .setUrlParams(Schema.Struct({ ...pageFields, state: Schema.optionalWith(DelegationState, { exact: true }) }))
       .addSuccess(Page("DelegationList", Delegation))
   )
   .add(

@@ -28,10 +28,10 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
   Models,
   {
     /**
-     * The models that the newest active connection of the provider's kind lists. The list is at most five minutes old, and callers at the same
-     * time share one request. Fails with `provider_disabled`, with `unsupported_capability` unless the provider supports `model_discovery`,
-     * with `connection_required`, with `credential_invalid` when the gateway refuses the key, and with `upstream_error` or `upstream_timeout`
-     * when the gateway gives no list.
+     * The models that a connection lists: the named one, else the newest active one of the provider's kind. The list is at most five minutes
+     * old, and callers at the same time share one request. Fails with `not_found` for a connection of another workspace, with
+     * `provider_disabled`, with `unsupported_capability` unless the provider supports `model_discovery`, with `connection_required`, with
+     * `credential_invalid` when the gateway refuses the key, and with `upstream_error` or `upstream_timeout` when the gateway gives no list.
      */
     readonly list: (principal: Principal, query: ModelQuery) => Effect.Effect<ModelList, ModelsRefused>
   }
@@ -80,13 +80,20 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       return Models.of({
         list: fn("Models.list")(function* (
           principal,
-          { provider_id: providerId = providers.defaultId, workspace_id: given }
+          { connection_id: named, provider_id: providerId = providers.defaultId, workspace_id: given }
         ) {
-          const workspaceId = given ?? (yield* workspaces.defaultFor(principal))
+          const wanted = named === undefined ? undefined : yield* connections.get(principal, named)
+          const workspaceId = given ?? wanted?.workspace_id ?? (yield* workspaces.defaultFor(principal))
           const workspace = yield* workspaces.get(principal, workspaceId)
           yield* providers.requireCapability(providerId, "model_discovery")
           const manifest = yield* providers.requireEnabled(providerId)
-          const connectionId = yield* providers.chooseConnection(workspace.id, manifest, [])
+          if (wanted !== undefined && wanted.kind !== manifest.credential?.connection_kind)
+            return yield* connectionRequired(manifest)
+          const connectionId = yield* providers.chooseConnection(
+            workspace.id,
+            manifest,
+            wanted === undefined ? [] : [wanted.id]
+          )
           if (connectionId === null) return yield* connectionRequired(manifest)
           const { credential } = yield* connections.get(principal, connectionId)
           if (credential === null) return yield* connectionRequired(manifest)

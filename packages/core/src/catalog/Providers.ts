@@ -5,6 +5,7 @@ import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { HarnessInstall } from "../harness/Install.js"
+import { needsModel } from "../harness/Launch.js"
 import type { CapabilityName, Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 
@@ -36,6 +37,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       manifest: Manifest,
       given: ReadonlyArray<ConnectionId>
     ) => Effect.Effect<ConnectionId | null, Unopenable>
+    /** True when no turn of the provider starts without a model, in a session with that connection. */
+    readonly needsModel: (providerId: string, connectionId: ConnectionId | null) => boolean
     /** Fails with `provider_disabled`, `connection_required` or `connection_revoked`, as a turn of the provider would. */
     readonly requireRunnable: (
       workspaceId: WorkspaceId,
@@ -50,6 +53,10 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       const manifests = yield* Manifests
       const install = yield* HarnessInstall
       const connections = yield* ConnectionStore
+      const needing = (isConnected: boolean): ReadonlySet<string> =>
+        new Set(manifests.list.filter((each) => needsModel(each, isConnected)).map(({ provider_id }) => provider_id))
+      const connected = needing(true)
+      const alone = needing(false)
 
       const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
         const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
@@ -107,6 +114,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
           if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
           return newest ?? null
         }),
+        needsModel: (providerId, connectionId) => (connectionId === null ? alone : connected).has(providerId),
         requireRunnable: fn("Providers.requireRunnable")(function* (workspaceId, providerId, connectionId) {
           const manifest = yield* requireEnabled(providerId)
           if (connectionId !== null) yield* connections.open(workspaceId, connectionId)

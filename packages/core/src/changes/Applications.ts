@@ -3,16 +3,18 @@ import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ApplicationAnswer, ApplicationInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import type { Application } from "../domain/Application.js"
+import { requireAll } from "../domain/Condition.js"
 import { ApplicationId, newId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { notOpen, turnActive } from "../sessions/Refusals.js"
+import { applicationTarget } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { ApplicationStore } from "./ApplicationStore.js"
-import { Changesets, noWorkspace, unsealed } from "./Changesets.js"
+import { changesetRules } from "./ChangeRules.js"
+import { Changesets } from "./Changesets.js"
 
 /** The kind of the job that applies a changeset; its payload is `{application_id}`. */
 export const applyJobKind = "changeset.apply"
@@ -28,7 +30,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
     readonly get: (principal: Principal, applicationId: string) => Effect.Effect<Application, Unseen>
     /**
      * Asks for a changeset in the workspace of an idle session. Fails with `stale_subject` for an unsealed changeset, with `turn_active`
-     * during a turn of the target, with `executor_unavailable` while the target has no workspace, and with `invalid_transition` when the
+     * during a turn of the target, with `executor_unavailable` until the target has a workspace, and with `invalid_transition` when the
      * target is not open.
      */
     readonly request: (
@@ -54,10 +56,8 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
       ) {
         const changeset = yield* changesets.get(principal, changesetId)
         const target = yield* sessions.writable(principal, target_session_id)
-        if (changeset.state !== "ready") return yield* unsealed(changeset)
-        if (target.lifecycle !== "open") return yield* notOpen(target)
-        if (target.active_turn_id !== null) return yield* turnActive(target)
-        if (target.workspace_state !== "ready") return yield* noWorkspace(target)
+        yield* requireAll(changesetRules.apply, changeset)
+        yield* requireAll(applicationTarget, target)
         const application = yield* store.insert({
           id: yield* newId(ApplicationId),
           changeset_id: changeset.id,

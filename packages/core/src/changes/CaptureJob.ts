@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { ChangesetId } from "../domain/Ids.js"
@@ -8,9 +8,19 @@ import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { workspaceCapture } from "./Capture.js"
 import { ChangesetStore } from "./ChangesetStore.js"
-import { captureJobKind } from "./Changesets.js"
+import { captureJobKind, changedMeanwhile } from "./Changesets.js"
 
 const actor = systemActor("capture")
+
+const decodePayload = Schema.decodeUnknownSync(
+  Schema.Struct({ expected_generation: Schema.optionalWith(Schema.String, { exact: true }) })
+)
+
+/** The workspace changed after its content was compared and before it was captured. */
+const staleCapture = (generation: string, expected: string): JobError => {
+  const { code, message } = changedMeanwhile(generation, expected)
+  return new JobError({ code, message, retryable: false })
+}
 
 const changesetOf = (claim: Claim): ChangesetId => ChangesetId.make(claim.subject.id)
 
@@ -37,6 +47,8 @@ export const captureJob = Effect.gen(function* () {
             (error) => new JobError({ code: error.kind, message: error.message, retryable: error.kind === "timeout" })
           )
         )
+      const { expected_generation: expected } = decodePayload(claim.payload)
+      if (expected !== undefined && captured.tree !== expected) return yield* staleCapture(captured.tree, expected)
       return { state: "succeeded" as const, command: store.seal(changeset.id, captured, actor) }
     }),
     failed: fn("captureJob.failed")(function* (claim, failure) {

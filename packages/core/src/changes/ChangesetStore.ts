@@ -9,7 +9,7 @@ import {
 } from "../domain/Changeset.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
 import type { ChangesetId, SessionId, TurnId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -17,6 +17,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { andState } from "../store/StateList.js"
 import type { Captured } from "./Capture.js"
 
 /** The reason for a capture, its name for people, and the turn whose work it holds. */
@@ -35,7 +36,7 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
     /** The changesets of a session, newest first. */
     readonly list: (
       sessionId: SessionId,
-      page: PageRequest
+      page: StatePageRequest<ChangesetState>
     ) => Effect.Effect<Page<Changeset>, ReinsError<"invalid_cursor">>
     /** The newest changeset of a session that is sealed. */
     readonly newestSealed: (sessionId: SessionId) => Effect.Effect<Changeset | undefined>
@@ -83,7 +84,7 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
         list: fn("ChangesetStore.list")(function* (sessionId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ChangesetRow>`select * from changesets
-            where session_id = ${sessionId} and id < ${before} order by id desc limit ${limit + 1}`)
+            where session_id = ${sessionId} and id < ${before} ${andState(db, page.state)} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toChangeset), limit, (changeset) => changeset.id)
         }),
         newestSealed: (sessionId) =>

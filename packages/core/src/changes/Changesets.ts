@@ -1,31 +1,37 @@
 import { Context, Effect, Layer } from "effect"
-import { actorOf, type Denied, type Unseen } from "../access/Access.js"
+import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ChangesetFiles, Diff } from "../api/ChangesApi.js"
 import type { CaptureAnswer, ChangesetInput, LiveChanges } from "../api/SessionsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
-import type { Changeset } from "../domain/Changeset.js"
+import type { ActionableChangeset, Changeset, ChangesetState } from "../domain/Changeset.js"
+import { requireAll } from "../domain/Condition.js"
 import { ChangesetId, newId, type SessionId, type TurnId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { turnActive } from "../sessions/Refusals.js"
-import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { sessionRules } from "../sessions/SessionRules.js"
+import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
+import * as Keyset from "../store/Keyset.js"
+import { toChangesetFor } from "./ChangeRules.js"
 import { ChangesetStore } from "./ChangesetStore.js"
 
-/** The kind of the job that captures on request; its payload is `{changeset_id}`. */
+/** The kind of the job that captures on request; its payload is `{changeset_id, expected_generation?}`. */
 export const captureJobKind = "changeset.capture"
 
 /** Reading a changeset fails with `executor_unavailable` when the git objects of its session cannot be read. */
 type ReadFailure = Unseen | ReinsError<"executor_unavailable">
+
+/** A session at work, without a workspace, or with another content of it than was expected. */
+type CaptureRefusal = "turn_active" | "executor_unavailable" | "invalid_transition" | "stale_subject"
 
 /** The work of a session, sealed: a git tree on the base commit, with a digest of the change. A sealed changeset never changes. */
 export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
@@ -35,19 +41,20 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: PageRequest
-    ) => Effect.Effect<Page<Changeset>, Unseen | ReinsError<"invalid_cursor">>
+      page: StatePageRequest<ChangesetState>
+    ) => Effect.Effect<Page<ActionableChangeset>, Unseen | ReinsError<"invalid_cursor">>
     /** A changeset in any state. Fails with `not_found` unless the principal may see its session. */
-    readonly get: (principal: Principal, changesetId: string) => Effect.Effect<Changeset, Unseen>
+    readonly get: (principal: Principal, changesetId: string) => Effect.Effect<ActionableChangeset, Unseen>
     /**
-     * Asks for a capture of the workspace. Fails with `turn_active` while a turn waits or runs, and with `executor_unavailable` while the
-     * session has no workspace. A turn of another session is `not_found`.
+     * Asks for a capture of the workspace. Fails with `turn_active` while a turn runs, with `executor_unavailable` until the session has a
+     * workspace, and with `invalid_transition` once that is removed. A turn of another session is `not_found`. Fails with `stale_subject`
+     * for a workspace that does not hold the expected generation; one that changes before it is captured makes the changeset fail.
      */
     readonly capture: (
       principal: Principal,
       sessionId: string,
       input: ChangesetInput
-    ) => Command<CaptureAnswer, Denied | ReinsError<"turn_active" | "executor_unavailable">>
+    ) => Command<CaptureAnswer, Denied | ReinsError<CaptureRefusal>>
     /**
      * The change as a unified diff of git, whole or of one path, with `context` lines around each change, three unless it is given. A diff
      * that is longer than `limits.diffBytes` is cut, and `truncated` says so. Fails with `invalid_transition` for a changeset that is not
@@ -84,13 +91,14 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
       const git = yield* Git
       const trees = yield* WorkingTrees
       const capture = yield* captureCommand
+      const requireGeneration = yield* generationGuard
       const changes = yield* changesRead
 
       const get = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const changeset = yield* store.find(id)
         if (changeset === undefined) return yield* notFound()
-        yield* sessions.readable(principal, changeset.session_id)
-        return changeset
+        const session = yield* sessions.readable(principal, changeset.session_id)
+        return toChangesetFor(principal, session)(changeset)
       })
       /** A sealed changeset, and the directory that holds its objects. */
       const sealed = Effect.fnUntraced(function* (principal: Principal, id: string) {
@@ -104,10 +112,13 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         get,
         list: fn("Changesets.list")(function* (principal, sessionId, page) {
           const session = yield* sessions.readable(principal, sessionId)
-          return yield* store.list(session.id, page)
+          return Keyset.map(yield* store.list(session.id, page), toChangesetFor(principal, session))
         }),
         capture: (principal, sessionId, input) =>
-          journal.command("Changesets.capture", capture(principal, sessionId, input)),
+          journal.prepared(
+            "Changesets.capture",
+            Effect.as(requireGeneration(principal, sessionId, input), capture(principal, sessionId, input))
+          ),
         diff: fn("Changesets.diff")(function* (principal, changesetId, view) {
           const { changeset, digest, gitDir, tree } = yield* sealed(principal, changesetId)
           const { diff, truncated } = yield* git
@@ -145,8 +156,7 @@ const captureCommand = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: ChangesetInput) {
     const session = yield* sessions.writable(principal, sessionId)
-    if (session.active_turn_id !== null) return yield* turnActive(session)
-    if (session.workspace_state !== "ready") return yield* noWorkspace(session)
+    yield* requireAll(sessionRules.capture, session)
     yield* requireTurn(session.id, input.source_turn_id)
     const changeset = yield* store.open(yield* newId(ChangesetId), session.id, actorOf(principal), {
       origin: input.origin ?? "explicit",
@@ -157,11 +167,38 @@ const captureCommand = Effect.gen(function* () {
       kind: captureJobKind,
       subject: { type: "changeset", id: changeset.id },
       workspaceId: session.workspace_id,
-      payload: { changeset_id: changeset.id },
+      payload: {
+        changeset_id: changeset.id,
+        ...(input.expected_generation !== undefined && { expected_generation: input.expected_generation })
+      },
       maxAttempts: 5
     })
     const watermark = yield* journal.append(session.id, actorOf(principal), [])
-    return { operation, changeset, event_watermark: watermark }
+    return { operation, changeset: toChangesetFor(principal, session)(changeset), event_watermark: watermark }
+  })
+})
+
+/** Looks at the workspace before a capture that expects a content of it. A capture that expects none is not looked at twice. */
+const generationGuard = Effect.gen(function* () {
+  const access = yield* Access
+  const sessions = yield* SessionStore
+  const git = yield* Git
+  const trees = yield* WorkingTrees
+
+  return Effect.fnUntraced(function* (
+    principal: Principal,
+    sessionId: string,
+    { expected_generation: expected }: ChangesetInput
+  ) {
+    if (expected === undefined) return
+    const session = yield* sessions.readable(principal, sessionId)
+    yield* access.write(principal, session.workspace_id)
+    yield* requireAll(sessionRules.capture, session)
+    const { gitDir, workTree } = trees.paths(session.id)
+    const { tree } = yield* git
+      .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
+      .pipe(Effect.mapError(unreadable))
+    if (tree !== expected) return yield* changedMeanwhile(tree, expected)
   })
 })
 
@@ -177,20 +214,30 @@ const changesRead = Effect.gen(function* () {
     const at = yield* now
     if (session.workspace_state === "ready") {
       const { gitDir, workTree } = trees.paths(session.id)
-      const { files } = yield* git
+      const { files, tree } = yield* git
         .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
         .pipe(Effect.mapError(unreadable))
-      return { live: true, base_commit: session.base_commit, observed_at: at, files }
+      return { live: true, generation: tree, base_commit: session.base_commit, observed_at: at, files }
     }
     const last = yield* store.newestSealed(session.id)
     return {
       live: false,
+      generation: last?.tree ?? null,
       base_commit: session.base_commit,
       observed_at: last?.sealed_at ?? at,
       files: last?.files ?? []
     }
   })
 })
+
+/** The refusal of a capture whose workspace holds something else than was expected. */
+export const changedMeanwhile = (generation: string, expected: string): ReinsError<"stale_subject"> =>
+  new ReinsError({
+    code: "stale_subject",
+    message:
+      "The workspace has changed since its changes were read. Read them again with GET /api/sessions/{session_id}/changes, then capture that generation.",
+    details: { generation, expected_generation: expected }
+  })
 
 const notReady = (changeset: Changeset): ReinsError<"invalid_transition"> =>
   new ReinsError({
@@ -200,23 +247,6 @@ const notReady = (changeset: Changeset): ReinsError<"invalid_transition"> =>
         ? "The changeset is still being captured. Wait for the event changeset.ready."
         : "The capture of this changeset failed; its diagnostics say why. Capture a new one.",
     details: { resource: "changeset", from: changeset.state }
-  })
-
-/** The refusal of a command that needs the files of a session before its first turn has made them. */
-export const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailable"> =>
-  new ReinsError({
-    code: "executor_unavailable",
-    message: "The session has no workspace yet. It is made by the first turn: send a message first.",
-    details: { workspace: session.workspace_state }
-  })
-
-/** The refusal of a command that needs a sealed changeset. */
-export const unsealed = (changeset: Changeset): ReinsError<"stale_subject"> =>
-  new ReinsError({
-    code: "stale_subject",
-    message:
-      "Only a sealed changeset can be delivered or applied. Wait for the event changeset.ready, or capture a new one.",
-    details: { state: changeset.state }
   })
 
 const unreadable = (error: GitError): ReadFailure =>

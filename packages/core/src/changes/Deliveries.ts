@@ -3,20 +3,24 @@ import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { DeliveryAnswer, DeliveryInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
 import type { Changeset } from "../domain/Changeset.js"
-import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import { requireAll } from "../domain/Condition.js"
+import type { ActionableDelivery, DeliveryState } from "../domain/Delivery.js"
 import { DeliveryId, newId } from "../domain/Ids.js"
 import { jobStates } from "../domain/Job.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { JobStore } from "../jobs/JobStore.js"
-import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { type SeenSession, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import type { Commit } from "../store/Commit.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-import { Changesets, unsealed } from "./Changesets.js"
+import * as Keyset from "../store/Keyset.js"
+import { changesetRules, deliveryRules, toDeliveryFor } from "./ChangeRules.js"
+import { ChangesetStore } from "./ChangesetStore.js"
+import { Changesets } from "./Changesets.js"
 import { type CommandedDelivery, deliveryAnswers, deliveryJobKind, refreshJobKind } from "./DeliveryAnswers.js"
 import { deliveryCancelled } from "./DeliveryEnd.js"
 import { DeliveryStore } from "./DeliveryStore.js"
@@ -37,10 +41,10 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
     readonly list: (
       principal: Principal,
       changesetId: string,
-      page: PageRequest
-    ) => Effect.Effect<Page<Delivery>, Unseen | ReinsError<"invalid_cursor">>
+      page: StatePageRequest<DeliveryState>
+    ) => Effect.Effect<Page<ActionableDelivery>, Unseen | ReinsError<"invalid_cursor">>
     /** A delivery with the steps that it has taken so far. Fails with `not_found` unless the principal may see its session. */
-    readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<Delivery, Unseen>
+    readonly get: (principal: Principal, deliveryId: string) => Effect.Effect<ActionableDelivery, Unseen>
     /**
      * Asks for a delivery. The same changeset, transport and target give the same delivery back. One that failed or is blocked goes on when
      * it is asked for with another connection or strategy. Fails with `stale_subject` for an unsealed changeset, with
@@ -75,6 +79,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const changesets = yield* Changesets
+      const changesetStore = yield* ChangesetStore
       const store = yield* DeliveryStore
       const answers = yield* deliveryAnswers
       const request = yield* requesting
@@ -98,14 +103,16 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
 
       return Deliveries.of({
         list: fn("Deliveries.list")(function* (principal, changesetId, page) {
-          const changeset = yield* changesets.get(principal, changesetId)
-          return yield* store.list(changeset.id, page)
+          const changeset = yield* changesetStore.find(changesetId)
+          if (changeset === undefined) return yield* notFound()
+          const session = yield* sessions.readable(principal, changeset.session_id)
+          return Keyset.map(yield* store.list(changeset.id, page), toDeliveryFor(principal, session))
         }),
         get: fn("Deliveries.get")(function* (principal, deliveryId) {
           const delivery = yield* store.find(deliveryId)
           if (delivery === undefined) return yield* notFound()
-          yield* sessions.readable(principal, delivery.session_id)
-          return delivery
+          const session = yield* sessions.readable(principal, delivery.session_id)
+          return toDeliveryFor(principal, session)(delivery)
         }),
         request: (principal, changesetId, input) =>
           journal.command(
@@ -113,7 +120,7 @@ export class Deliveries extends Context.Tag("@reins/core/changes/Deliveries")<
             Effect.gen(function* () {
               const changeset = yield* changesets.get(principal, changesetId)
               const session = yield* sessions.writable(principal, changeset.session_id)
-              if (changeset.state !== "ready") return yield* unsealed(changeset)
+              yield* requireAll(changesetRules.deliver, changeset)
               return yield* request(principal, session, changeset, input)
             })
           ),
@@ -133,7 +140,7 @@ const requesting = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     principal: Principal,
-    session: SessionRow,
+    session: SeenSession,
     changeset: Changeset,
     input: DeliveryInput
   ) {
@@ -189,7 +196,7 @@ const cancelling = Effect.gen(function* () {
   return Effect.fnUntraced(function* (commanded: CommandedDelivery) {
     const { delivery, principal } = commanded
     const actor = actorOf(principal)
-    if (delivery.state !== "pending") yield* deliveryStates.check(delivery.state, "cancelled")
+    yield* requireAll(deliveryRules.cancel, delivery)
     yield* jobs.cancel((yield* jobs.newestOf(delivery.id)).job_id)
     const { state } = yield* jobs.newestOf(delivery.id)
     if (state === "cancelled") {

@@ -1,13 +1,15 @@
 import { Effect } from "effect"
 import { actorOf } from "../access/Access.js"
 import type { DeliveryAnswer } from "../api/ChangesApi.js"
-import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import { requireAll } from "../domain/Condition.js"
+import type { Delivery } from "../domain/Delivery.js"
 import type { OperationRef } from "../domain/Job.js"
 import type { Principal } from "../domain/Principal.js"
 import { JobStore } from "../jobs/JobStore.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import type { SeenSession } from "../sessions/SessionStore.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { deliveryRules, retriedState, toDeliveryFor } from "./ChangeRules.js"
 import { DeliveryStore } from "./DeliveryStore.js"
 
 /** The kind of the job that carries out a delivery; its payload is `{delivery_id}`. */
@@ -18,7 +20,7 @@ export const refreshJobKind = "delivery.refresh"
 /** A delivery for which a principal commands something. The commit holds its session. */
 export interface CommandedDelivery {
   readonly principal: Principal
-  readonly session: SessionRow
+  readonly session: SeenSession
   readonly delivery: Delivery
 }
 
@@ -35,7 +37,7 @@ export const deliveryAnswers = Effect.gen(function* () {
   ) {
     const answer: DeliveryAnswer = {
       operation,
-      delivery: yield* existing(delivery.id),
+      delivery: toDeliveryFor(principal, session)(yield* existing(delivery.id)),
       event_watermark: yield* journal.append(session.id, actorOf(principal), [])
     }
     return answer
@@ -62,9 +64,8 @@ export const deliveryAnswers = Effect.gen(function* () {
     /** Carries out again a delivery that failed or is blocked. Fails with `invalid_transition` for any other one. */
     retry: Effect.fnUntraced(function* (commanded: CommandedDelivery) {
       const { delivery, principal } = commanded
-      const state = delivery.state === "blocked" ? "executing" : "pending"
-      yield* deliveryStates.check(delivery.state, state)
-      yield* store.move(delivery.id, { state }, actorOf(principal))
+      yield* requireAll(deliveryRules.retry, delivery)
+      yield* store.move(delivery.id, { state: retriedState(delivery) }, actorOf(principal))
       return yield* start(deliveryJobKind, commanded)
     })
   }

@@ -10,7 +10,7 @@ import {
 } from "../domain/Delivery.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
 import type { ChangesetId, ConnectionId, DeliveryId, SessionId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { DeliveryTransport } from "../domain/Project.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
@@ -18,6 +18,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { andState } from "../store/StateList.js"
 
 /** The identity of a delivery: there is one of a changeset for each transport and branch. */
 export interface DeliveryTarget {
@@ -62,7 +63,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     /** The deliveries of a changeset, newest first. */
     readonly list: (
       changesetId: ChangesetId,
-      page: PageRequest
+      page: StatePageRequest<DeliveryState>
     ) => Effect.Effect<Page<Delivery>, ReinsError<"invalid_cursor">>
     /** The one delivery of a changeset to a target. */
     readonly findOf: (target: DeliveryTarget) => Effect.Effect<Delivery | undefined>
@@ -104,7 +105,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
         list: fn("DeliveryStore.list")(function* (changesetId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<DeliveryRow>`select * from deliveries
-            where changeset_id = ${changesetId} and id < ${before} order by id desc limit ${limit + 1}`)
+            where changeset_id = ${changesetId} and id < ${before} ${andState(db, page.state)} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toDelivery), limit, (delivery) => delivery.id)
         }),
         findOf: ({ changesetId, targetRef, transport }) =>

@@ -1,7 +1,7 @@
 import { Effect, ParseResult, Schema } from "effect"
 import type { MergeRequestInput } from "../api/ChangesApi.js"
 import { Connections } from "../connections/Connections.js"
-import { type Delivery, deliveryStates } from "../domain/Delivery.js"
+import type { Delivery } from "../domain/Delivery.js"
 import { oneOf } from "../domain/Installed.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -39,15 +39,6 @@ export const forgePlace = Effect.gen(function* () {
   })
 })
 
-/** Fails unless the delivery has put a branch on the remote: with `delivery_unresolved` while it still may. */
-export const requireBranch = (
-  delivery: Delivery
-): Effect.Effect<void, ReinsError<"invalid_transition"> | ReinsError<"delivery_unresolved">> => {
-  if (delivery.state === "succeeded" && delivery.transport === "git_branch") return Effect.void
-  const isFinal = delivery.transport === "patch" || deliveryStates.isTerminal(delivery.state)
-  return Effect.fail(isFinal ? noBranch(delivery) : unresolved(delivery))
-}
-
 /** The branch to merge into: as asked for, or else the branch that the session started from. */
 export const baseBranchOf = (
   session: SessionRow,
@@ -78,21 +69,6 @@ const baseNeeded = new RequestInvalid({
   ),
   input: null
 })
-
-const noBranch = (delivery: Delivery): ReinsError<"invalid_transition"> =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: 'Only a branch that was delivered can become a merge request. Deliver with the transport "git_branch".',
-    details: { resource: "delivery", from: delivery.state, transport: delivery.transport }
-  })
-
-const unresolved = (delivery: Delivery): ReinsError<"delivery_unresolved"> =>
-  new ReinsError({
-    code: "delivery_unresolved",
-    message:
-      "The delivery has not succeeded. Wait for the event delivery.succeeded; one that failed or is blocked needs a retry.",
-    details: { state: delivery.state, reason: delivery.reason }
-  })
 
 const forgeRequired = (forges: ReadonlyArray<string>): ReinsError<"connection_required"> =>
   new ReinsError({

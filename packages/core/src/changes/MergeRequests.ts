@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { MergeInput, MergeRequestAnswer, MergeRequestInput } from "../api/ChangesApi.js"
 import { fn } from "../base/Traced.js"
+import { requireAll } from "../domain/Condition.js"
 import { MergeRequestId, newId } from "../domain/Ids.js"
 import { jobStates, type OperationRef } from "../domain/Job.js"
 import { type MergeRequest, mergeRequestStates } from "../domain/MergeRequest.js"
@@ -15,9 +16,10 @@ import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { deliveryRules } from "./ChangeRules.js"
 import { Deliveries } from "./Deliveries.js"
 import { MergeRequestStore } from "./MergeRequestStore.js"
-import { baseBranchOf, forgePlace, requireBranch, titleOf } from "./MergeRequestTerms.js"
+import { baseBranchOf, forgePlace, titleOf } from "./MergeRequestTerms.js"
 
 /** The kind of the job that opens a merge request. */
 export const openJobKind = "merge_request.open"
@@ -61,7 +63,7 @@ export class MergeRequests extends Context.Tag("@reins/core/changes/MergeRequest
       input: MergeRequestInput
     ) => Command<
       MergeRequestAnswer,
-      CommandRefusal | ReinsError<"delivery_unresolved" | "connection_required"> | RequestInvalid
+      Denied | ReinsError<"invalid_transition" | "delivery_unresolved" | "connection_required"> | RequestInvalid
     >
     /**
      * Asks for the merge of an open merge request. While a job works on it that job is given back. No other commit than
@@ -118,7 +120,7 @@ const opening = Effect.gen(function* () {
     const session = yield* sessions.writable(principal, found.session_id)
     // Read again now that its session is held against other writers.
     const delivery = yield* deliveries.get(principal, deliveryId)
-    yield* requireBranch(delivery)
+    yield* requireAll(deliveryRules.open_merge_request, delivery)
     const base = yield* baseBranchOf(session, delivery, input)
     const known = yield* store.findOngoing(delivery.id, base)
     if (known !== undefined) return yield* answer(known.id, principal, yield* jobs.newestOf(known.id))

@@ -10,7 +10,7 @@ import {
 } from "../domain/Delegation.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
 import type { DelegationId, JobId, SessionId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
 import { JobStore } from "../jobs/JobStore.js"
@@ -20,7 +20,7 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { stateList } from "../store/StateList.js"
+import { andState, stateList } from "../store/StateList.js"
 import { WaitStore } from "./WaitStore.js"
 
 /** The kind of the job that tells the delegating session of the end of a delegation; its payload is `{wait_id}`. */
@@ -73,7 +73,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
     /** The delegations of a session, newest first. */
     readonly list: (
       sessionId: SessionId,
-      page: PageRequest
+      page: StatePageRequest<DelegationState>
     ) => Effect.Effect<Page<Delegation>, ReinsError<"invalid_cursor">>
     /** The delegations of a session that have not ended, oldest first. */
     readonly live: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<Delegation>>
@@ -123,7 +123,7 @@ export class DelegationStore extends Context.Tag("@reins/core/delegations/Delega
         list: fn("DelegationStore.list")(function* (sessionId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<DelegationRow>`select ${columns} from delegations
-          where session_id = ${sessionId} and id < ${before} order by id desc limit ${limit + 1}`)
+          where session_id = ${sessionId} and id < ${before} ${andState(db, page.state)} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toDelegation), limit, (delegation) => delegation.id)
         }),
         live: fn("DelegationStore.live")(function* (sessionId) {

@@ -3,14 +3,15 @@ import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import type { DelegationAnswer, DelegationInput } from "../api/DelegationsApi.js"
 import { fn } from "../base/Traced.js"
-import { type Delegation, delegationStates } from "../domain/Delegation.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import { requireAll } from "../domain/Condition.js"
+import { type Delegation, type DelegationState, delegationStates } from "../domain/Delegation.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { Inbox, type Unpostable } from "../sessions/Inbox.js"
-import { notOpen } from "../sessions/Refusals.js"
 import type { Unbegun } from "../sessions/SessionLifecycles.js"
+import { sessionRules } from "../sessions/SessionRules.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -31,7 +32,7 @@ export class Delegations extends Context.Tag("@reins/core/delegations/Delegation
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: PageRequest
+      page: StatePageRequest<DelegationState>
     ) => Effect.Effect<Page<Delegation>, Unseen | ReinsError<"invalid_cursor">>
     /** A delegation of a workspace that the principal may see. */
     readonly get: (principal: Principal, delegationId: string) => Effect.Effect<Delegation, Unseen>
@@ -117,7 +118,7 @@ const spawnPreparation = Effect.gen(function* () {
   const inside = Effect.fnUntraced(function* (principal: Principal, sessionId: string, input: DelegationInput) {
     const actor = actorOf(principal)
     const parent = yield* sessions.writable(principal, sessionId)
-    if (parent.lifecycle !== "open") return yield* notOpen(parent)
+    yield* requireAll(sessionRules.delegate, parent)
     const { child, delegation } = yield* make(principal, parent, input)
     const { operation } = yield* inbox.post(child, actor, { content: input.instructions }, "delegation")
     if (operation === undefined) return yield* Effect.dieMessage("a queued message has no turn")

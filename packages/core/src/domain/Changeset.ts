@@ -50,5 +50,20 @@ export const Changeset = Schema.Struct({
   diagnostics: Schema.Array(Schema.String),
   created_at: Timestamp,
   sealed_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "Changeset" })
+})
 export type Changeset = typeof Changeset.Type
+
+/** The commands on a changeset that its caller can give. */
+export const ChangesetAction = Schema.Literal("apply", "deliver")
+export type ChangesetAction = typeof ChangesetAction.Type
+
+/** A changeset as clients read it, with what they can do with it. */
+export const ActionableChangeset = Schema.Struct({
+  ...Changeset.fields,
+  actions: Schema.Array(ChangesetAction).annotations({
+    description:
+      "What the caller can do with the changeset now: its state, the role and the scope of the credentials allow it. The session that it is applied " +
+      "to has a say of its own. Empty for credentials that may only read."
+  })
+}).annotations({ identifier: "Changeset" })
+export type ActionableChangeset = typeof ActionableChangeset.Type

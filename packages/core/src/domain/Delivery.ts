@@ -64,5 +64,20 @@ export const Delivery = Schema.Struct({
   version: Schema.Int,
   created_at: Timestamp,
   updated_at: Timestamp
-}).annotations({ identifier: "Delivery" })
+})
 export type Delivery = typeof Delivery.Type
+
+/** The commands on a delivery that its caller can give. */
+export const DeliveryAction = Schema.Literal("cancel", "open_merge_request", "refresh", "retry")
+export type DeliveryAction = typeof DeliveryAction.Type
+
+/** A delivery as clients read it, with what they can do with it. */
+export const ActionableDelivery = Schema.Struct({
+  ...Delivery.fields,
+  actions: Schema.Array(DeliveryAction).annotations({
+    description:
+      "What the caller can do with the delivery now: its state, the role and the scope of the credentials allow it. A merge request also needs a " +
+      "connection to the forge. Empty for credentials that may only read."
+  })
+}).annotations({ identifier: "Delivery" })
+export type ActionableDelivery = typeof ActionableDelivery.Type

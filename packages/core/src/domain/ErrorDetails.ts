@@ -32,6 +32,7 @@ export interface ErrorDetails {
   readonly connection_required:
     | { readonly connection_id: string }
     | { readonly kind: string | undefined; readonly provider_id?: string }
+  readonly model_required: { readonly provider_id: string; readonly connection_id: Text }
   readonly connection_revoked: { readonly connection_id: string }
   readonly credential_invalid: { readonly connection_id: string; readonly status?: number | null }
   readonly provider_disabled: { readonly provider_id: string }
@@ -45,7 +46,10 @@ export interface ErrorDetails {
     | { readonly workspace: string }
   readonly context_unavailable: { readonly session_id: string; readonly provider_id: string }
   readonly harness_switch_required: { readonly provider_id: string; readonly requested: string }
-  readonly stale_subject: { readonly state: string }
+  /** The state of an unsealed changeset, or the content that a workspace has and the one that was expected of it. */
+  readonly stale_subject:
+    | { readonly state: string }
+    | { readonly generation: string; readonly expected_generation: string }
   readonly remote_head_changed: { readonly head_sha: Text; readonly observed_at: Text }
   readonly delivery_unresolved: { readonly state: string; readonly reason: Text }
   readonly result_already_set: { readonly result_id: string }

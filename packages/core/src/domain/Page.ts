@@ -18,3 +18,8 @@ export interface PageRequest {
   /** The `next_cursor` of the page before. Any other text fails with `invalid_cursor`. */
   readonly cursor?: string
 }
+
+/** A page of a list that has the items in one state only, where a state is given. */
+export interface StatePageRequest<State extends string> extends PageRequest {
+  readonly state?: State
+}

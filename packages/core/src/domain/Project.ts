@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
+import { refused } from "./Refused.js"
 import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
@@ -25,7 +26,8 @@ export const HarnessSelection = Schema.Struct({
 export type HarnessSelection = typeof HarnessSelection.Type
 
 export const ExecutorSelection = Schema.Struct({
-  backend: installed("executors")
+  backend: installed("executors"),
+  limits: refused("executor limits are not enforced yet, so a session would run without them; leave them out")
 }).annotations({ identifier: "ExecutorSelection" })
 export type ExecutorSelection = typeof ExecutorSelection.Type
 
@@ -37,6 +39,7 @@ export const ProjectSpec = Schema.Struct({
   harness: optional(HarnessSelection),
   executor: optional(ExecutorSelection),
   connection_ids: optional(Schema.Array(ConnectionId)),
+  setup: refused("setup steps are not run yet, so a workspace would begin without them; leave them out"),
   delivery: optional(
     Schema.Struct({
       transport: optional(DeliveryTransport),

@@ -93,6 +93,22 @@ export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }
 export const LinkKind = Schema.Literal("harness_switch")
 export type LinkKind = typeof LinkKind.Type
 
+/** The commands on a session that its caller can give. */
+export const SessionAction = Schema.Literal(
+  "send_message",
+  "activate_executor",
+  "archive",
+  "capture",
+  "close",
+  "delegate",
+  "release_executor",
+  "switch_harness",
+  "unarchive",
+  "update",
+  "upload_file"
+)
+export type SessionAction = typeof SessionAction.Type
+
 /** A session as clients see it. */
 export const Session = Schema.Struct({
   id: SessionId,
@@ -129,6 +145,12 @@ export const Session = Schema.Struct({
   created_at: Timestamp,
   updated_at: Timestamp,
   archived_at: Schema.NullOr(Timestamp),
-  closed_at: Schema.NullOr(Timestamp)
+  closed_at: Schema.NullOr(Timestamp),
+  actions: Schema.Array(SessionAction).annotations({
+    description:
+      "What the caller can do with the session now: its state, the role and the scope of the credentials allow it. `send_message` is a message " +
+      "that starts a turn (a note needs an open session only), `release_executor` is a release without `force`; the others are named as their " +
+      "endpoints. Empty for credentials that may only read. A connection that was revoked meanwhile, or a limit of delegations, can still refuse."
+  })
 }).annotations({ identifier: "Session" })
 export type Session = typeof Session.Type

@@ -17,7 +17,9 @@ export interface StateMachine<State extends string> {
   readonly sourcesOf: (to: State) => ReadonlyArray<State>
   /** True for a state without a move out of it. */
   readonly isTerminal: (state: State) => boolean
-  /** Fails with `invalid_transition` unless the move is drawn. */
+  /** The refusal of a move that is not drawn. */
+  readonly refusal: (from: State, to: State) => ReinsError<"invalid_transition">
+  /** Fails with `refusal` unless the move is drawn. */
   readonly check: (from: State, to: State) => Effect.Effect<void, ReinsError<"invalid_transition">>
 }
 
@@ -25,6 +27,12 @@ export interface StateMachine<State extends string> {
 export const make = <State extends string>(resource: string, transitions: Transitions<State>): StateMachine<State> => {
   const allows = (from: State, to: State): boolean => transitions[from].includes(to)
   const isTerminal = (state: State): boolean => transitions[state].length === 0
+  const refusal = (from: State, to: State): ReinsError<"invalid_transition"> =>
+    new ReinsError({
+      code: "invalid_transition",
+      message: `A ${resource} that is ${from} cannot become ${to}.`,
+      details: { resource, from, to, allowed: transitions[from] }
+    })
   const states = Object.keys(transitions).filter((state): state is State => state in transitions)
   return {
     resource,
@@ -34,15 +42,7 @@ export const make = <State extends string>(resource: string, transitions: Transi
     allows,
     sourcesOf: (to) => states.filter((from) => allows(from, to)),
     isTerminal,
-    check: (from, to) =>
-      allows(from, to)
-        ? Effect.void
-        : Effect.fail(
-            new ReinsError({
-              code: "invalid_transition",
-              message: `A ${resource} that is ${from} cannot become ${to}.`,
-              details: { resource, from, to, allowed: transitions[from] }
-            })
-          )
+    refusal,
+    check: (from, to) => (allows(from, to) ? Effect.void : Effect.fail(refusal(from, to)))
   }
 }

@@ -81,7 +81,7 @@ export const TurnReason = Schema.Literal(
 )
 export type TurnReason = typeof TurnReason.Type
 
-/** The work of the agent on one message. `ordinal` counts the turns of a session from 1. */
+/** The work of the agent on one message, as its events tell of it. `ordinal` counts the turns of a session from 1. */
 export const Turn = Schema.Struct({
   id: TurnId,
   session_id: SessionId,
@@ -107,8 +107,23 @@ export const Turn = Schema.Struct({
   created_at: Timestamp,
   started_at: Schema.NullOr(Timestamp),
   finished_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "Turn" })
+}).annotations({ identifier: "TurnSnapshot" })
 export type Turn = typeof Turn.Type
+
+/** The commands on a turn that its caller can give. */
+export const TurnAction = Schema.Literal("acknowledge", "cancel", "retry")
+export type TurnAction = typeof TurnAction.Type
+
+/** A turn as clients read it, with what they can do with it. */
+export const ActionableTurn = Schema.Struct({
+  ...Turn.fields,
+  actions: Schema.Array(TurnAction).annotations({
+    description:
+      "What the caller can do with the turn now: its state and that of its session, the role and the scope of the credentials allow it. " +
+      "Cancelling and acknowledging once more is allowed and changes nothing. Empty for credentials that may only read."
+  })
+}).annotations({ identifier: "Turn" })
+export type ActionableTurn = typeof ActionableTurn.Type
 
 /** True for an interrupted turn that nobody has acknowledged: no turn behind it starts. */
 export const holdsQueue = (turn: Pick<Turn, "state" | "acknowledged_at">): boolean =>

@@ -9,6 +9,7 @@ import type { Session } from "../domain/Session.js"
 import { Inbox, type Unpostable } from "../sessions/Inbox.js"
 import { SessionLifecycles, type Unbegun } from "../sessions/SessionLifecycles.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
+import { configuredRules } from "../sessions/SessionRules.js"
 import { type SessionRow, SessionStore, toSession } from "../sessions/SessionStore.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
@@ -37,6 +38,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       const lifecycles = yield* SessionLifecycles
       const inbox = yield* Inbox
       const changesets = yield* ChangesetStore
+      const { sessionActions } = yield* configuredRules
 
       const seedOf = Effect.fnUntraced(function* (session: SessionRow, changesetId: string) {
         const changeset = yield* changesets.find(changesetId)
@@ -79,7 +81,8 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               }
               yield* journal.append(old.id, actor, [linked])
               yield* journal.append(made.id, actor, [linked])
-              return toSession(yield* existingOf("session", store.find)(made.id))
+              const next = yield* existingOf("session", store.find)(made.id)
+              return toSession(next, sessionActions(principal, old.role, next))
             })
           )
       })

@@ -40,10 +40,10 @@ export const releaseIdleExecutors = Effect.gen(function* () {
 
   return fn("IdleExecutors.release")(function* (before: Timestamp) {
     const soon = yield* fromNow(clockSlackMs)
-    const rows = yield* sessions.select(
-      sql`lease_state = 'ready' and (lease_used_at <= ${before} or lease_used_at > ${soon})
+    const rows = yield* sessions.select({
+      where: sql`lease_state = 'ready' and (lease_used_at <= ${before} or lease_used_at > ${soon})
         order by lease_used_at limit ${idleBatch}`
-    )
+    })
     const begun = yield* Effect.forEach(rows, (row) => releaseOne(row.id, before, soon))
     return begun.filter((isBegun) => isBegun).length
   })

@@ -1,15 +1,16 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "../api/SessionsApi.js"
+import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { isLeaseHeld, leaseStates } from "../domain/Session.js"
+import { isLeaseHeld } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Leases } from "../sessions/Leases.js"
-import { notOpen, turnActive } from "../sessions/Refusals.js"
+import { forcedRelease, isWorking, sessionRules } from "../sessions/SessionRules.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import type { Command } from "../store/Command.js"
@@ -66,7 +67,7 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
             "SessionExecutors.activate",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              if (row.lifecycle !== "open") return yield* notOpen(row)
+              yield* requireAll(sessionRules.activate_executor, row)
               return yield* answer(row.id, actorOf(principal), yield* activate(row, actorOf(principal), input))
             })
           ),
@@ -75,8 +76,8 @@ export class SessionExecutors extends Context.Tag("@reins/core/execution/Session
             "SessionExecutors.release",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              if (row.lifecycle === "closed") return yield* notOpen(row)
-              return yield* answer(row.id, actorOf(principal), yield* release(row, actorOf(principal), input))
+              yield* requireAll(input.force === true ? forcedRelease : sessionRules.release_executor, row)
+              return yield* answer(row.id, actorOf(principal), yield* release(row, actorOf(principal)))
             })
           )
       })
@@ -113,19 +114,14 @@ const activation = Effect.gen(function* () {
   })
 })
 
-/** Cancels the turns when `force` asks for it, and begins the end of the lease. The commit holds the session. */
+/** Cancels the turns that are left, and begins the end of the lease. The commit holds the session, which has been found fit for it. */
 const releasing = Effect.gen(function* () {
   const turns = yield* TurnStore
   const leases = yield* Leases
   const enqueueRelease = yield* releases
 
-  return Effect.fnUntraced(function* (row: SessionRow, actor: Actor, { force }: ReleaseInput) {
-    const isWorking = row.active_turn_id !== null || row.queued_turns > 0
-    if (isWorking && force !== true) return yield* turnActive(row)
-    // A cancelled turn may still be preparing. Its lease is settled when the turn has stopped.
-    const isPreparing = isWorking && row.lease_state === "allocating"
-    if (row.lease_state !== "quiescing" && !isPreparing) yield* leaseStates.check(row.lease_state, "quiescing")
-    if (isWorking) yield* turns.cancelAll(row.id, actor)
+  return Effect.fnUntraced(function* (row: SessionRow, actor: Actor) {
+    if (isWorking(row)) yield* turns.cancelAll(row.id, actor)
     if (row.lease_state === "ready") yield* leases.move(row.id, "quiescing", actor, "requested")
     return yield* enqueueRelease(row, "requested")
   })

@@ -47,6 +47,19 @@ const fits =
     )
   }
 
+const namesModel = (templates: unknown): boolean => /\{\{\s*(?:json\s+)?model\s*\}\}/.test(JSON.stringify(templates))
+
+/** True for a provider that starts with no model in none of its profiles for a session with a connection, or for one without. */
+export const needsModel = ({ runtime }: Manifest, isConnected: boolean): boolean => {
+  if (runtime === null) return false
+  const { args, command, environment, profiles } = runtime.launch
+  const possible = profiles.filter(({ when }) => when.connection === isConnected)
+  return (
+    namesModel([command, args, environment]) ||
+    (possible.length > 0 && possible.every((profile) => namesModel([profile.environment, profile.files])))
+  )
+}
+
 const valuesOf = (input: TurnInput): Record<string, string> => ({
   home: input.homeDir,
   workspace: input.workspaceDir,

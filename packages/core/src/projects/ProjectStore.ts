@@ -10,12 +10,23 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 
+/** A page of projects: the archived ones, or those in use, where it says so. */
+export interface ProjectFilter extends PageRequest {
+  readonly archived?: boolean
+}
+
 /** A new project. It has no version yet. */
 export interface NewProject {
   readonly workspaceId: string
   readonly slug: string
   readonly name: string
   readonly description: string | null
+}
+
+/** A version, and the time at which its project was archived; null for a project that is in use. */
+export interface ResolvedVersion {
+  readonly version: ProjectVersion
+  readonly archivedAt: string | null
 }
 
 /** The rows of projects and of their versions. */
@@ -25,7 +36,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
     /** The projects of a workspace, newest first. */
     readonly list: (
       workspaceId: string,
-      page: PageRequest
+      page: ProjectFilter
     ) => Effect.Effect<Page<Project>, ReinsError<"invalid_cursor">>
     /** Fails when there is no project of that id. */
     readonly find: (projectId: string) => Effect.Effect<Project, ReinsError<"not_found">>
@@ -55,7 +66,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
     readonly resolve: (
       workspaceId: string,
       by: { readonly projectId: string } | { readonly versionId: string }
-    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
+    ) => Effect.Effect<ResolvedVersion, ReinsError<"not_found">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -63,6 +74,8 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
     Effect.gen(function* () {
       const db = yield* Database
       const { sql } = db
+      const archivedOr = (archived: boolean | undefined) =>
+        sql.literal(archived === undefined ? "" : `and projects.archived_at is ${archived ? "not " : ""}null`)
       const find = Effect.fnUntraced(function* (id: string) {
         const row = yield* db.first(sql<ProjectRow>`${selectProject(sql)} where projects.id = ${id}`)
         return row === undefined ? yield* notFound() : toProject(row)
@@ -71,7 +84,7 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
         list: Effect.fnUntraced(function* (workspaceId, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const rows = yield* db.all(sql<ProjectRow>`${selectProject(sql)}
-            where projects.workspace_id = ${workspaceId} and projects.id < ${before}
+            where projects.workspace_id = ${workspaceId} and projects.id < ${before} ${archivedOr(page.archived)}
             order by projects.id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toProject), limit, (project) => project.id)
         }),
@@ -110,10 +123,14 @@ export class ProjectStore extends Context.Tag("@reins/core/projects/ProjectStore
             "versionId" in by
               ? sql`project_versions.id = ${by.versionId}`
               : sql`project_versions.project_id = ${by.projectId}`
-          const row = yield* db.first(sql<VersionRow>`select project_versions.* from project_versions
+          const row = yield* db.first(sql<
+            VersionRow & Pick<Project, "archived_at">
+          >`select project_versions.*, projects.archived_at from project_versions
             join projects on projects.id = project_versions.project_id
             where projects.workspace_id = ${workspaceId} and ${wanted} order by project_versions.ordinal desc limit 1`)
-          return row === undefined ? yield* notFound() : toVersion(row)
+          if (row === undefined) return yield* notFound()
+          const { archived_at, ...version } = row
+          return { version: toVersion(version), archivedAt: archived_at }
         })
       })
     })

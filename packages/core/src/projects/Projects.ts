@@ -10,7 +10,7 @@ import { now } from "../domain/Timestamp.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
-import { ProjectStore } from "./ProjectStore.js"
+import { type ProjectFilter, ProjectStore } from "./ProjectStore.js"
 
 /**
  * Projects and their published versions, which never change. A project that the principal may not see is `not_found`; one that it may see and
@@ -23,7 +23,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     readonly list: (
       principal: Principal,
       workspaceId: string,
-      page: PageRequest
+      page: ProjectFilter
     ) => Effect.Effect<Page<Project>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Makes a project; a spec that is given with it becomes version 1. Fails with `already_exists` when the workspace has a project of that
@@ -60,8 +60,19 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       projectId: string,
       input: ProjectVersionInput
     ) => Command<ProjectVersion, Denied | ReinsError<"invalid_transition">>
-    /** `ProjectStore.resolve`, for rooms that have checked access to the workspace. */
-    readonly resolve: ProjectStore["Type"]["resolve"]
+    /**
+     * A version of the workspace by its id, or the newest version of a project of the workspace, for rooms that have checked access to the
+     * workspace.
+     */
+    readonly resolve: (
+      workspaceId: string,
+      by: Parameters<ProjectStore["Type"]["resolve"]>[1]
+    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
+    /** `resolve` for a new session. Fails with `invalid_transition` for an archived project. */
+    readonly start: (
+      workspaceId: string,
+      by: Parameters<ProjectStore["Type"]["resolve"]>[1]
+    ) => Effect.Effect<ProjectVersion, ReinsError<"not_found" | "invalid_transition">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -125,11 +136,17 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             "Projects.publish",
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
-              if (project.archived_at !== null) return yield* archived(project.archived_at)
+              if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")
               return yield* store.addVersion(project, spec, notes)
             })
           ),
-        resolve: fn("Projects.resolve")(store.resolve)
+        resolve: fn("Projects.resolve")((workspaceId, by) =>
+          Effect.map(store.resolve(workspaceId, by), ({ version }) => version)
+        ),
+        start: fn("Projects.start")(function* (workspaceId, by) {
+          const { archivedAt, version } = yield* store.resolve(workspaceId, by)
+          return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")
+        })
       })
     })
   )
@@ -142,9 +159,9 @@ const slugTaken = (slug: string) =>
     details: { slug }
   })
 
-const archived = (archivedAt: string) =>
+const archived = (archivedAt: string, before: string) =>
   new ReinsError({
     code: "invalid_transition",
-    message: "The project is archived. Set archived to false before publishing a version.",
+    message: `The project is archived. PATCH it with archived: false before ${before}.`,
     details: { resource: "project", archived_at: archivedAt }
   })

@@ -6,7 +6,9 @@ import type { PathRefused } from "../files/WorkspacePath.js"
 import { storageError } from "../store/StorageFault.js"
 
 /** The failures of a request for a file of a workspace. */
-export type FileFailure = RequestInvalid | ReinsError<"not_found" | "executor_unavailable" | "waiting_capacity">
+export type FileFailure =
+  | RequestInvalid
+  | ReinsError<"not_found" | "executor_unavailable" | "invalid_transition" | "waiting_capacity">
 
 /** A field of a request, in its query or its body, that does not hold what it should. `why` ends the sentence that says so. */
 export const invalid = (part: "query" | "body", field: string, why: string, input: string): RequestInvalid =>

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { Providers, type Unrunnable } from "../catalog/Providers.js"
+import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageId, newId } from "../domain/Ids.js"
 import type { ContentBlock, Message } from "../domain/Message.js"
@@ -11,6 +12,7 @@ import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { MessageStore } from "./MessageStore.js"
 import { notOpen } from "./Refusals.js"
+import { configuredRules } from "./SessionRules.js"
 import type { SessionRow } from "./SessionStore.js"
 import { TurnStore } from "./TurnStore.js"
 import { UploadStore } from "./UploadStore.js"
@@ -31,6 +33,7 @@ export type Unpostable =
       | "provider_disabled"
       | "unsupported_capability"
       | "context_unavailable"
+      | "model_required"
       | "quota_exhausted"
     >
 
@@ -46,14 +49,14 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       kind: Message["kind"]
     ) => Effect.Effect<SentMessage, Unpostable, Commit>
     /**
-     * `post` for the body of a request, whose files have to be uploads of the session. `field` is the name of the content in that body,
-     * for the errors that point to it.
+     * `post` for the body of a request, whose files have to be uploads of the session. `at` is where that body holds the content, for the
+     * errors that point to it.
      */
     readonly accept: (
       session: SessionRow,
       actor: Actor,
       input: MessageSend,
-      as?: { readonly kind?: Message["kind"]; readonly field?: "content" | "message" }
+      as?: { readonly kind?: Message["kind"]; readonly at?: ReadonlyArray<string> }
     ) => Effect.Effect<SentMessage, Unpostable | RequestInvalid, Commit>
   }
 >() {
@@ -66,6 +69,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const providers = yield* Providers
       const uploads = yield* UploadStore
       const { limits } = yield* CoreConfig
+      const { asking } = yield* configuredRules
 
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
@@ -79,7 +83,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
-          if (session.context_lost === 1) return yield* contextLost(session)
+          yield* requireAll(asking, session)
         }
         const accepted = yield* messages.accept(
           {
@@ -103,23 +107,14 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
 
       return Inbox.of({
         post,
-        accept: (session, actor, input, { field = "content", kind = "message" } = {}) =>
-          Effect.flatMap(uploads.contentOf(session.id, input, field), (content) =>
+        accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
+          Effect.flatMap(uploads.contentOf(session.id, input, at), (content) =>
             post(session, actor, { content, routing: input.routing }, kind)
           )
       })
     })
   )
 }
-
-const contextLost = (session: SessionRow): ReinsError<"context_unavailable"> =>
-  new ReinsError({
-    code: "context_unavailable",
-    message:
-      "The agent's own record of this conversation was changed or lost, so it cannot go on with it. " +
-      "Create a new session with a summary as its first message.",
-    details: { session_id: session.id, provider_id: session.provider_id }
-  })
 
 /** The schema knows the most that any installation takes; this installation may take less. */
 const checkLength = (

@@ -28,8 +28,8 @@ export class Messages extends Context.Tag("@reins/core/sessions/Messages")<
      * session, else it fails with `RequestInvalid`. Fails with `invalid_transition` for a session that is not open, with
      * `payload_too_large` for a text longer than `limits.messageCharacters`, with `quota_exhausted` for a full queue, and with
      * `context_unavailable` when the agent has lost its record of the conversation. `connection_required`, `connection_revoked`,
-     * `credential_invalid` and `provider_disabled` say why no turn could run, and `unsupported_capability` that the provider cannot be
-     * steered.
+     * `credential_invalid`, `model_required` and `provider_disabled` say why no turn could run, and `unsupported_capability` that the
+     * provider cannot be steered.
      */
     readonly send: (
       principal: Principal,

@@ -1,14 +1,14 @@
 import { ReinsError } from "../domain/ReinsError.js"
 import type { SessionRow } from "./SessionStore.js"
 
-/** The refusal of work for a session that is archived or closed. */
+/** The refusal of a command that needs a session in another lifecycle. */
 export const notOpen = (session: SessionRow): ReinsError<"invalid_transition"> =>
   new ReinsError({
     code: "invalid_transition",
     message:
       session.lifecycle === "archived"
         ? "The session is archived. Unarchive it before sending it work."
-        : "The session is closed for good. Create a new one.",
+        : "The session is closed for good: it can be read, and nothing of it changes any more. Create a new one.",
     details: { resource: "session", from: session.lifecycle }
   })
 
@@ -18,4 +18,41 @@ export const turnActive = (row: SessionRow): ReinsError<"turn_active"> =>
     code: "turn_active",
     message: "A turn waits or runs in this session. Wait until it has ended, or cancel it.",
     details: { turn_id: row.active_turn_id, queued_turns: row.queued_turns }
+  })
+
+/** The refusal of a request for the files of a session that has none. A workspace that was removed never comes back, so no retry helps. */
+export const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailable" | "invalid_transition"> =>
+  session.workspace_state === "removed"
+    ? new ReinsError({
+        code: "invalid_transition",
+        message: "The session is closed and its workspace removed for good. Its changesets can still be read.",
+        details: { resource: "workspace", from: "removed" }
+      })
+    : new ReinsError({
+        code: "executor_unavailable",
+        message:
+          session.workspace_state === "preparing"
+            ? "The workspace of the session is still being made. Wait for the event workspace.restored, then try again."
+            : `The session has no workspace yet. POST /api/sessions/${session.id}/executor/activations makes it, ` +
+              "and so do an upload and the first message. Then try again.",
+        details: { workspace: session.workspace_state }
+      })
+
+/** The refusal of a message to an agent whose own record of the conversation is not what its last turn left. */
+export const contextLost = (session: SessionRow): ReinsError<"context_unavailable"> =>
+  new ReinsError({
+    code: "context_unavailable",
+    message:
+      "The agent's own record of this conversation was changed or lost, so it cannot go on with it. " +
+      "Create a new session with a summary as its first message.",
+    details: { session_id: session.id, provider_id: session.provider_id }
+  })
+
+/** The refusal of another turn where `limit` of them wait. */
+export const queueFull = (session: SessionRow, limit: number): ReinsError<"quota_exhausted"> =>
+  new ReinsError({
+    code: "quota_exhausted",
+    message: `${limit} turns wait in this session already. Wait until some have run, or cancel them.`,
+    details: { queued_turns: session.queued_turns, limit },
+    retryAfterSeconds: 10
   })

@@ -4,6 +4,7 @@ import type { FileUpload } from "../api/SessionsApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
+import { requireAll } from "../domain/Condition.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { fromMillis } from "../domain/Timestamp.js"
@@ -15,7 +16,8 @@ import { digestOf } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { digestConflict, type FileFailure, failureOf } from "./FileFailures.js"
-import { notOpen } from "./Refusals.js"
+import { notOpen, noWorkspace } from "./Refusals.js"
+import { sessionRules } from "./SessionRules.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { bytesOf } from "./UploadBytes.js"
 import { UploadStore } from "./UploadStore.js"
@@ -27,13 +29,16 @@ type UploadFailure = FileFailure | Denied | ReinsError<"invalid_transition" | "p
 export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles")<
   SessionFiles,
   {
-    /** Lists one directory; the empty path is the root. Fails with `executor_unavailable` while there is no workspace. */
+    /** Lists one directory; the empty path is the root. Fails as `read` does. */
     readonly list: (
       principal: Principal,
       sessionId: string,
       path: string
     ) => Effect.Effect<FileList, Unseen | FileFailure>
-    /** Reads a regular file, cut at the limit for reads. Fails with `executor_unavailable` while there is no workspace. */
+    /**
+     * Reads a regular file, cut at the limit for reads. Fails with `executor_unavailable` until there is a workspace, and with
+     * `invalid_transition` once it is removed.
+     */
     readonly read: (
       principal: Principal,
       sessionId: string,
@@ -106,7 +111,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
             Effect.gen(function* () {
               const session = yield* store.readable(principal, sessionId)
               yield* access.write(principal, session.workspace_id)
-              if (session.lifecycle !== "open") return yield* notOpen(session)
+              yield* requireAll(sessionRules.upload_file, session)
               yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
               const bytes = yield* bytesOf(upload, limits.uploadBytes)
               yield* Effect.mapError(trees.make(session.id), notMade)
@@ -127,17 +132,6 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
     })
   )
 }
-
-const noWorkspace = (session: SessionRow): ReinsError<"executor_unavailable"> =>
-  new ReinsError({
-    code: "executor_unavailable",
-    message:
-      session.workspace_state === "removed"
-        ? "The session is closed and its workspace removed. Its changesets can still be read."
-        : `The session has no workspace yet. POST /api/sessions/${session.id}/executor/activations makes it, ` +
-          "and so do an upload and the first message.",
-    details: { workspace: session.workspace_state }
-  })
 
 const notMade = (error: GitError): ReinsError<"executor_unavailable"> =>
   new ReinsError({

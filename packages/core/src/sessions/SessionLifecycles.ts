@@ -18,7 +18,7 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnStore } from "./TurnStore.js"
 
 /** The refusals of a session that no turn could run in. */
-export type Unbegun = ReinsError<Unrunnable["code"] | "executor_unavailable">
+export type Unbegun = ReinsError<Unrunnable["code"] | "executor_unavailable" | "invalid_transition">
 
 /** The kind of the job that ends the executor of a session. */
 export const releaseJobKind = "session.release"
@@ -27,7 +27,10 @@ export const releaseJobKind = "session.release"
 export class SessionLifecycles extends Context.Tag("@reins/core/sessions/SessionLifecycles")<
   SessionLifecycles,
   {
-    /** Makes a session as a client asks for it. Fails like `Providers.requireRunnable`, and with `not_found` for its project. */
+    /**
+     * Makes a session as a client asks for it. Fails like `Providers.requireRunnable`, with `not_found` for its project, and with
+     * `invalid_transition` for a project that is archived, as the two methods below do.
+     */
     readonly begin: (
       workspaceId: WorkspaceId,
       actor: Actor,
@@ -96,9 +99,9 @@ const newColumns = Effect.gen(function* () {
   const versionOf = (
     workspaceId: WorkspaceId,
     { project_id: projectId, project_version_id: versionId }: SessionInput
-  ): Effect.Effect<ProjectVersion | undefined, ReinsError<"not_found">> => {
-    if (versionId !== undefined) return projects.resolve(workspaceId, { versionId })
-    return projectId === undefined ? Effect.succeed(undefined) : projects.resolve(workspaceId, { projectId })
+  ): Effect.Effect<ProjectVersion | undefined, ReinsError<"not_found" | "invalid_transition">> => {
+    if (versionId !== undefined) return projects.start(workspaceId, { versionId })
+    return projectId === undefined ? Effect.succeed(undefined) : projects.start(workspaceId, { projectId })
   }
 
   return Effect.fnUntraced(function* (workspaceId: WorkspaceId, { input, lineage }: SessionOrigin.SessionOrigin) {

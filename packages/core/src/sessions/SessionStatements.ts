@@ -13,7 +13,8 @@ export const make = (db: Database["Type"]) => {
   const columns = sql.literal(`sessions.*, live.id as active_turn_id, live.state as active_turn_state,
     ${countOf(isWaiting("turns"))} as queued_turns, ${countOf(isHolding("turns"))} as held_turns`)
   // A session has one live turn at most.
-  const joined = sql.literal(`sessions left join turns as live on live.session_id = sessions.id and ${isLive("live")}`)
+  const withLive = sql.literal(`left join turns as live on live.session_id = sessions.id and ${isLive("live")}`)
+  const joined = sql`sessions ${withLive}`
   const workspace = sql.literal("sessions.workspace_id")
 
   const byId = db.prepare((id: string) => sql<SessionRow>`select ${columns} from ${joined} where sessions.id = ${id}`)
@@ -24,7 +25,8 @@ export const make = (db: Database["Type"]) => {
       (accountId: string, id: string) => sql<SessionRow & { readonly role: Role | null }>`select ${columns},
         (${roleQuery(sql, workspace, accountId)}) as role from ${joined} where sessions.id = ${id}`
     ),
-    select: (where: Fragment) => db.all(sql<SessionRow>`select ${columns} from ${joined} where ${where}`),
+    select: ({ from = sql.literal("sessions"), where }: { readonly from?: Fragment; readonly where: Fragment }) =>
+      db.all(sql<SessionRow>`select ${columns} from ${from} ${withLive} where ${where}`),
     insert: db.prepareRow((row) => sql`insert into sessions ${sql.insert(row)}`),
     hold: db.prepare((id: string) => sql`select id from sessions where id = ${id}${db.forUpdate}`)
   }

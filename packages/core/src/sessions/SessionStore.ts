@@ -2,6 +2,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
 import { type Denied, mayRead, mayWrite, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
+import type { Role } from "../domain/Account.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type {
   ConnectionId,
@@ -37,6 +38,7 @@ import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
 import { activityOf } from "./SessionActivity.js"
+import { sessionLabels } from "./SessionLabels.js"
 import * as SessionStatements from "./SessionStatements.js"
 
 /** A session as it is stored, with the counts and the state of its turns. */
@@ -85,6 +87,13 @@ export interface SessionRow {
   /** Interrupted turns that nobody has acknowledged yet. */
   readonly held_turns: number
 }
+
+/** A session that a principal may see, with the role of the principal in its workspace. */
+export interface SeenSession extends SessionRow {
+  readonly role: Role
+}
+
+const isSeen = (row: SessionRow & { readonly role: Role | null }): row is SeenSession => row.role !== null
 
 /** The columns of a session that has no turns yet, as its turns make them. */
 const noTurns = { active_turn_id: null, active_turn_state: null, queued_turns: 0, held_turns: 0 }
@@ -136,13 +145,16 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
      * The session, for a principal that may see it. The role of the principal comes in the same statement, which is why these two methods of
      * the store know principals.
      */
-    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, Unseen>
+    readonly readable: (principal: Principal, sessionId: string) => Effect.Effect<SeenSession, Unseen>
     /** `lock` for a principal that may change the session. */
-    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SessionRow, Denied, Commit>
+    readonly writable: (principal: Principal, sessionId: string) => Effect.Effect<SeenSession, Denied, Commit>
     /** The session, kept from other writers until the commit is through. */
     readonly lock: (sessionId: string) => Effect.Effect<SessionRow | undefined, never, Commit>
-    /** The sessions that a condition, with its order and limit, selects. */
-    readonly select: (where: Fragment) => Effect.Effect<ReadonlyArray<SessionRow>>
+    /** The sessions that a condition, with its order and limit, selects. The tables that it is about are `sessions` where none are given. */
+    readonly select: (selection: {
+      readonly from?: Fragment
+      readonly where: Fragment
+    }) => Effect.Effect<ReadonlyArray<SessionRow>>
     /** Adds an open session, tells `session.created`, and gives back its row. */
     readonly insert: (columns: NewSession, actor: Actor) => Effect.Effect<SessionRow, never, Commit>
     /** Changes what clients see, raises the version, and tells `session.updated`. The commit holds the session. */
@@ -184,6 +196,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const journal = yield* Journal
       const sql = db.sql
       const rows = SessionStatements.make(db)
+      const labels = sessionLabels(db)
 
       const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
         const row = Effect.tap(db.first(query), (row) => (row === undefined ? Effect.void : journal.hold(row)))
@@ -199,23 +212,27 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           const row = yield* db.first(rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* mayRead(principal, row.workspace_id, row.role)
-          return row
+          return isSeen(row) ? row : yield* notFound()
         }),
         writable: fn("SessionStore.writable")(function* (principal, sessionId) {
           const row = yield* held(sessionId, rows.byIdFor(principal.accountId, sessionId))
           if (row === undefined) return yield* notFound()
           yield* mayWrite(principal, row.workspace_id, row.role)
-          return row
+          return isSeen(row) ? row : yield* notFound()
         }),
         lock: (sessionId) => held(sessionId, rows.byId(sessionId)),
         select: rows.select,
         insert: fn("SessionStore.insert")(function* (columns, actor) {
           const row = { ...columns, ...beginning, updated_at: columns.created_at }
           yield* db.run(rows.insert(row))
+          yield* labels.add(row)
           yield* journal.hold(row)
           return yield* told({ ...row, ...noTurns }, actor, "session.created")
         }),
-        update: (row, update, actor) => changed(row.id, update, actor, "session.updated"),
+        update: fn("SessionStore.update")(function* (row, update, actor) {
+          if (update.labels !== undefined) yield* labels.replace({ ...row, labels: update.labels })
+          return yield* changed(row.id, update, actor, "session.updated")
+        }),
         move: fn("SessionStore.move")(function* (row, to, actor) {
           yield* sessionStates.check(row.lifecycle, to)
           const at = yield* now
@@ -309,8 +326,8 @@ const beginning = {
   closed_at: null
 } as const
 
-/** The session as clients see it. */
-export const toSession = (row: SessionRow): Session => ({
+/** The session as clients see it, with what the caller can do with it. */
+export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({
   id: row.id,
   workspace_id: row.workspace_id,
   project_id: row.project_id,
@@ -334,7 +351,8 @@ export const toSession = (row: SessionRow): Session => ({
   created_at: row.created_at,
   updated_at: row.updated_at,
   archived_at: row.archived_at,
-  closed_at: row.closed_at
+  closed_at: row.closed_at,
+  actions
 })
 
 /** The session as its events tell of it. */

@@ -2,12 +2,13 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
+import { requireAll } from "../domain/Condition.js"
 import { WorkspaceId } from "../domain/Ids.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
-import { type Session, type SessionActivity, type SessionLifecycle, sessionStates } from "../domain/Session.js"
+import type { Session } from "../domain/Session.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
@@ -15,22 +16,10 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
-import { turnActive } from "./Refusals.js"
-import { activityCondition } from "./SessionActivity.js"
+import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
-import { type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
-
-/** The sessions of a list; what is left out does not matter. */
-export interface SessionFilter extends PageRequest {
-  /** Only sessions in this stage of their life. */
-  readonly lifecycle?: SessionLifecycle
-  /** Only sessions whose turns are at this now. */
-  readonly activity?: SessionActivity
-  /** Only sessions that began from a version of this project. */
-  readonly project_id?: string
-  /** Only the child sessions of this session. */
-  readonly parent_session_id?: string
-}
+import { configuredRules, sessionRules } from "./SessionRules.js"
+import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
 
 /** A command that moves or changes a session. */
 type Change<Code extends "invalid_transition" | "turn_active" | "version_conflict" | "harness_switch_required"> =
@@ -49,7 +38,10 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       workspaceId: string,
       filter: SessionFilter
     ) => Effect.Effect<Page<Session>, Unseen | ReinsError<"invalid_cursor">>
-    /** Fails with `provider_disabled` or `connection_required` when no turn could run. A first message cannot have files yet. */
+    /**
+     * Fails with `provider_disabled` or `connection_required` when no turn could run, and with `invalid_transition` for a project that is
+     * archived. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
+     */
     readonly create: (
       principal: Principal,
       workspaceId: string,
@@ -89,19 +81,29 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const sessions = yield* SessionStore
       const lifecycles = yield* SessionLifecycles
       const create = yield* creation
+      const { sessionActions } = yield* configuredRules
+
+      /** The session after a command of a principal, whose role was read with the session before it. */
+      const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
+        toSession(row, sessionActions(principal, role, row))
 
       return Sessions.of({
         list: fn("Sessions.list")(function* (principal, workspaceId, filter) {
-          yield* access.read(principal, workspaceId)
+          const role = yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(filter)
-          const rows = yield* sessions.select(
-            db.sql`${conditionOf(db, workspaceId, before, filter)} order by sessions.id desc limit ${limit + 1}`
+          const rows = yield* sessions.select(selectionOf(db, workspaceId, filter, { before, limit: limit + 1 }))
+          return Keyset.page(
+            rows.map((row) => toSession(row, sessionActions(principal, role, row))),
+            limit,
+            (session) => session.id
           )
-          return Keyset.page(rows.map(toSession), limit, (session) => session.id)
         }),
         create: (principal, workspaceId, input) =>
           journal.command("Sessions.create", create(principal, workspaceId, input)),
-        get: (principal, sessionId) => Effect.map(sessions.readable(principal, sessionId), toSession),
+        get: (principal, sessionId) =>
+          Effect.map(sessions.readable(principal, sessionId), (row) =>
+            toSession(row, sessionActions(principal, row.role, row))
+          ),
         update: (principal, sessionId, patch) =>
           journal.command(
             "Sessions.update",
@@ -110,8 +112,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               yield* expectVersion(row.version, patch.expected_version)
               if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id)
                 return yield* switchRequired(row, patch.provider_id)
-              if (row.lifecycle === "closed") yield* sessionStates.check("closed", "open")
-              return toSession(yield* sessions.update(row, updateOf(patch), actorOf(principal)))
+              yield* requireAll(sessionRules.update, row)
+              return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
             })
           ),
         archive: (principal, sessionId) =>
@@ -119,9 +121,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             "Sessions.archive",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              yield* sessionStates.check(row.lifecycle, "archived")
-              if (row.active_turn_id !== null || row.queued_turns > 0) return yield* turnActive(row)
-              return toSession(yield* sessions.move(row, "archived", actorOf(principal)))
+              yield* requireAll(sessionRules.archive, row)
+              return shown(principal, row, yield* sessions.move(row, "archived", actorOf(principal)))
             })
           ),
         unarchive: (principal, sessionId) =>
@@ -129,7 +130,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             "Sessions.unarchive",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              return toSession(yield* sessions.move(row, "open", actorOf(principal)))
+              yield* requireAll(sessionRules.unarchive, row)
+              return shown(principal, row, yield* sessions.move(row, "open", actorOf(principal)))
             })
           ),
         close: (principal, sessionId) =>
@@ -137,7 +139,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             "Sessions.close",
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
-              return toSession(yield* lifecycles.close(row, actorOf(principal)))
+              yield* requireAll(sessionRules.close, row)
+              return shown(principal, row, yield* lifecycles.close(row, actorOf(principal)))
             })
           )
       })
@@ -151,32 +154,29 @@ const creation = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
   const inbox = yield* Inbox
+  const { sessionActions } = yield* configuredRules
 
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
-    yield* access.write(principal, workspaceId)
+    const role = yield* access.write(principal, workspaceId)
+    const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
-    if (input.message === undefined) return toSession(row)
-    const sent = yield* inbox.accept(row, actor, { content: input.message }, { field: "message" })
+    if (input.message === undefined) return shown(row)
+    const { at, message } = firstOf(input.message)
+    const sent = yield* inbox.accept(row, actor, message, { at })
     return {
-      ...toSession(yield* existingOf("session", sessions.find)(row.id)),
+      ...shown(yield* existingOf("session", sessions.find)(row.id)),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
       ...(sent.operation !== undefined && { operation: sent.operation })
     }
   })
 })
 
-const conditionOf = ({ sql }: Database["Type"], workspaceId: string, before: string, filter: SessionFilter) => {
-  const { activity, lifecycle, parent_session_id, project_id } = filter
-  return sql.and([
-    sql`sessions.workspace_id = ${workspaceId}`,
-    sql`sessions.id < ${before}`,
-    ...(lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${lifecycle}`]),
-    ...(project_id === undefined ? [] : [sql`sessions.project_id = ${project_id}`]),
-    ...(parent_session_id === undefined ? [] : [sql`sessions.parent_session_id = ${parent_session_id}`]),
-    ...(activity === undefined ? [] : [sql.literal(activityCondition(activity))])
-  ])
-}
+/** The first message as any other one, and where the body holds its content. */
+const firstOf = (given: NonNullable<SessionInput["message"]>) =>
+  typeof given === "object" && "content" in given
+    ? { message: given, at: ["message", "content"] }
+    : { message: { content: given }, at: ["message"] }
 
 const updateOf = ({ auto_capture, labels, model, title }: SessionPatch): SessionUpdate => ({
   ...(title !== undefined && { title }),

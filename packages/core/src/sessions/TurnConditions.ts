@@ -13,3 +13,6 @@ export const isWaiting = (turns: string): string => `${turns}.state = '${waiting
 /** The turn was interrupted and nobody has acknowledged it: no turn behind it starts. */
 export const isHolding = (turns: string): string =>
   `${turns}.state = '${unprovenTurnState}' and ${turns}.acknowledged_at is null`
+
+/** The turn has not ended, or holds the queue. The words are those of an index on the few turns that it is true of. */
+export const isUnsettled = (turns: string): string => `(${turns}.finished_at is null or (${isHolding(turns)}))`

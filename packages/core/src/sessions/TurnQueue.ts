@@ -1,14 +1,15 @@
 import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import { type JobId, type MessageId, newId, type SessionId, TurnId } from "../domain/Ids.js"
-import { ReinsError } from "../domain/ReinsError.js"
 import { noUsage } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { type Turn, waitingTurnState } from "../domain/Turn.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { queueRoom } from "./SessionRules.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { isWaiting } from "./TurnConditions.js"
 import { toRow } from "./TurnRow.js"
@@ -25,6 +26,7 @@ export const turnQueue = Effect.gen(function* () {
   const { limits } = yield* CoreConfig
   const sql = db.sql
   const waiting = sql.literal(isWaiting("turns"))
+  const room = queueRoom(limits.queuedTurns)
 
   /** Releases the job of the first waiting turn, unless another turn is live or holds the queue. */
   const dispatch = Effect.fnUntraced(function* (sessionId: SessionId) {
@@ -36,7 +38,7 @@ export const turnQueue = Effect.gen(function* () {
   })
 
   const add = Effect.fnUntraced(function* (session: SessionRow, actor: Actor, messageId: MessageId, retryOf?: TurnId) {
-    if (session.queued_turns >= limits.queuedTurns) return yield* queueFull(session, limits.queuedTurns)
+    yield* requireAll([room], session)
     const id = yield* newId(TurnId)
     const operation = yield* jobs.enqueue({
       kind: turnJobKind,
@@ -76,11 +78,3 @@ export const turnQueue = Effect.gen(function* () {
 
 const mayStart = (session: SessionRow): boolean =>
   session.active_turn_id === null && session.held_turns === 0 && session.lifecycle !== "closed"
-
-const queueFull = (session: SessionRow, limit: number): ReinsError<"quota_exhausted"> =>
-  new ReinsError({
-    code: "quota_exhausted",
-    message: `${limit} turns wait in this session already. Wait until some have run, or cancel them.`,
-    details: { queued_turns: session.queued_turns, limit },
-    retryAfterSeconds: 10
-  })

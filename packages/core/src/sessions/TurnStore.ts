@@ -5,7 +5,7 @@ import type { Actor } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { Interaction } from "../domain/Interaction.js"
 import type { OperationRef } from "../domain/Job.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import type { Usage } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
@@ -25,12 +25,13 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
-import { stateList } from "../store/StateList.js"
+import { andState, stateList } from "../store/StateList.js"
 import { MessageStore } from "./MessageStore.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { turnQueue } from "./TurnQueue.js"
 import { movedEvent, type TurnRow, toTurn } from "./TurnRow.js"
+import { usageStore } from "./UsageStore.js"
 
 const system = systemActor("turns")
 
@@ -56,7 +57,10 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/TurnStore")<
   TurnStore,
   {
     /** The turns of a session, oldest first. */
-    readonly list: (sessionId: SessionId, page: PageRequest) => Effect.Effect<Page<Turn>, ReinsError<"invalid_cursor">>
+    readonly list: (
+      sessionId: SessionId,
+      page: StatePageRequest<TurnState>
+    ) => Effect.Effect<Page<Turn>, ReinsError<"invalid_cursor">>
     /** The turn as it stands; undefined when there is none. */
     readonly find: (turnId: string) => Effect.Effect<Turn | undefined>
     /** Queues a turn for a message and starts it when its time has come. The commit holds the session. */
@@ -96,7 +100,7 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/TurnStore")<
           const { after, limit } = yield* Keyset.ascending(page)
           const rows =
             yield* db.all(sql<TurnRow>`select * from turns where session_id = ${sessionId} and ordinal > ${after}
-          order by ordinal limit ${limit + 1}`)
+          ${andState(db, page.state)} order by ordinal limit ${limit + 1}`)
           return Keyset.page(rows.map(toTurn), limit, (turn) => turn.ordinal)
         }),
         find: (turnId) => Effect.map(findRow(turnId), (row) => (row === undefined ? undefined : toTurn(row))),
@@ -127,6 +131,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
   const sessions = yield* SessionStore
   const listeners = yield* SessionListeners
   const projects = yield* Projects
+  const usages = usageStore(db)
   const sql = db.sql
 
   const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
@@ -156,6 +161,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
     const session = yield* sessions.find(turn.session_id)
     if (session === undefined) return
     yield* sessions.addUsage(session, turn.usage)
+    yield* usages.count(session.workspace_id, turn)
     if (turn.state === unprovenTurnState && (yield* goesOnByItself(session))) yield* acknowledge(turn.id, system)
     else yield* dispatch(session.id)
   })

@@ -1,14 +1,17 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
-import type { Page, PageRequest } from "../domain/Page.js"
+import { requireAll } from "../domain/Condition.js"
+import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import { notFound, ReinsError } from "../domain/ReinsError.js"
-import { holdsQueue, type Turn, turnStates, unprovenTurnState } from "../domain/Turn.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { type ActionableTurn, holdsQueue, type Turn, type TurnState } from "../domain/Turn.js"
 import type { Command } from "../store/Command.js"
+import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-import { notOpen } from "./Refusals.js"
-import { SessionStore } from "./SessionStore.js"
+import * as Keyset from "../store/Keyset.js"
+import { configuredRules } from "./SessionRules.js"
+import { type SeenSession, SessionStore } from "./SessionStore.js"
 import { TurnStore } from "./TurnStore.js"
 
 /**
@@ -22,23 +25,27 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     readonly list: (
       principal: Principal,
       sessionId: string,
-      page: PageRequest
-    ) => Effect.Effect<Page<Turn>, Unseen | ReinsError<"invalid_cursor">>
+      page: StatePageRequest<TurnState>
+    ) => Effect.Effect<Page<ActionableTurn>, Unseen | ReinsError<"invalid_cursor">>
     /** A turn as it stands, with its outcome and its usage once it has ended. */
-    readonly get: (principal: Principal, turnId: string) => Effect.Effect<Turn, Unseen>
+    readonly get: (principal: Principal, turnId: string) => Effect.Effect<ActionableTurn, Unseen>
     /**
      * Ends a turn that waits at once, and asks a running one to stop: it is `cancelling` until its agent is gone. Asking again changes
      * nothing. Fails with `invalid_transition` for a turn that has ended.
      */
-    readonly cancel: (principal: Principal, turnId: string) => Command<Turn, Denied | ReinsError<"invalid_transition">>
+    readonly cancel: (
+      principal: Principal,
+      turnId: string
+    ) => Command<ActionableTurn, Denied | ReinsError<"invalid_transition">>
     /**
      * Queues a new turn with the message of a turn that has ended, and acknowledges that one if it was interrupted. Fails with
-     * `invalid_transition` for a turn that has not ended and for a session that is not open, and with `quota_exhausted` for a full queue.
+     * `invalid_transition` for a turn that has not ended and for a session that is not open, with `quota_exhausted` for a full queue, and with
+     * `model_required` where no model is chosen.
      */
     readonly retry: (
       principal: Principal,
       turnId: string
-    ) => Command<Turn, Denied | ReinsError<"invalid_transition" | "quota_exhausted">>
+    ) => Command<ActionableTurn, Denied | ReinsError<"invalid_transition" | "quota_exhausted" | "model_required">>
     /**
      * Lets the queue go on behind an interrupted turn, of which nobody can prove what it did. Repeating it changes nothing. Fails with
      * `invalid_transition` for every other turn.
@@ -46,7 +53,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     readonly acknowledge: (
       principal: Principal,
       turnId: string
-    ) => Command<Turn, Denied | ReinsError<"invalid_transition">>
+    ) => Command<ActionableTurn, Denied | ReinsError<"invalid_transition">>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -55,6 +62,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const turns = yield* TurnStore
+      const { turnActions, turns: rules } = yield* configuredRules
 
       const existing = (turnId: string) =>
         Effect.flatMap(turns.find(turnId), (turn) =>
@@ -67,59 +75,56 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         return { session, turn: yield* existing(turnId) }
       })
 
+      /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
+      const shown = (principal: Principal, session: SeenSession, turn: Turn): ActionableTurn => ({
+        ...turn,
+        actions: turnActions(principal, session.role, { turn, session })
+      })
+      /** `shown` after a command that may have changed the session. */
+      const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
+        return shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)
+      })
+
       return Turns.of({
         list: fn("Turns.list")(function* (principal, sessionId, page) {
           const session = yield* sessions.readable(principal, sessionId)
-          return yield* turns.list(session.id, page)
+          return Keyset.map(yield* turns.list(session.id, page), (turn) => shown(principal, session, turn))
         }),
         get: fn("Turns.get")(function* (principal, turnId) {
           const turn = yield* existing(turnId)
-          yield* sessions.readable(principal, turn.session_id)
-          return turn
+          return shown(principal, yield* sessions.readable(principal, turn.session_id), turn)
         }),
         cancel: (principal, turnId) =>
           journal.command(
             "Turns.cancel",
-            Effect.flatMap(existing(turnId), (turn) =>
-              Effect.zipRight(sessions.writable(principal, turn.session_id), turns.cancel(turn.id, actorOf(principal)))
-            )
+            Effect.gen(function* () {
+              const { session, turn } = yield* held(principal, turnId)
+              yield* requireAll(rules.cancel, { turn, session })
+              return yield* shownAfter(principal, session, yield* turns.cancel(turn.id, actorOf(principal)))
+            })
           ),
         retry: (principal, turnId) =>
           journal.command(
             "Turns.retry",
             Effect.gen(function* () {
               const { session, turn } = yield* held(principal, turnId)
-              if (!turnStates.isTerminal(turn.state)) return yield* notEnded(turn)
-              if (session.lifecycle !== "open") return yield* notOpen(session)
+              yield* requireAll(rules.retry, { turn, session })
               if (holdsQueue(turn)) yield* turns.acknowledge(turn.id, actorOf(principal))
-              return (yield* turns.queue(session, actorOf(principal), turn.message_id, turn.id)).turn
+              const queued = yield* turns.queue(session, actorOf(principal), turn.message_id, turn.id)
+              return yield* shownAfter(principal, session, queued.turn)
             })
           ),
         acknowledge: (principal, turnId) =>
           journal.command(
             "Turns.acknowledge",
             Effect.gen(function* () {
-              const { turn } = yield* held(principal, turnId)
-              if (turn.state !== unprovenTurnState) return yield* notInterrupted(turn)
-              return holdsQueue(turn) ? yield* turns.acknowledge(turn.id, actorOf(principal)) : turn
+              const { session, turn } = yield* held(principal, turnId)
+              yield* requireAll(rules.acknowledge, { turn, session })
+              const after = holdsQueue(turn) ? yield* turns.acknowledge(turn.id, actorOf(principal)) : turn
+              return yield* shownAfter(principal, session, after)
             })
           )
       })
     })
   )
 }
-
-/** A retry is a new turn and no move of the old one, so the drawn moves do not say when it is allowed. */
-const notEnded = (turn: Turn): ReinsError<"invalid_transition"> =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `Only a turn that has ended is tried again; this one is ${turn.state}.`,
-    details: { resource: "turn", from: turn.state }
-  })
-
-const notInterrupted = (turn: Turn): ReinsError<"invalid_transition"> =>
-  new ReinsError({
-    code: "invalid_transition",
-    message: `Only an interrupted turn is acknowledged; this one is ${turn.state}.`,
-    details: { resource: "turn", from: turn.state }
-  })

@@ -26,12 +26,12 @@ export class UploadStore extends Context.Tag("@reins/core/sessions/UploadStore")
     readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId, never, Commit>
     /**
      * The blocks of a message, its attachments after its content. Fails for an upload that is not of this session, with the same words
-     * whether it is of another session or of none. `field` is the name of the content in the body of the request.
+     * whether it is of another session or of none. `at` is where the body of the request holds the content.
      */
     readonly contentOf: (
       sessionId: SessionId,
       input: Pick<MessageSend, "content" | "attachments">,
-      field: "content" | "message"
+      at: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<ContentBlock>, RequestInvalid>
   }
 >() {
@@ -56,18 +56,18 @@ export class UploadStore extends Context.Tag("@reins/core/sessions/UploadStore")
           yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
           return id
         }),
-        contentOf: fn("UploadStore.contentOf")(function* (sessionId, { attachments = [], content }, field) {
+        contentOf: fn("UploadStore.contentOf")(function* (sessionId, { attachments = [], content }, at) {
           const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content
           const files = blocks.filter((block) => block.type === "file").length + attachments.length
           if (files > maxAttachments) {
-            return yield* invalid(["body", field], content, `a message may have ${maxAttachments} files`)
+            return yield* invalid(["body", ...at], content, `a message may have ${maxAttachments} files`)
           }
           const complete: Array<ContentBlock> = []
           for (const [index, block] of blocks.entries())
             complete.push(
               block.type === "text"
                 ? block
-                : yield* blockOf(sessionId, block.upload_id, ["body", field, index, "upload_id"])
+                : yield* blockOf(sessionId, block.upload_id, ["body", ...at, index, "upload_id"])
             )
           for (const [index, id] of attachments.entries())
             complete.push(yield* blockOf(sessionId, id, ["body", "attachments", index]))

@@ -2,6 +2,7 @@ import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Data, Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
 import { keptEvents } from "./migrations/0002_kept_events.js"
+import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -9,7 +10,11 @@ const statements = (list: ReadonlyArray<string>) =>
     for (const statement of list) yield* sql.unsafe(statement)
   })
 
-const steps = { "0001_initial": statements(initial), "0002_kept_events": statements(keptEvents) }
+const steps = {
+  "0001_initial": statements(initial),
+  "0002_kept_events": statements(keptEvents),
+  "0003_labels_and_usage": labelsAndUsage
+}
 
 /** A step of the schema, as the database remembers it. */
 export interface Migration {

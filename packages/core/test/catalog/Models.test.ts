@@ -73,6 +73,37 @@ for (const database of databases) {
       })
     )
 
+    it.scoped("are those of the connection that is named, of the newest one when none is", () =>
+      Effect.gen(function* () {
+        const listingOf = (id: string) =>
+          localServer((_, response) => json(response, 200, { object: "list", data: [{ id, object: "model" }] }))
+        const { principal, workspaceId } = yield* newPerson
+        const older = yield* connect(principal, workspaceId, (yield* listingOf("older")).url)
+        const newer = yield* connect(principal, workspaceId, (yield* listingOf("newer")).url)
+        const models = yield* Models
+        const idsOf = (query: object) =>
+          Effect.map(models.list(principal, { ...alpha, ...query }), ({ items }) =>
+            items.map(({ connection_id, id }) => [id, connection_id])
+          )
+        assert.deepStrictEqual(yield* idsOf({}), [["newer", newer.id]])
+        assert.deepStrictEqual(yield* idsOf({ connection_id: older.id }), [["older", older.id]])
+        assert.deepStrictEqual(yield* idsOf({ connection_id: newer.id }), [["newer", newer.id]])
+        const others = yield* newPerson
+        const foreign = yield* connect(others.principal, others.workspaceId, "http://127.0.0.1:9")
+        const forge = yield* (yield* Connections).create(principal, workspaceId, {
+          kind: "github",
+          label: "forge",
+          credential: { token: canary }
+        })
+        const codeOf = (query: object) => Effect.map(Effect.flip(idsOf(query)), ({ code }) => code)
+        assert.strictEqual(yield* codeOf({ connection_id: foreign.id }), "not_found")
+        assert.strictEqual(yield* codeOf({ connection_id: older.id, workspace_id: others.workspaceId }), "not_found")
+        assert.strictEqual(yield* codeOf({ connection_id: forge.id }), "connection_required")
+        yield* (yield* Connections).disconnect(principal, older.id)
+        assert.strictEqual(yield* codeOf({ connection_id: older.id }), "connection_revoked")
+      })
+    )
+
     it.scoped(
       "are asked for once by many at the same time, and again after five minutes or with a new credential",
       () =>

@@ -220,7 +220,7 @@ for (const { layer, name } of databases) {
         yield* (yield* Sessions).close(principal, session.id)
         assert.strictEqual(yield* failureOf(late), "invalid_transition")
         yield* (yield* WorkingTrees).remove(session.id)
-        assert.strictEqual(yield* failureOf(files.read(principal, session.id, "a")), "executor_unavailable")
+        assert.strictEqual(yield* failureOf(files.read(principal, session.id, "a")), "invalid_transition")
       }).pipe(Effect.provide(asleep))
     )
   })

@@ -222,6 +222,7 @@ export const newTenant = Effect.gen(function* () {
     label: "gateway",
     credential: { base_url: (yield* Gateway).url, api_key: "canary-gateway-key" }
   })
+  yield* done(person, "PATCH", `/api/connections/${textAt(gateway, "id")}`, { preferred_model: "thinker" })
   const forge = yield* done(person, "POST", `${workspace}/connections`, {
     kind: "gitea",
     label: "forge",

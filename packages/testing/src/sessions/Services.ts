@@ -26,13 +26,15 @@ export const services = (database: Layer.Layer<Database | Bell>, config: Partial
     })
   )
 
-/** The owner of a workspace, and a connection for alpha. */
+/** The owner of a workspace, and a connection for alpha, which chooses the model of its sessions. */
 export const ownerWithConnection = Effect.gen(function* () {
   const { principal, workspaceId } = yield* Embedded.owner
-  const connection = yield* (yield* Connections).create(principal, workspaceId, {
+  const connections = yield* Connections
+  const { id } = yield* connections.create(principal, workspaceId, {
     kind: "alpha_gateway",
     label: "gateway",
     credential: { base_url: "http://127.0.0.1:9/v1", api_key: "k".repeat(32) }
   })
+  const connection = yield* connections.update(principal, id, { preferred_model: "scripted-1" })
   return { principal, workspaceId, connection }
 })

@@ -29,6 +29,7 @@ export const tags: Readonly<Record<string, string>> = {
   projects: "What sessions of the same kind start from, in published versions that never change.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
   turns: "What an agent does with one message.",
+  usage: "What the agents of a session or a workspace used, as they reported it.",
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
 }
 
@@ -41,6 +42,7 @@ export const parameters: Readonly<Record<string, string>> = {
   changeset_id: "The id of the changeset.",
   connection_id: "The id of the connection.",
   context: "Unchanged lines around each change.",
+  archived: "True lists the archived ones alone, false those that are in use.",
   cursor: "Where the next page begins: the `next_cursor` of the page before.",
   delegation_id: "The id of the delegation.",
   delivery_id: "The id of the delivery.",
@@ -59,7 +61,7 @@ export const parameters: Readonly<Record<string, string>> = {
   project_id: "The id of the project.",
   provider_id: "The provider, as GET /api/harnesses lists it.",
   session_id: "The id of the session.",
-  state: "Only interactions in this state.",
+  state: "Only items in this state.",
   turn_id: "The id of the turn.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
   workspace_id: "The id of the workspace."

@@ -1,0 +1,54 @@
+import type { Fragment } from "@effect/sql/Statement"
+import type { PageRequest } from "../domain/Page.js"
+import type { SessionActivity, SessionLifecycle } from "../domain/Session.js"
+import type { Database } from "../store/Database.js"
+import { activityCondition } from "./SessionActivity.js"
+import { labelled } from "./SessionLabels.js"
+import { isUnsettled } from "./TurnConditions.js"
+
+/** The sessions of a list; what is left out does not matter. */
+export interface SessionFilter extends PageRequest {
+  readonly lifecycle?: SessionLifecycle
+  readonly activity?: SessionActivity
+  readonly project_id?: string
+  /** The list has the child sessions of this session only. */
+  readonly parent_session_id?: string
+  /** `name=value`: the list has the sessions with this label only. The first `=` ends the name. */
+  readonly label?: string
+}
+
+/** The tables and the condition, with order and limit, of one page of sessions. */
+export interface SessionSelection {
+  readonly from: Fragment
+  readonly where: Fragment
+}
+
+/** The selection of the sessions below an id. Each filter walks an index of its own, so a page costs what it shows. */
+export const selectionOf = (
+  db: Database["Type"],
+  workspaceId: string,
+  filter: SessionFilter,
+  { before, limit }: { readonly before: string; readonly limit: number }
+): SessionSelection => {
+  const { sql } = db
+  const { activity, label, lifecycle, parent_session_id, project_id } = filter
+  const byLabel = label === undefined ? undefined : labelled(db, workspaceId, label, before)
+  const conditions = sql.and([
+    sql`sessions.workspace_id = ${workspaceId}`,
+    sql`sessions.id < ${before}`,
+    ...(byLabel === undefined ? [] : [byLabel.where]),
+    ...(lifecycle === undefined ? [] : [sql`sessions.lifecycle = ${lifecycle}`]),
+    ...(project_id === undefined ? [] : [sql`sessions.project_id = ${project_id}`]),
+    ...(parent_session_id === undefined ? [] : [sql`sessions.parent_session_id = ${parent_session_id}`]),
+    ...(activity === undefined ? [] : [sql.literal(activityCondition(activity))]),
+    // Few sessions have a turn that waits, runs or holds the queue, so those are found from their turns.
+    ...(activity === undefined || activity === "idle" ? [] : [sql.literal(hasUnsettledTurn)])
+  ])
+  const order = sql.literal(byLabel === undefined ? "sessions.id" : "wanted.session_id")
+  return {
+    from: byLabel?.from ?? sql.literal("sessions"),
+    where: sql`${conditions} order by ${order} desc limit ${limit}`
+  }
+}
+
+const hasUnsettledTurn = `sessions.id in (select unsettled.session_id from turns as unsettled where ${isUnsettled("unsettled")})`

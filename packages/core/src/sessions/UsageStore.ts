@@ -1,0 +1,69 @@
+import { Effect } from "effect"
+import type { SessionId, WorkspaceId } from "../domain/Ids.js"
+import type { Turn } from "../domain/Turn.js"
+import { addCounts, countsOf, type UsageCounts } from "../domain/UsageSum.js"
+import type { Commit } from "../store/Commit.js"
+import type { Database } from "../store/Database.js"
+
+/** The usage of the turns that ran with one model. */
+export interface ModelCounts extends UsageCounts {
+  readonly provider_id: string
+  readonly model: string | null
+}
+
+/** The usage of turns that were started and have ended: of a session from its turns, of a workspace from sums that are kept by day. */
+export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
+  /** Adds a turn that has ended to the sums of its workspace. A turn that was never started used nothing. */
+  count: (
+    workspaceId: WorkspaceId,
+    { finished_at, settings, started_at, usage }: Turn
+  ): Effect.Effect<void, never, Commit> =>
+    started_at === null || finished_at === null
+      ? Effect.void
+      : run(
+          sql`insert into usage_days ${sql.insert({
+            workspace_id: workspaceId,
+            day: finished_at.slice(0, 10),
+            provider_id: settings.provider_id,
+            model: settings.model ?? "",
+            ...countsOf(usage)
+          })} on conflict (workspace_id, day, provider_id, model) do update set ${sql.literal(sums)}`
+        ),
+  ofSession: (sessionId: SessionId): Effect.Effect<ReadonlyArray<ModelCounts>> =>
+    Effect.map(
+      all(sql<{ usage: string; settings: string }>`select usage, settings from turns
+        where session_id = ${sessionId} and started_at is not null and finished_at is not null`),
+      (rows) => {
+        const models = new Map<string, Array<UsageCounts>>()
+        for (const { settings, usage } of rows) {
+          const counts = models.get(settings) ?? []
+          counts.push(countsOf(JSON.parse(usage)))
+          models.set(settings, counts)
+        }
+        return [...models].map(([settings, counts]) => ({ ...JSON.parse(settings), ...addCounts(counts) }))
+      }
+    ),
+  /** Days are as in `2026-01-31`, in UTC and inclusive. */
+  ofWorkspace: (workspaceId: WorkspaceId, from: string, to: string): Effect.Effect<ReadonlyArray<ModelCounts>> =>
+    Effect.map(
+      all(sql<ModelCounts>`select provider_id, model, ${sql.literal(totals)} from usage_days
+        where workspace_id = ${workspaceId} and day >= ${from} and day <= ${to} group by provider_id, model`),
+      (rows) => rows.map((row) => ({ ...row, model: row.model === "" ? null : row.model }))
+    )
+})
+
+const columns = [
+  "turns",
+  "reported_turns",
+  "priced_turns",
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_usd"
+] as const satisfies ReadonlyArray<keyof UsageCounts>
+
+const sums = columns.map((name) => `${name} = usage_days.${name} + excluded.${name}`).join(", ")
+
+/** PostgreSQL gives wide integers back as text, and these stay below the integers that a number holds exactly. */
+const totals = columns.map((name) => `cast(sum(${name}) as double precision) as ${name}`).join(", ")

@@ -1,0 +1,53 @@
+import { Context, Effect, Layer } from "effect"
+import { Access, type Unseen } from "../access/Access.js"
+import type { SessionUsage, UsageQuery, WorkspaceUsage } from "../api/UsageApi.js"
+import { fn } from "../base/Traced.js"
+import { WorkspaceId } from "../domain/Ids.js"
+import type { Principal } from "../domain/Principal.js"
+import { addCounts, toUsageSum } from "../domain/UsageSum.js"
+import { Database } from "../store/Database.js"
+import { SessionStore } from "./SessionStore.js"
+import { type ModelCounts, usageStore } from "./UsageStore.js"
+
+/** What the agents of sessions used, as they reported it: unknown figures are null, and each sum tells over how many turns it was taken. */
+export class Usages extends Context.Tag("@reins/core/sessions/Usages")<
+  Usages,
+  {
+    /** The usage of a session over its turns that have ended. */
+    readonly session: (principal: Principal, sessionId: string) => Effect.Effect<SessionUsage, Unseen>
+    /** The usage of a workspace over the turns that ended within the days, which are inclusive and in UTC. */
+    readonly workspace: (
+      principal: Principal,
+      workspaceId: string,
+      days: UsageQuery
+    ) => Effect.Effect<WorkspaceUsage, Unseen>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Usages,
+    Effect.gen(function* () {
+      const access = yield* Access
+      const sessions = yield* SessionStore
+      const store = usageStore(yield* Database)
+      return Usages.of({
+        session: fn("Usages.session")(function* (principal, sessionId) {
+          const session = yield* sessions.readable(principal, sessionId)
+          return { session_id: session.id, ...summed(yield* store.ofSession(session.id)) }
+        }),
+        workspace: fn("Usages.workspace")(function* (principal, workspaceId, { from, to }) {
+          yield* access.read(principal, workspaceId)
+          const id = WorkspaceId.make(workspaceId)
+          const models = yield* store.ofWorkspace(id, from ?? "0000-01-01", to ?? "9999-12-31")
+          return { workspace_id: id, from: from ?? null, to: to ?? null, ...summed(models) }
+        })
+      })
+    })
+  )
+}
+
+const summed = (models: ReadonlyArray<ModelCounts>) => ({
+  total: toUsageSum(addCounts(models)),
+  by_model: [...models]
+    .sort((a, b) => b.turns - a.turns || a.provider_id.localeCompare(b.provider_id))
+    .map((each) => ({ provider_id: each.provider_id, model: each.model, ...toUsageSum(each) }))
+})

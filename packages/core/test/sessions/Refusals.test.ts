@@ -1,0 +1,117 @@
+import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { Applications } from "@reins/core/changes/Applications"
+import { Changesets } from "@reins/core/changes/Changesets"
+import { type ErrorCode, errorKinds, ReinsError } from "@reins/core/domain/ReinsError"
+import { HarnessSwitches } from "@reins/core/execution/HarnessSwitches"
+import { Projects } from "@reins/core/projects/Projects"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { sealed } from "@reins/testing/changes/Fixture"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect } from "effect"
+
+const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error) =>
+    error instanceof ReinsError ? error : assert.fail(`no refusal: ${String(error)}`)
+  )
+
+const assertRefusal = (error: ReinsError, code: ErrorCode, message: RegExp, details: object) => {
+  assert.strictEqual(error.code, code)
+  assert.match(error.message, message)
+  assert.deepInclude(error.details, details)
+}
+
+for (const { layer, name } of databases) {
+  describe(`what stands in the way of a command, on ${name}`, () => {
+    suiteOver(services(layer), { excludeTestServices: true })((it) => {
+      it.effect("an archived project starts no session until it is in use again", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const projects = yield* Projects
+          const sessions = yield* Sessions
+          const project = yield* projects.create(principal, workspaceId, { slug: "shop", name: "Shop", spec: {} })
+          const version = { project_version_id: project.latest_version?.id ?? assert.fail("no version") }
+          const before = yield* sessions.create(principal, workspaceId, version)
+          yield* projects.update(principal, project.id, { archived: true })
+          for (const from of [{ project_id: project.id }, version]) {
+            const refused = yield* refusalOf(sessions.create(principal, workspaceId, from))
+            assertRefusal(refused, "invalid_transition", /project is archived.*archived: false/, {
+              resource: "project"
+            })
+          }
+          const onwards = (yield* HarnessSwitches).create(principal, before.id, {
+            harness: { provider_id: "alpha" },
+            summary: "Go on"
+          })
+          assert.strictEqual((yield* refusalOf(onwards)).code, "invalid_transition")
+          assert.strictEqual((yield* sessions.get(principal, before.id)).lifecycle, "open")
+          yield* projects.update(principal, project.id, { archived: false })
+          const after = yield* sessions.create(principal, workspaceId, version)
+          assert.strictEqual(after.project_id, project.id)
+        })
+      )
+
+      it.effect("a closed session is not changed, and says that it is closed", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          const { id } = yield* sessions.create(principal, workspaceId, { title: "Before" })
+          yield* sessions.archive(principal, id)
+          assert.strictEqual((yield* sessions.update(principal, id, { title: "Archived" })).title, "Archived")
+          yield* sessions.close(principal, id)
+          const refused = yield* refusalOf(sessions.update(principal, id, { title: "After" }))
+          assertRefusal(refused, "invalid_transition", /closed for good/, { resource: "session", from: "closed" })
+          assert.strictEqual((yield* sessions.get(principal, id)).title, "Archived")
+        })
+      )
+
+      it.effect("a workspace that was never made says how it is made, and may be there later", () =>
+        Effect.gen(function* () {
+          const { changeset, principal, workspaceId } = yield* sealed
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const files = yield* SessionFiles
+          const commands = [
+            (yield* Applications).request(principal, changeset.id, { target_session_id: id }),
+            (yield* Changesets).capture(principal, id, {}),
+            files.list(principal, id, ""),
+            files.read(principal, id, "a.txt")
+          ]
+          for (const command of commands) {
+            const refused = yield* refusalOf<unknown, unknown>(command)
+            const advice = new RegExp(`has no workspace yet. POST /api/sessions/${id}/executor/activations makes it`)
+            assertRefusal(refused, "executor_unavailable", advice, { workspace: "none" })
+            assert.isTrue(refused.retryable)
+          }
+        })
+      )
+
+      it.effect("a workspace that was removed says so, and that no retry helps", () =>
+        Effect.gen(function* () {
+          const { changeset, principal, session } = yield* sealed
+          const { id } = session
+          const files = yield* SessionFiles
+          yield* (yield* Sessions).close(principal, id)
+          yield* (yield* WorkingTrees).remove(id)
+          const reads = [
+            (yield* Changesets).capture(principal, id, {}),
+            files.list(principal, id, ""),
+            files.read(principal, id, "a.txt")
+          ]
+          for (const read of reads) {
+            const refused = yield* refusalOf<unknown, unknown>(read)
+            assertRefusal(refused, "invalid_transition", /removed for good/, { resource: "workspace", from: "removed" })
+            assert.isFalse(refused.retryable)
+          }
+          const apply = (yield* Applications).request(principal, changeset.id, { target_session_id: id })
+          assertRefusal(yield* refusalOf(apply), "invalid_transition", /closed for good/, { resource: "session" })
+        })
+      )
+
+      it.effect("no code is promised that nothing answers with: a conflict is the end of an application", () =>
+        Effect.sync(() => assert.notProperty(errorKinds, "apply_conflict"))
+      )
+    })
+  })
+}

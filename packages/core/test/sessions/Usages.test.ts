@@ -1,0 +1,139 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { TurnId } from "@reins/core/domain/Ids"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import { noUsage, type Usage } from "@reins/core/domain/Session"
+import { Messages } from "@reins/core/sessions/Messages"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { TurnStore } from "@reins/core/sessions/TurnStore"
+import { Turns } from "@reins/core/sessions/Turns"
+import { Usages } from "@reins/core/sessions/Usages"
+import { Database } from "@reins/core/store/Database"
+import { Journal } from "@reins/core/store/Journal"
+import { labelsAndUsage } from "@reins/core/store/migrations/0003_labels_and_usage"
+import { system } from "@reins/testing/changes/Fixture"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect } from "effect"
+import { stranger } from "../identity/Principals.js"
+
+const unknown = {
+  input_tokens: null,
+  output_tokens: null,
+  cached_tokens: null,
+  reasoning_tokens: null,
+  cost_usd: null
+}
+
+const used = (input_tokens: number, cost_usd: number | null): Usage => ({ ...noUsage, input_tokens, cost_usd })
+
+for (const { layer, name } of databases) {
+  describe(`usage on ${name}`, () => {
+    suiteOver(services(layer), { excludeTestServices: true })((it) => {
+      it.effect("is summed over the turns that ended, says how many reported it, and is null where none did", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          const messages = yield* Messages
+          const turns = yield* Turns
+          const store = yield* TurnStore
+          const usages = yield* Usages
+          const journal = yield* Journal
+          const { id } = yield* sessions.create(principal, workspaceId, {})
+          const ofSession = Effect.map(usages.session(principal, id), ({ total }) => total)
+          const ofWorkspace = Effect.map(usages.workspace(principal, workspaceId, {}), ({ total }) => total)
+          const start = Effect.gen(function* () {
+            const { turn_id } = yield* messages.send(principal, id, { content: "Work" })
+            const turn = TurnId.make(turn_id ?? assert.fail("no turn"))
+            yield* journal.commit(store.move(turn, "preparing", system))
+            yield* journal.commit(store.move(turn, "running", system))
+            return turn
+          })
+          const turnThat = (usage: Usage) =>
+            Effect.flatMap(start, (turn) => journal.commit(store.move(turn, "succeeded", system, { usage })))
+
+          const none = { turns: 0, reported_turns: 0, priced_turns: 0, ...unknown }
+          assert.deepStrictEqual([yield* ofSession, yield* ofWorkspace], [none, none])
+          const { turn_id: unbegun } = yield* messages.send(principal, id, { content: "Never mind" })
+          yield* turns.cancel(principal, unbegun ?? "")
+          assert.deepStrictEqual([yield* ofSession, yield* ofWorkspace], [none, none])
+          yield* turnThat(noUsage)
+          const silent = { ...none, turns: 1 }
+          assert.deepStrictEqual([yield* ofSession, yield* ofWorkspace], [silent, silent])
+          yield* turnThat(used(3_000_000_000, null))
+          const unpriced = yield* ofSession
+          assert.deepInclude(unpriced, {
+            turns: 2,
+            reported_turns: 1,
+            priced_turns: 0,
+            cost_usd: null,
+            output_tokens: 0
+          })
+          yield* turnThat(used(2, 0.25))
+          yield* sessions.update(principal, id, { model: "other" })
+          yield* turnThat(used(1, 0.5))
+          yield* start
+          const both = [yield* usages.session(principal, id), yield* usages.workspace(principal, workspaceId, {})]
+          for (const { by_model, total } of both) {
+            assert.deepInclude(total, { turns: 4, reported_turns: 3, priced_turns: 2, cost_usd: 0.75 })
+            assert.strictEqual(total.input_tokens, 3_000_000_003)
+            assert.deepStrictEqual(
+              by_model.map(({ input_tokens, model, provider_id, turns }) => [provider_id, model, turns, input_tokens]),
+              [
+                ["alpha", "scripted-1", 3, 3_000_000_002],
+                ["alpha", "other", 1, 1]
+              ]
+            )
+          }
+        })
+      )
+
+      it.effect("and labels are brought along by the step of the schema that keeps both as rows", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const { sql } = yield* Database
+          const sessions = yield* Sessions
+          const { id } = yield* sessions.create(principal, workspaceId, { labels: { team: "é=1" } })
+          const shown = Effect.all([
+            (yield* Usages).workspace(principal, workspaceId, {}),
+            sessions.list(principal, workspaceId, { label: "team=é=1" })
+          ])
+          const before = yield* shown
+          assert.isAbove(before[0].total.priced_turns, 0)
+          assert.deepStrictEqual(
+            before[1].items.map((item) => item.id),
+            [id]
+          )
+          for (const made of [
+            "table session_labels",
+            "table usage_days",
+            "index sessions_project",
+            "index sessions_lifecycle",
+            "index turns_unsettled"
+          ])
+            yield* sql.unsafe(`drop ${made}`)
+          yield* Effect.provideService(labelsAndUsage, SqlClient.SqlClient, sql)
+          assert.deepStrictEqual(yield* shown, before)
+        })
+      )
+
+      it.effect("of a workspace is that of the days that are asked for, and nobody else's", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const usages = yield* Usages
+          const today = new Date().toISOString().slice(0, 10)
+          const of = (days: { readonly from?: string; readonly to?: string }) =>
+            usages.workspace(principal, workspaceId, days)
+          const all = yield* of({})
+          assert.isAbove(all.total.turns, 0)
+          assert.deepStrictEqual((yield* of({ from: today.slice(0, 4).concat("-01-01") })).total, all.total)
+          const before = yield* of({ to: "2020-12-31" })
+          assert.deepInclude(before, { from: null, to: "2020-12-31", by_model: [] })
+          assert.deepInclude(before.total, { turns: 0, ...unknown })
+          const foreign = yield* Effect.flip(usages.workspace(yield* stranger, workspaceId, {}))
+          assert.isTrue(foreign instanceof ReinsError && foreign.code === "not_found")
+        })
+      )
+    })
+  })
+}

@@ -16,6 +16,8 @@ export interface ListenOptions {
   readonly publicUrl: URL
   /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
+  /** Origins whose pages may call the API with a key; none unless given. No page of another origin may use a login. */
+  readonly corsOrigins?: ReadonlyArray<string>
   /** The time that requests which have begun may still take when the service is stopped. */
   readonly grace: Duration.DurationInput
   /**

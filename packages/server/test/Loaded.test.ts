@@ -60,7 +60,11 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["the page at /docs", "packages/server/src/http/SwaggerPage.ts"],
     ["what unpacks archives", "node_modules/tar/"],
     ["the validator of result schemas", "node_modules/ajv/"],
-    ["the other commands", "packages/server/src/cli/Backup.ts"]
+    ["the other commands", "packages/server/src/cli/Backup.ts"],
+    ["the judge of new passwords", "node_modules/@zxcvbn-ts/"],
+    ["the table of media types", "packages/core/node_modules/mime/"],
+    ["what writes /metrics", "node_modules/prom-client/"],
+    ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))
     assert.isEmpty(within(true))

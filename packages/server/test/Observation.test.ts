@@ -59,13 +59,14 @@ const sessionWith = (apiKey: string) =>
     const { principal, workspaceId } = yield* Embedded.owner
     const connections = yield* Connections
     const { url } = yield* Gateway
-    const { id } = yield* connections.create(principal, workspaceId, {
+    // A session takes the newest connection.
+    yield* connections.create(principal, workspaceId, {
       kind: "alpha_gateway",
       label: apiKey,
       credential: { base_url: url, api_key: apiKey }
     })
     const session = yield* (yield* Sessions).create(principal, workspaceId, {
-      harness: { provider_id: "alpha", model: "scripted-1", connection_id: id }
+      harness: { provider_id: "alpha", model: "scripted-1" }
     })
     return { principal, sessionId: session.id }
   })

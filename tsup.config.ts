@@ -125,7 +125,7 @@ const serverLibrary: Options = {
   outDir: "packages/server/lib",
   splitting: true,
   esbuildPlugins: [publishedNames],
-  external: [/^(?:effect|@effect\/[\w-]+|find-my-way-ts)(?:\/|$)/],
+  external: [/^(?:effect|@effect\/[\w-]+|find-my-way-ts|prom-client)(?:\/|$)/],
   onSuccess: async () => {
     if (declared) serverDeclarations()
   }

@@ -34,6 +34,10 @@ const CommaList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
 const HostList = CommaList.pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
 const NetworkList = CommaList.pipe(Schema.filter((networks) => networks.every(isNetwork)))
 
+const OriginList = CommaList.pipe(
+  Schema.filter((origins) => origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin))
+)
+
 const fields = {
   host: Schema.String.pipe(Schema.minLength(1)),
   port: Whole(0, 65535),
@@ -51,6 +55,7 @@ const fields = {
   allow_local_repositories: Flag,
   allow_private_hosts: HostList,
   trusted_proxies: NetworkList,
+  cors_origins: OriginList,
   max_running_turns: Whole(1, 1000),
   turn_minutes: Whole(1, 24 * 60),
   interaction_minutes: Whole(1, 24 * 60),
@@ -90,6 +95,7 @@ const expected: Readonly<Record<SettingName, string>> = {
   allow_local_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
   trusted_proxies: "a comma list of addresses or networks, as in 127.0.0.1 or 10.0.0.0/8",
+  cors_origins: "a comma list of origins, each as in https://app.example.com, without a path",
   max_running_turns: "a number from 1 to 1000",
   turn_minutes: "a number of minutes from 1 to 1440",
   interaction_minutes: "a number of minutes from 1 to 1440",
@@ -144,6 +150,8 @@ export interface Config {
   readonly allowPrivateHosts: ReadonlyArray<string>
   /** Reverse proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
+  /** Origins whose pages may call the API with a key. */
+  readonly corsOrigins: ReadonlyArray<string>
   readonly maxRunningTurns: number | undefined
   readonly turnMinutes: number | undefined
   /** The time that an agent waits for the answer of a person. */
@@ -188,6 +196,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
     trustedProxies: settings.trusted_proxies ?? [],
+    corsOrigins: settings.cors_origins ?? [],
     maxRunningTurns: settings.max_running_turns,
     turnMinutes: settings.turn_minutes,
     interactionMinutes: settings.interaction_minutes,

@@ -7,6 +7,7 @@ import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog, type Unreadable } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
+import { openStreams } from "./Figures.js"
 import type { Exchange } from "./http/Exchange.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { Reply } from "./http/Reply.js"
@@ -67,7 +68,8 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
         )
         return EventStreams.of({
           answer: fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
-            exchange.headers["vary"] = "Accept"
+            const { vary } = exchange.headers
+            exchange.headers["vary"] = vary === undefined ? "Accept" : `${vary}, Accept`
             if (acceptsStream(exchange)) return yield* stream(streams, exchange, principal, sessionId, query)
             const types = yield* parseEventTypes(query.types)
             const { after, limit, turn_id: turnId } = query
@@ -118,12 +120,13 @@ const stream = Effect.fnUntraced(function* (
   )
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      open.delete(end)
+      if (open.delete(end)) openStreams.unsafeModify(-1, [])
       writer.close()
     })
   )
   writer.open(exchange, subscription)
   open.add(end)
+  openStreams.unsafeModify(1, [])
   if (yield* shutdown.hasBegun) end("shutdown")
   streams.opened++
   yield* inEachHeartbeat(

@@ -1,7 +1,7 @@
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Duration, Effect, Layer } from "effect"
 import { EventStreams } from "./EventStreams.js"
-import { metered } from "./http/Metrics.js"
+import { metricsRoute, withMeters } from "./http/Metrics.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { RateLimit } from "./http/middleware/RateLimit.js"
 import { routes } from "./http/Routes.js"
@@ -12,9 +12,13 @@ import { Shutdown } from "./Shutdown.js"
 export interface HttpServerOptions extends Partial<ListenOptions> {
   /** True serves `GET /metrics`, which requires no credentials. The default is false. */
   readonly metrics?: boolean
+  /** True to keep the figures of requests also without `/metrics`, because they are sent elsewhere. */
+  readonly measured?: boolean
   /** The time between two beats of an event stream, at most the default of 15 seconds. A client that misses three connects again. */
   readonly heartbeat?: Duration.DurationInput
 }
+
+const withMetrics = Effect.zipWith(routes, metricsRoute, (all, metrics) => [...withMeters(all), metrics])
 
 /**
  * Serves the API over HTTP from a core that is there, as a layer of one's own composes it, until the scope closes:
@@ -33,9 +37,9 @@ export interface HttpServerOptions extends Partial<ListenOptions> {
 export const layer = (options: HttpServerOptions = {}) =>
   Layer.unwrapEffect(
     Effect.map(CoreConfig, ({ limits, publicUrl: publicUrlOfCore }) => {
-      const { heartbeat = "15 seconds", metrics = false, ...listen } = options
+      const { heartbeat = "15 seconds", measured = false, metrics = false, ...listen } = options
       const publicUrl = options.publicUrl ?? new URL(publicUrlOfCore)
-      return Server.layer(metrics ? Effect.flatMap(routes, metered) : routes, {
+      return Server.layer(metrics ? withMetrics : measured ? Effect.map(routes, withMeters) : routes, {
         host: "127.0.0.1",
         port: 7117,
         trustedProxies: [],

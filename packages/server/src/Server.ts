@@ -17,6 +17,8 @@ export interface ListenOptions {
   readonly publicUrl: URL
   /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
+  /** Origins whose pages may call the API with a key; none unless given. No page of another origin may use a login. */
+  readonly corsOrigins?: ReadonlyArray<string>
   /** The time that requests which have begun may take when the service stops. */
   readonly grace: Duration.DurationInput
   /**

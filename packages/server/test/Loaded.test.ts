@@ -64,7 +64,11 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["what runs turns from the command line", "packages/server/src/cli/Run.ts"],
     ["the client of a server", "packages/client/src/"],
     ["what asks a person", "node_modules/@clack/"],
-    ["what shows progress", "node_modules/ora/"]
+    ["what shows progress", "node_modules/ora/"],
+    ["the judge of new passwords", "node_modules/@zxcvbn-ts/"],
+    ["the table of media types", "packages/core/node_modules/mime/"],
+    ["what writes /metrics", "node_modules/prom-client/"],
+    ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))
     assert.isEmpty(within(true))

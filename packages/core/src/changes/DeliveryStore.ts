@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import {
   type Delivery,
@@ -90,6 +91,7 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
+      const observer = yield* Observer
       const sql = db.sql
 
       const locked = Effect.fnUntraced(function* (id: string) {
@@ -153,7 +155,10 @@ export class DeliveryStore extends Context.Tag("@reins/core/changes/DeliveryStor
           yield* Effect.orDie(deliveryStates.check(delivery.state, change.state))
           const columns = { ...changedColumns(delivery, change), updated_at: yield* now }
           yield* db.run(sql`update deliveries set ${sql.update(columns)}, version = version + 1 where id = ${id}`)
-          yield* tell(yield* locked(id), eventTypes[change.state], actor)
+          const moved = yield* locked(id)
+          yield* tell(moved, eventTypes[change.state], actor)
+          if (change.state !== "pending" && change.state !== "executing")
+            yield* journal.afterCommit(observer.deliveryEnded(moved))
         })
       })
     })

@@ -20,7 +20,7 @@ export const make = Effect.map(Files, (files) => {
       type: "file",
       path: join(root, path),
       name,
-      mediaType: mediaTypeOf(name),
+      mediaType: yield* mediaTypeOf(name),
       size: found.value.size
     }
     return found.value.digest === digest

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { type Observations, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import { AttemptId, newId } from "../domain/Ids.js"
 import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
@@ -77,7 +78,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
       const db = yield* Database
       const journal = yield* Journal
       const statements = JobStatements.make(db)
-      const store: Store = { db, statements, leaseMs }
+      const store: Store = { db, statements, leaseMs, journal, observer: yield* Observer }
 
       /** Holds the row of a running attempt whose claim ends after the given time. */
       const hold = ({ attempt, bootId, jobId }: Claim, endsAfter: string) =>
@@ -90,7 +91,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
         fence: (claim) => Effect.flatMap(now, (at) => hold(claim, at)),
         takeOver: takeOverOf(store),
         seize: (claim) => hold(claim, ""),
-        finish: finishOf(store, journal.ringAfterCommit(jobsTopic)),
+        finish: finishOf(store),
         listLost: listLostOf(store),
         catchUp: catchUp(store),
         waiting: (kinds) =>
@@ -123,6 +124,8 @@ interface Store {
   readonly db: Database["Type"]
   readonly statements: ReturnType<typeof JobStatements.make>
   readonly leaseMs: number
+  readonly journal: Journal["Type"]
+  readonly observer: Observations
 }
 
 type Claims = JobClaims["Type"]
@@ -185,12 +188,12 @@ const takeOverOf = ({ db, leaseMs }: Store): Claims["takeOver"] =>
     return row === undefined ? undefined : { ...claim, bootId }
   })
 
-const finishOf = ({ db, statements }: Store, wake: Effect.Effect<void, never, Commit>): Claims["finish"] =>
+const finishOf = ({ db, journal, observer, statements }: Store): Claims["finish"] =>
   fn("JobClaims.finish")(function* (claim, outcome) {
     const attemptState = attemptStateOf(outcome)
     yield* Effect.orDie(jobStates.check("running", outcome.state))
     yield* Effect.orDie(attemptStates.check("running", attemptState))
-    yield* wake
+    yield* journal.ringAfterCommit(jobsTopic)
     const at = yield* now
     const runAt = outcome.state === "retry_wait" && outcome.delayMs > 0 ? yield* fromNow(outcome.delayMs) : at
     const failure = failureOf(claim, outcome, at, runAt)
@@ -206,6 +209,9 @@ const finishOf = ({ db, statements }: Store, wake: Effect.Effect<void, never, Co
       })
     )
     yield* db.run(statements.finishAttempt(attemptState, at, error, claim.attemptId))
+    const { attempt, jobId, kind, subject } = claim
+    const end = { jobId, kind, subject, attempt, state: outcome.state, error: failure ?? null }
+    yield* journal.afterCommit(observer.jobEnded(end))
   })
 
 const listLostOf = ({ db }: Store): Claims["listLost"] =>

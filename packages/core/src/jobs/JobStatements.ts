@@ -16,6 +16,9 @@ export const isWaiting = (sql: Database["Type"]["sql"]): Fragment =>
 export const runs = (sql: Database["Type"]["sql"], claim: Claim): Fragment =>
   sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} and boot_id = ${claim.bootId}`
 
+/** What is known of a job that was asked to stop. */
+export type CancelledRow = Pick<JobRow, "state" | "kind" | "subject_type" | "subject_id" | "attempt_count">
+
 /** The statements that every job or attempt runs. The text of each is made once. */
 export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Database["Type"]) => {
   const waits = sql`${isWaiting(sql)} and held = 0`
@@ -43,11 +46,11 @@ export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Dat
     ),
     /** It is one statement: between two, a job could begin to run or to wait and be missed by both. */
     cancel: prepare(
-      (id: string, at: string) => sql<{ state: JobState }>`update jobs set
+      (id: string, at: string) => sql<CancelledRow>`update jobs set
           finished_at = case when ${isWaiting(sql)} then ${at} else finished_at end,
           cancel_requested = case when state = 'running' then 1 else cancel_requested end,
           state = case when ${isWaiting(sql)} then 'cancelled' else state end
-        where id = ${id} returning state`
+        where id = ${id} returning state, kind, subject_type, subject_id, attempt_count`
     ),
     /** Changes nothing, so that the row is held until the commit is through. */
     hold: prepare(

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import { type JobEnd, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import { JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
 import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "../domain/Job.js"
@@ -39,8 +40,8 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     readonly newestOf: (subjectId: string) => Effect.Effect<OperationRef>
     /** True when an attempt for the subject has ended and its progress is not known. */
     readonly isUnproven: (subjectId: string) => Effect.Effect<boolean>
-    /** The number of jobs in each state that is not an end. A state without a job is absent. */
-    readonly countLive: Effect.Effect<ReadonlyMap<JobState, number>>
+    /** The number of jobs of each kind in each state that is not an end. What has no job is absent. */
+    readonly countLive: Effect.Effect<ReadonlyArray<LiveJobs>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -48,6 +49,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
     Effect.gen(function* () {
       const db = yield* Database
       const journal = yield* Journal
+      const observer = yield* Observer
       const sql = db.sql
       const { cancel, insert } = JobStatements.make(db)
       const wake = journal.ringAfterCommit(jobsTopic)
@@ -85,6 +87,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
         cancel: fn("JobStore.cancel")(function* (jobId) {
           yield* journal.ringAfterCommit(jobTopic(jobId))
           const job = yield* db.first(cancel(jobId, yield* now))
+          if (job?.state === "cancelled") yield* journal.afterCommit(observer.jobEnded(cancelledEnd(jobId, job)))
           return job?.state !== "running"
         }),
         newestOf: (subjectId) =>
@@ -102,15 +105,28 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
             where jobs.subject_id = ${subjectId} and ${sql.in("attempts.state", unprovenAttemptStates)} limit 1`),
             (row) => row !== undefined
           ),
-        countLive: Effect.map(
-          db.all(sql<{ state: JobState; count: number }>`select state, cast(count(*) as integer) as count
-            from jobs where ${sql.in("state", liveJobStates)} group by state`),
-          (rows) => new Map(rows.map(({ count, state }) => [state, count]))
-        )
+        countLive: db.all(sql<LiveJobs>`select kind, state, cast(count(*) as integer) as count
+          from jobs where ${sql.in("state", liveJobStates)} group by kind, state`)
       })
     })
   )
 }
+
+/** How many jobs of a kind are in a state. */
+export interface LiveJobs {
+  readonly kind: string
+  readonly state: JobState
+  readonly count: number
+}
+
+const cancelledEnd = (jobId: JobId, row: JobStatements.CancelledRow): JobEnd => ({
+  jobId,
+  kind: row.kind,
+  subject: { type: row.subject_type, id: row.subject_id },
+  state: "cancelled",
+  attempt: row.attempt_count,
+  error: { code: "cancelled", message: "It was cancelled before another attempt began.", retryable: false }
+})
 
 interface NewestRow {
   readonly id: JobId

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { systemActor } from "../access/Access.js"
+import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
 import type { Actor } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
@@ -8,7 +9,7 @@ import type { OperationRef } from "../domain/Job.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import type { Usage } from "../domain/Session.js"
-import { now } from "../domain/Timestamp.js"
+import { now, toMillis } from "../domain/Timestamp.js"
 import {
   cancellableTurnStates,
   type Turn,
@@ -132,6 +133,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
   const listeners = yield* SessionListeners
   const projects = yield* Projects
   const usages = usageStore(db)
+  const observer = yield* Observer
   const sql = db.sql
 
   const findRow = (id: string) => db.first(sql<TurnRow>`select * from turns where id = ${id}`)
@@ -186,7 +188,11 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
     yield* journal.append(row.session_id, actor, [
       { ...movedEvent(row.state, turn, end.interaction), subjects: { turn_id: turnId, job_id: row.job_id } }
     ])
-    if (turnStates.isTerminal(to)) yield* settle(turn)
+    if (turnStates.isTerminal(to)) {
+      yield* journal.afterCommit(observer.turnEnded(turn))
+      yield* settle(turn)
+    } else if (row.state === waitingTurnState)
+      yield* journal.afterCommit(observer.turnBegun(turn, toMillis(at) - toMillis(turn.created_at)))
     yield* listeners.turnMoved(turn, actor)
     return turn
   })

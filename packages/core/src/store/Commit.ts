@@ -1,4 +1,4 @@
-import { Context } from "effect"
+import { Context, type Effect } from "effect"
 import type { SessionId, WorkspaceId } from "../domain/Ids.js"
 
 /** A session that an open commit keeps other writers from, as it stands now. */
@@ -18,5 +18,7 @@ export class Commit extends Context.Tag("@reins/core/store/Commit")<
     /** The topics that are rung once the commit is through. */
     readonly topics: Set<string>
     readonly held: Map<SessionId, HeldSession>
+    /** What is done once the commit is through. */
+    readonly afterwards: Array<Effect.Effect<void>>
   }
 >() {}

@@ -38,6 +38,8 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
     readonly hold: (session: HeldSession & { readonly id: SessionId }) => Effect.Effect<void, never, Commit>
     /** Rings a topic when the open commit is through. */
     readonly ringAfterCommit: (topic: string) => Effect.Effect<void, never, Commit>
+    /** Does something when the open commit is through, before its caller goes on. Nothing of it is written down. */
+    readonly afterCommit: (effect: Effect.Effect<void>) => Effect.Effect<void, never, Commit>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -54,16 +56,17 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
           // The commit is opened anew for each run of the transaction: the counts of an earlier run were rolled back with it.
           const attempt = db.transaction(
             Effect.suspend(() => {
-              const open = { topics: new Set<string>(), held: new Map<SessionId, HeldSession>() }
-              return Effect.map(Effect.provideService(inside, Commit, open), (result) => ({
-                result,
-                topics: open.topics
-              }))
+              const open: Commit["Type"] = { topics: new Set(), held: new Map(), afterwards: [] }
+              return Effect.map(Effect.provideService(inside, Commit, open), (result) => ({ result, open }))
             })
           )
-          return Effect.flatMap(mayLoseRace ? retryLostRace(attempt) : attempt, ({ result, topics }) =>
-            Effect.as(Effect.forEach(topics, bell.ring, { discard: true }), result)
-          )
+          return Effect.flatMap(mayLoseRace ? retryLostRace(attempt) : attempt, ({ open, result }) => {
+            const { afterwards, topics } = open
+            const rung = Effect.forEach(topics, bell.ring, { discard: true })
+            const done =
+              afterwards.length === 0 ? rung : Effect.zipRight(rung, Effect.all(afterwards, { discard: true }))
+            return Effect.as(done, result)
+          })
         })
 
       const raised = raisedBy(db, log)
@@ -71,6 +74,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
         commit,
         ...commandsOf(commit),
         ringAfterCommit: (topic) => Effect.map(Commit, ({ topics }) => void topics.add(topic)),
+        afterCommit: (effect) => Effect.map(Commit, ({ afterwards }) => void afterwards.push(effect)),
         hold: ({ event_watermark, id, message_count, workspace_id }) =>
           Effect.map(Commit, ({ held }) => void held.set(id, { event_watermark, message_count, workspace_id })),
         held: (sessionId) => raised(sessionId, 0, 0),

@@ -114,15 +114,24 @@ for (const { layer, name } of databases) {
   })
 }
 
-it("a media type is told by the end of the name alone", () => {
-  assert.deepStrictEqual(["a.b.JSON", "notes.md", "Makefile", "x.constructor", ".txt"].map(mediaTypeOf), [
-    "application/json",
-    "text/markdown",
-    null,
-    null,
-    "text/plain"
-  ])
-})
+it.effect("a media type is told by the end of the name alone, and no source code is a video", () =>
+  Effect.gen(function* () {
+    const told = {
+      "a.b.JSON": "application/json",
+      "notes.md": "text/markdown",
+      "plan.yml": "application/yaml",
+      "sheet.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+      "photo.HEIC": "image/heic",
+      "Main.ts": "text/plain",
+      "lib.rs": "text/plain",
+      ".txt": "text/plain",
+      Makefile: null,
+      pdf: null,
+      "x.constructor": null
+    }
+    for (const [name, type] of Object.entries(told)) assert.strictEqual(yield* mediaTypeOf(name), type, name)
+  })
+)
 
 it.scopedLive(
   "an agent is given the files of a message, and is told of one that has changed or gone since it was uploaded",

@@ -5,6 +5,7 @@ import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { type ServerOptions, type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import { upTo } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { byClient, bySse, readStream, type Source } from "./EventReaders.js"
 import { type Nginx, startNginx } from "./Nginx.js"
@@ -18,7 +19,8 @@ let reins: Reins
 
 beforeEach(async () => {
   const port = await steadyPort()
-  options = { dataDir: place.dataDir, args: ["--port", String(port)] }
+  const env = { REINS_LOG_LEVEL: "info", REINS_TRUSTED_PROXIES: "127.0.0.1" }
+  options = { dataDir: place.dataDir, args: ["--port", String(port)], env }
   server = await startServer(options)
   nginx = await startNginx(server.url)
   const caller = await newCaller(server, place.dataDir)
@@ -36,7 +38,8 @@ const note = (content: string) =>
 const watermark = async (): Promise<number> =>
   (await reins.sessions.get({ session_id: source.sessionId })).event_watermark
 
-it("an event is through at once, in a stream of which nginx was told not to buffer it", async () => {
+it.each(["as Debian ships it", "with the file of deploy/"])("an event is through nginx %s at once", async (which) => {
+  const baseUrl = which === "as Debian ships it" ? nginx.url : nginx.deployedUrl
   const arrivals = new Map<number, number>()
   let arrived = () => {}
   let accel: unknown = "none"
@@ -45,20 +48,23 @@ it("an event is through at once, in a stream of which nginx was told not to buff
   const open = new Promise<void>((resolve) => {
     opened = resolve
   })
-  const reading = readStream(source, {
-    onResponse: ({ headers }) => {
-      accel = headers["x-accel-buffering"]
-      assert.strictEqual(headers["content-type"], "text/event-stream")
-      assert.strictEqual(headers["cache-control"], "no-cache, no-transform")
-      assert.isUndefined(headers["content-encoding"])
-    },
-    onBlock: ({ id, text }) => {
-      if (text.startsWith("retry: 2000\n: watermark ")) opened()
-      if (id !== undefined) arrivals.set(Number(id), performance.now())
-      arrived()
-      return !finished
+  const reading = readStream(
+    { ...source, baseUrl },
+    {
+      onResponse: ({ headers }) => {
+        accel = headers["x-accel-buffering"]
+        assert.strictEqual(headers["content-type"], "text/event-stream")
+        assert.strictEqual(headers["cache-control"], "no-cache, no-transform")
+        assert.isUndefined(headers["content-encoding"])
+      },
+      onBlock: ({ id, text }) => {
+        if (text.startsWith("retry: 2000\n: watermark ")) opened()
+        if (id !== undefined) arrivals.set(Number(id), performance.now())
+        arrived()
+        return !finished
+      }
     }
-  })
+  )
   await open
   assert.isUndefined(accel, "nginx takes the header for itself")
   const delays: Array<number> = []
@@ -79,6 +85,30 @@ it("an event is through at once, in a stream of which nginx was told not to buff
     `through nginx: from the answer of a change to its event ${delays[10]?.toFixed(1)} ms (median), ${delays.at(-1)?.toFixed(1)} ms (most)\n`
   )
   assert.isBelow(delays[10] ?? Number.POSITIVE_INFINITY, 1000)
+})
+
+it("the file of deploy/ keeps figures inside, passes the client's address on and takes the largest upload", async () => {
+  assert.strictEqual((await fetch(`${nginx.deployedUrl}/metrics`)).status, 404)
+  const headers = { "x-request-id": "by-nginx", "x-forwarded-for": "203.0.113.9" }
+  await fetch(`${nginx.deployedUrl}/api/nowhere`, { headers })
+  const line = await eventually("the line of the request", () =>
+    server
+      .log()
+      .split("\n")
+      .find((each) => each.includes("by-nginx"))
+  )
+  assert.strictEqual(JSON.parse(line).annotations.client, "127.0.0.1")
+  const content = Buffer.alloc(25 * 1024 * 1024, "x").toString("base64")
+  const sent = await fetch(`${nginx.deployedUrl}/api/sessions/${source.sessionId}/file-uploads`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${source.apiKey}`,
+      "content-type": "application/json",
+      "idempotency-key": "the-largest"
+    },
+    body: JSON.stringify({ path: "large.bin", content, encoding: "base64" })
+  })
+  assert.strictEqual(sent.status, 200, await sent.text())
 })
 
 it("without that header nginx would keep the events back until the stream ends", async () => {

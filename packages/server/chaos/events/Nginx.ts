@@ -5,24 +5,33 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { eventually } from "@reins/testing/process/Waiting"
+import { deployed } from "../deploy/Deploy.js"
 
 export interface Nginx {
   readonly url: string
+  /** The same server behind `deploy/nginx-reins.conf`. */
+  readonly deployedUrl: string
   readonly stop: () => Promise<void>
 }
 
 /**
- * The nginx of the system with the configuration that Debian ships, in front of a server: what is added is one `proxy_pass`, and
- * below `/deaf/` another that does not listen to what the server says of buffering.
+ * The nginx of the system with the configuration that Debian ships, in front of a server: what is added is one `proxy_pass`, below `/deaf/`
+ * another that does not listen to what the server says of buffering, and at `deployedUrl` what `deploy/` gives to operators.
  */
 export const startNginx = async (upstream: string): Promise<Nginx> => {
   const prefix = mkdtempSync(join(tmpdir(), "reins-nginx-"))
   const port = await steadyPort()
+  const deployedPort = await steadyPort()
   const file = join(prefix, "nginx.conf")
   const site = `server {
   listen 127.0.0.1:${port};
   location / { proxy_pass ${upstream}; }
   location /deaf/ { proxy_ignore_headers X-Accel-Buffering; proxy_pass ${upstream}/; }
+}
+upstream reins { server ${new URL(upstream).host}; keepalive 32; }
+server {
+  listen 127.0.0.1:${deployedPort};
+  include ${deployed("nginx-reins.conf")};
 }
 `
   writeFileSync(join(prefix, "site.conf"), site)
@@ -41,6 +50,7 @@ export const startNginx = async (upstream: string): Promise<Nginx> => {
   })
   return {
     url: `http://127.0.0.1:${port}`,
+    deployedUrl: `http://127.0.0.1:${deployedPort}`,
     stop: async () => {
       child.kill("SIGTERM")
       await ended

@@ -6,7 +6,9 @@ import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
 import * as HttpServer from "../HttpServer.js"
 import { type ListenError, listenError } from "../ListenError.js"
+import * as Observation from "../Observation.js"
 import { type ListenOptions, Server } from "../Server.js"
+import * as Telemetry from "../Telemetry.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
@@ -14,8 +16,9 @@ import { configOf, serverOptions } from "./Settings.js"
 export const serverLayer = (
   config: Pick<
     Config,
-    "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "requestSeconds" | "trustedProxies"
-  >,
+    "corsOrigins" | "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "requestSeconds" | "trustedProxies"
+  > &
+    Pick<HttpServer.HttpServerOptions, "measured">,
   stop: Pick<ListenOptions, "notice"> = {}
 ) =>
   HttpServer.layer({
@@ -23,7 +26,9 @@ export const serverLayer = (
     port: config.port,
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
+    corsOrigins: config.corsOrigins,
     metrics: config.metrics,
+    measured: config.measured ?? false,
     heartbeat: Duration.seconds(config.heartbeatSeconds),
     requestMs: config.requestSeconds * 1000,
     ...stop
@@ -65,14 +70,18 @@ const withPort = (config: Config): Effect.Effect<Config, ListenError> =>
     })
   })
 
-const program = (given: Config) => Effect.flatMap(withPort(given), launch)
-
-const launch = (config: Config) => {
-  const service = Layer.merge(announce(config).pipe(Layer.provideMerge(serverLayer(config))), Core.worker)
-  return Layer.launch(Layer.provide(service, Installation.workingLayer(config))).pipe(
-    Effect.provide(Logger.minimumLogLevel(config.logLevel))
-  )
-}
+const program = (given: Config) =>
+  Effect.gen(function* () {
+    const otlp = yield* Telemetry.otlpOf(process.env)
+    const config = yield* withPort(given)
+    const server = serverLayer({ ...config, measured: otlp !== undefined })
+    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker)
+    const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
+    return yield* Layer.launch(Layer.provide(service, installation)).pipe(
+      Effect.withTracerEnabled(otlp !== undefined),
+      Effect.provide(Layer.provideMerge(Telemetry.layer(otlp), Logger.minimumLogLevel(config.logLevel)))
+    )
+  })
 
 /** `reins serve` */
 export const serve = Command.make("serve", serverOptions, (options) => Effect.flatMap(configOf(options), program)).pipe(

@@ -33,6 +33,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   allow_local_repositories: core.allowLocalRepositories,
   allow_private_hosts: core.allowPrivateHosts.join(","),
   trusted_proxies: config.trustedProxies.join(","),
+  cors_origins: config.corsOrigins.join(","),
   max_running_turns: core.maxRunningTurns,
   turn_minutes: core.turnDeadlineMs / 60_000,
   interaction_minutes: core.interactionExpiryMs / 60_000,

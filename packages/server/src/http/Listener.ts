@@ -6,8 +6,10 @@ import { clientAddressBehind } from "./ClientAddress.js"
 import { Exchange } from "./Exchange.js"
 import { accessLog } from "./middleware/AccessLog.js"
 import { refusalOfBody } from "./middleware/BodyLimit.js"
+import { corsOf } from "./middleware/Cors.js"
 import { errorReply, replyToFailure } from "./middleware/ErrorEnvelope.js"
 import { securityHeaders } from "./middleware/SecurityHeaders.js"
+import { spansOf } from "./middleware/Tracing.js"
 import { type Reply, send } from "./Reply.js"
 import type { Route } from "./Route.js"
 import { RouteTable } from "./RouteTable.js"
@@ -17,6 +19,8 @@ export interface ListenerOptions {
   readonly publicUrl: URL
   /** The proxies, by address or network. Their `X-Forwarded-For` is believed. */
   readonly trustedProxies: ReadonlyArray<string>
+  /** Origins whose pages may call the API with a key; none unless given. */
+  readonly corsOrigins?: ReadonlyArray<string>
   readonly limits: CoreLimits
 }
 
@@ -27,9 +31,9 @@ const clientGone = 499
 export const listener = (
   routes: ReadonlyArray<Route>,
   shutdown: Shutdown["Type"],
-  { limits, publicUrl, trustedProxies }: ListenerOptions
+  { corsOrigins = [], limits, publicUrl, trustedProxies }: ListenerOptions
 ): Effect.Effect<RequestListener> =>
-  Effect.map(Effect.runtime<never>(), (current) => {
+  Effect.zipWith(Effect.runtime<never>(), spansOf, (current, inSpan) => {
     // Nothing reads the metrics of fibers that Effect keeps.
     const runtime = Runtime.disableRuntimeFlag(current, RuntimeFlags.RuntimeMetrics)
     const fork = Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))
@@ -38,17 +42,22 @@ export const listener = (
     const log = accessLog(runtime)
     const addressOf = clientAddressBehind(trustedProxies)
     const commonHeaders = securityHeaders(publicUrl)
+    const cors = corsOf(corsOrigins)
 
     return (request, response) => {
       const startedAt = performance.now()
       const exchange = new Exchange(request, response, addressOf, commonHeaders)
+      const preflight = cors?.admit(exchange)
       const refusal = shutdown.enter(exchange) ?? refusalOfBody(exchange, limits)
-      const match = refusal === undefined ? table.find(exchange) : undefined
+      const match = refusal === undefined && preflight === undefined ? table.find(exchange) : undefined
       const route = match?.route
-      const answer = Effect.catchAllCause(
-        Effect.suspend(() => refusal ?? match?.route.answer(exchange, match.params) ?? table.otherwise(exchange)),
+      const untraced = Effect.catchAllCause(
+        Effect.suspend(
+          () => refusal ?? preflight ?? match?.route.answer(exchange, match.params) ?? table.otherwise(exchange)
+        ),
         (cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : replyToFailure(cause, exchange.requestId))
       )
+      const answer = inSpan === undefined ? untraced : inSpan(exchange, route, untraced)
 
       const finish = (exit: Exit.Exit<Reply>) => {
         shutdown.leave(exchange)

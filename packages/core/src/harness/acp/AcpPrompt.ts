@@ -1,4 +1,5 @@
 import { pathToFileURL } from "node:url"
+import type * as acp from "@agentclientprotocol/sdk"
 import { Deferred, Effect, Fiber, Option, Ref } from "effect"
 import type { HarnessEvent } from "../HarnessEvent.js"
 import type { PromptBlock } from "../TurnInput.js"
@@ -32,7 +33,7 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
 })
 
 /** A text, or a link to a resource. Every agent takes these two; other kinds are optional in the protocol. */
-const promptBlock = (block: PromptBlock): object =>
+const promptBlock = (block: PromptBlock): acp.ContentBlock =>
   block.type === "text"
     ? block
     : {

@@ -65,12 +65,15 @@ export const selectModel = Effect.fnUntraced(function* (
   const { model } = turn.input
   if (model === null || model_selector === "none") return
   const wanted = model_value.replaceAll("{{model}}", model)
+  const refused = failed(turn)
+  if (model_selector === "set_model") {
+    if (session.models?.currentModelId === wanted) return
+    const params = { sessionId: id, modelId: wanted }
+    yield* Effect.catchTag(ask(turn, peer, "session/set_model", params, Schema.Unknown), "RpcError", refused)
+    return
+  }
   const option = session.configOptions?.find((each) => each.category === "model")
-  const current = model_selector === "config_option" ? option?.currentValue : session.models?.currentModelId
-  if (current === wanted || (model_selector === "config_option" && option === undefined)) return
-  const [method, params] =
-    model_selector === "config_option"
-      ? ["session/set_config_option", { sessionId: id, configId: option?.id, value: wanted }]
-      : ["session/set_model", { sessionId: id, modelId: wanted }]
-  yield* ask(turn, peer, method, params, Schema.Unknown).pipe(Effect.catchTag("RpcError", failed(turn)))
+  if (option === undefined || option.currentValue === wanted) return
+  const params = { sessionId: id, configId: option.id, value: wanted }
+  yield* Effect.catchTag(ask(turn, peer, "session/set_config_option", params, Schema.Unknown), "RpcError", refused)
 })

@@ -3,6 +3,7 @@ import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
 import type { TurnInput } from "../TurnInput.js"
+import type { Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -65,11 +66,11 @@ export const orBroken =
 /**
  * Sends the agent a request and waits for its answer or for the end of the turn. Fails with `RpcError` when the agent answers with an error.
  */
-export const ask = <A, I>(
+export const ask = <Method extends keyof Requests, A, I>(
   turn: Turn,
   peer: JsonRpc.Peer,
-  method: string,
-  params: unknown,
+  method: Method,
+  params: Requests[Method],
   schema: Schema.Schema<A, I>
 ) =>
   peer.request(method, params).pipe(

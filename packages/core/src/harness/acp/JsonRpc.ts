@@ -1,5 +1,6 @@
 import { Data, Deferred, Effect, Schema, type Scope, Stream } from "effect"
 import type { ExecutorError } from "../../executor/Executor.js"
+import type { Notices, Requests } from "./AcpSchema.js"
 
 /** The agent answered a request with an error. */
 export class RpcError extends Data.TaggedError("RpcError")<{
@@ -43,8 +44,14 @@ export interface PeerOptions {
 }
 
 export interface Peer {
-  readonly request: (method: string, params: unknown) => Effect.Effect<unknown, RpcError | ExecutorError>
-  readonly notify: (method: string, params: unknown) => Effect.Effect<void, ExecutorError>
+  readonly request: <Method extends keyof Requests>(
+    method: Method,
+    params: Requests[Method]
+  ) => Effect.Effect<unknown, RpcError | ExecutorError>
+  readonly notify: <Method extends keyof Notices>(
+    method: Method,
+    params: Notices[Method]
+  ) => Effect.Effect<void, ExecutorError>
   /** Handles lines in their order until the output ends. Requests are answered only while it runs. */
   readonly run: Effect.Effect<void, ExecutorError>
 }

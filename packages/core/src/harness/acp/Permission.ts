@@ -1,3 +1,4 @@
+import type * as acp from "@agentclientprotocol/sdk"
 import type { InteractionOption } from "../../domain/Interaction.js"
 import type { Asked, HarnessEvent } from "../HarnessEvent.js"
 import type { PermissionRequest } from "./AcpSchema.js"
@@ -36,6 +37,6 @@ export const asked = (requestId: string, { options }: PermissionRequest, about: 
 }
 
 /** The answer to the agent. */
-export const outcome = (optionId: string | null): { readonly result: unknown } => ({
+export const outcome = (optionId: string | null): { readonly result: acp.RequestPermissionResponse } => ({
   result: { outcome: optionId === null ? { outcome: "cancelled" } : { outcome: "selected", optionId } }
 })

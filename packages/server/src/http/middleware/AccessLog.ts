@@ -17,7 +17,7 @@ import type { Exchange } from "../Exchange.js"
 export type AccessLog = (exchange: Exchange, status: number, ms: number, fiberId: FiberId.FiberId) => void
 
 /**
- * Logs each mutation and each failure: the caller, the request, the status. It leaves out the query and the body, which may hold secrets. Only
+ * Logs each mutation and each failure: the caller and its address, the request, the status. It leaves out the query and the body, which may hold secrets. Only
  * an unforeseen answer is a warning, because a full disk and a stop are logged once by themselves. The loggers are called directly,
  * because an effect that logs would need a fiber of its own after each answer.
  */
@@ -25,7 +25,7 @@ export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): Acces
   const loggers = FiberRefs.getOrDefault(context, FiberRef.currentLoggers)
   const least = FiberRefs.getOrDefault(context, FiberRef.currentMinimumLogLevel)
   return (exchange, status, ms, fiberId) => {
-    const { method, path, principal, requestId } = exchange
+    const { clientAddress, method, path, principal, requestId } = exchange
     if (status < 400 && (method === "GET" || method === "HEAD" || method === "OPTIONS")) return
     const logLevel = status >= 500 && status !== 503 ? LogLevel.Warning : LogLevel.Info
     if (LogLevel.greaterThan(least, logLevel)) return
@@ -42,7 +42,8 @@ export const accessLog = ({ fiberRefs: context }: Runtime.Runtime<never>): Acces
         ["path", path],
         ["status", status],
         ["ms", Math.round(ms)],
-        ["principal", nameOf(principal)]
+        ["principal", nameOf(principal)],
+        ["client", clientAddress]
       ),
       date: new Date()
     }

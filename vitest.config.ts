@@ -35,7 +35,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@reins/source"] } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
-    globalSetup: ["./scripts/vitest-setup.ts"],
+    globalSetup: ["./scripts/client.mjs", "./scripts/vitest-setup.ts"],
     setupFiles: ["./packages/testing/src/EffectMethods.ts"],
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,

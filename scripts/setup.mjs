@@ -84,12 +84,18 @@ const sources = (directory) =>
   })
 
 const build = async () => {
-  const watched = ["packages/core/src", "packages/client/src", "packages/server/src", "manifests"].flatMap((path) =>
-    sources(join(root, path))
-  )
+  const watched = [
+    "packages/core/src",
+    "packages/client/src",
+    "packages/client/generate",
+    "packages/server/src",
+    "manifests"
+  ].flatMap((path) => sources(join(root, path)))
   const files = [
     ...watched,
-    ...["tsup.config.ts", "package-lock.json", "scripts/precompile.mjs"].map((name) => join(root, name))
+    ...["tsup.config.ts", "package-lock.json", "scripts/precompile.mjs", "scripts/client.mjs"].map((name) =>
+      join(root, name)
+    )
   ]
   // The server is compiled for this version of Node.
   const hash = createHash("sha256").update(process.version)

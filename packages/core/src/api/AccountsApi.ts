@@ -111,7 +111,7 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
       .setPayload(PasswordResetInput)
       .addSuccess(Status)
   )
-  .add(read("me", "/api/me", "The calling account").addSuccess(Me)) {}
+  .add(read("getMe", "/api/me", "The calling account").addSuccess(Me)) {}
 
 export const ApiKeyInput = Schema.Struct({
   name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),

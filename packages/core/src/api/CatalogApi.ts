@@ -56,22 +56,24 @@ export type Limits = typeof Limits.Type
 
 export class CatalogApi extends HttpApiGroup.make("catalog")
   .add(
-    read("executorBackends", "/api/executor-backends", "The executors and the isolation that each gives").addSuccess(
-      ExecutorBackendList
-    )
+    read(
+      "listExecutorBackends",
+      "/api/executor-backends",
+      "The executors and the isolation that each gives"
+    ).addSuccess(ExecutorBackendList)
   )
-  .add(read("harnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
+  .add(read("listHarnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
   .add(
-    read("models", "/api/models", "The models that a workspace's connection gives access to")
+    read("listModels", "/api/models", "The models that a workspace's connection gives access to")
       .setUrlParams(ModelQuery)
       .addSuccess(ModelList)
   )
-  .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension)) {}
+  .add(read("getLimits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension)) {}
 
 export class JobsApi extends HttpApiGroup.make("jobs")
   .add(read("get", "/api/jobs/:job_id", "Read a job with its attempts").setPath(idPath("job_id")).addSuccess(Job))
   .add(
-    read("operation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
+    read("getOperation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
       .setPath(idPath("operation_id"))
       .addSuccess(Operation)
   ) {}

@@ -95,7 +95,7 @@ const changeset = idPath("changeset_id")
 export class ChangesetsApi extends HttpApiGroup.make("changesets")
   .add(read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(Changeset))
   .add(
-    read("diff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
+    read("getDiff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
       .setPath(changeset)
       .setUrlParams(
         Schema.Struct({
@@ -106,7 +106,7 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
       .addSuccess(Diff)
   )
   .add(
-    read("files", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
+    read("listFiles", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
       .setPath(changeset)
       .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
       .addSuccess(ChangesetFiles)

@@ -89,7 +89,11 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
       .addSuccess(withStatus(Connection, 201))
   )
   .add(
-    read("capabilities", "/api/connections/:connection_id/capabilities", "What was observed of a connection, and when")
+    read(
+      "listCapabilities",
+      "/api/connections/:connection_id/capabilities",
+      "What was observed of a connection, and when"
+    )
       .setPath(idPath("connection_id"))
       .addSuccess(ConnectionCapabilities)
   )

@@ -67,13 +67,15 @@ export class DelegationsApi extends HttpApiGroup.make("delegations")
       .addSuccess(Delegation)
   )
   .add(
-    post("send", "/api/delegations/:delegation_id/messages", "Send a message to the child session")
+    post("sendMessage", "/api/delegations/:delegation_id/messages", "Send a message to the child session")
       .setPath(delegation)
       .setPayload(MessageSend)
       .addSuccess(SentMessage)
   )
   .add(
-    read("result", "/api/delegations/:delegation_id/result", "Read the result").setPath(delegation).addSuccess(Result)
+    read("getResult", "/api/delegations/:delegation_id/result", "Read the result")
+      .setPath(delegation)
+      .addSuccess(Result)
   )
   .add(
     post("submitResult", "/api/delegations/:delegation_id/result", "Submit the result, once")

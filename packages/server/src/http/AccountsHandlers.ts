@@ -21,7 +21,7 @@ export const accounts = Effect.gen(function* () {
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
     changePassword: ({ body, exchange, principal }) => passwords.change(principal, body, exchange),
     resetPassword: ({ body }) => passwords.reset(body),
-    me: ({ principal }) => accounts.me(principal)
+    getMe: ({ principal }) => accounts.me(principal)
   }
   return handlers
 })

@@ -12,10 +12,10 @@ export const catalog = Effect.gen(function* () {
   const models = yield* Models
   const providers = yield* Providers
   const handlers: Handlers<"catalog"> = {
-    executorBackends: () => Effect.succeed({ items: executors.list }),
-    harnesses: () => Effect.map(providers.list, (items) => ({ items })),
-    models: ({ principal, query }) => models.list(principal, query),
-    limits: () => Effect.succeed(limits)
+    listExecutorBackends: () => Effect.succeed({ items: executors.list }),
+    listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    listModels: ({ principal, query }) => models.list(principal, query),
+    getLimits: () => Effect.succeed(limits)
   }
   return handlers
 })
@@ -24,7 +24,7 @@ export const jobs = Effect.gen(function* () {
   const jobs = yield* Jobs
   const handlers: Handlers<"jobs"> = {
     get: ({ path, principal }) => jobs.get(principal, path.job_id),
-    operation: ({ path, principal }) => jobs.operation(principal, path.operation_id)
+    getOperation: ({ path, principal }) => jobs.operation(principal, path.operation_id)
   }
   return handlers
 })

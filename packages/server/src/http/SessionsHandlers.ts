@@ -26,20 +26,20 @@ export const sessions = Effect.gen(function* () {
     archive: ({ path, principal }) => sessions.archive(principal, path.session_id),
     unarchive: ({ path, principal }) => sessions.unarchive(principal, path.session_id),
     close: ({ path, principal }) => sessions.close(principal, path.session_id),
-    changes: ({ path, principal }) => changesets.changes(principal, path.session_id),
+    getChanges: ({ path, principal }) => changesets.changes(principal, path.session_id),
     listChangesets: ({ path, principal, query }) => changesets.list(principal, path.session_id, query),
     capture: ({ body, path, principal }) => changesets.capture(principal, path.session_id, body),
     listDelegations: ({ path, principal, query }) => delegations.list(principal, path.session_id, query),
     delegate: ({ body, path, principal }) => delegations.spawn(principal, path.session_id, body),
-    events: ({ exchange, path, principal, query }) => events.answer(exchange, principal, path.session_id, query),
-    executor: ({ path, principal }) => executors.get(principal, path.session_id),
+    listEvents: ({ exchange, path, principal, query }) => events.answer(exchange, principal, path.session_id, query),
+    getExecutor: ({ path, principal }) => executors.get(principal, path.session_id),
     activateExecutor: ({ body, path, principal }) => executors.activate(principal, path.session_id, body),
     releaseExecutor: ({ body, path, principal }) => executors.release(principal, path.session_id, body),
     uploadFile: ({ body, path, principal }) => files.upload(principal, path.session_id, body),
     listFiles: ({ path, principal, query }) => files.list(principal, path.session_id, query.path),
-    readFile: ({ path, principal, query }) => files.read(principal, path.session_id, query.path),
+    getFile: ({ path, principal, query }) => files.read(principal, path.session_id, query.path),
     switchHarness: ({ body, path, principal }) => switches.create(principal, path.session_id, body),
-    nativeState: ({ path, principal }) => nativeStates.read(principal, path.session_id)
+    getNativeState: ({ path, principal }) => nativeStates.read(principal, path.session_id)
   }
   return handlers
 })

@@ -30,7 +30,7 @@ const downwards = floors.map((rooms, index) => ({
   to: { path: core, pathNot: `${core}(?:${["$1", ...floors.slice(0, index).flat()].join("|")})/` }
 }))
 
-/** The direction of the code: domain <- api <- core services <- server; the client takes domain and api only. */
+/** The direction of the code: domain <- api <- core services <- server; the client is made from the document of the server. */
 module.exports = {
   forbidden: [
     ...downwards,
@@ -90,10 +90,18 @@ module.exports = {
       to: { path: "^packages/(server|client)/" }
     },
     {
-      name: "client-takes-domain-and-api",
+      name: "client-is-made-from-the-document",
+      comment: "what is generated holds all that the client needs of the contract",
       severity: "error",
       from: { path: "^packages/client/src/" },
-      to: { path: "^packages/(core/src/(?!domain/|api/)|server/)" }
+      to: { path: "^packages/(core|server)/" }
+    },
+    {
+      name: "promises-without-effect",
+      comment: "the promise entry has no dependency, for types too",
+      severity: "error",
+      from: { path: "^packages/client/src/(?!effect/)" },
+      to: { path: "^(packages/client/src/effect/|node_modules/)" }
     }
   ],
   options: {

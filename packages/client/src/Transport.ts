@@ -145,16 +145,13 @@ const within = async <A>(
   }
 }
 
-/** Cloudflare's Workers send no credentials of their own, and refuse to be told so. */
-const withoutCookies: RequestInit = "credentials" in Request.prototype ? { credentials: "omit" } : {}
-
 const send = ({ fetch }: Server, { body, headers, method, url }: Asked, { signal }: AbortController) =>
   (fetch ?? globalThis.fetch)(url, {
     method,
     headers,
     signal,
     redirect: "manual",
-    ...withoutCookies,
+    credentials: "omit",
     ...(body !== undefined && { body })
   })
 

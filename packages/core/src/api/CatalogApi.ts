@@ -74,6 +74,12 @@ export const Limits = Schema.Struct({
 }).annotations({ identifier: "Limits", description: "The limits in force. An operator may set others." })
 export type Limits = typeof Limits.Type
 
+export const Version = Schema.Struct({
+  release: field(Schema.String, "The release of the server, as in `0.1.0`, by semantic versioning."),
+  api_version: field(Schema.String, "The version of the API, as the OpenAPI document gives it.")
+}).annotations({ identifier: "Version", description: "What is installed." })
+export type Version = typeof Version.Type
+
 export class CatalogApi extends HttpApiGroup.make("catalog")
   .add(
     read("executorBackends", "/api/executor-backends", "The executors and the isolation that each gives").addSuccess(
@@ -86,7 +92,12 @@ export class CatalogApi extends HttpApiGroup.make("catalog")
       .setUrlParams(ModelQuery)
       .addSuccess(ModelList)
   )
-  .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension)) {}
+  .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension))
+  .add(
+    read("version", "/api/version", "The release of the server and the version of its API")
+      .addSuccess(Version)
+      .annotateContext(extension)
+  ) {}
 
 export class JobsApi extends HttpApiGroup.make("jobs")
   .add(read("get", "/api/jobs/:job_id", "Read a job with its attempts").setPath(idPath("job_id")).addSuccess(Job))

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { Connection, ConnectionState } from "../domain/Connection.js"
 import { ConnectionCapabilities, ConnectionValidation } from "../domain/ConnectionValidation.js"
 import { field } from "../domain/Field.js"
-import { installed } from "../domain/Installed.js"
+import { InstalledFrom, installed, installedCredentials } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, optional, patch, post, read, remove, withStatus } from "./Endpoint.js"
@@ -11,7 +11,9 @@ import { pageFields } from "./Query.js"
 
 const Label = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 /** The fields depend on the kind of the connection; each is checked under `body.credential`. */
-const Credential = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+const Credential = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  [InstalledFrom]: installedCredentials
+})
 
 export const ConnectionInput = Schema.Struct({
   kind: field(installed("connection_kinds"), "What it connects to. It decides the fields of the credential."),

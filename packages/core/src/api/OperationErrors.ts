@@ -205,6 +205,7 @@ export const operationErrors = {
     "upstream_timeout"
   ],
   "catalog.limits": [],
+  "catalog.version": [],
   "jobs.get": ["not_found"],
   "jobs.operation": ["not_found"]
 } as const satisfies Readonly<Record<string, ReadonlyArray<ErrorCode>>>

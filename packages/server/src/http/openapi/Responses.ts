@@ -199,7 +199,7 @@ export const responseHeaders = {
   ),
   "Reins-Unknown-Fields": text(
     "The fields of the body and the parameters of the query that the operation does not know and has passed over, as `body.mesage, query.limt`: " +
-      "at most 10, percent-encoded. Absent when there is none.",
+      "at most 10 of each, percent-encoded. Absent when there is none.",
     "body.mesage"
   ),
   ETag: text(

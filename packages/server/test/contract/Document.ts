@@ -6,7 +6,7 @@ export type Json = typeof Json.Type
 
 const Content = Schema.Record({
   key: Schema.String,
-  value: Schema.Struct({ schema: Json, examples: Schema.optional(Json) })
+  value: Schema.Struct({ schema: Json, example: Schema.optional(Schema.Unknown), examples: Schema.optional(Json) })
 })
 
 export const Parameter = Schema.Struct({

@@ -8,6 +8,7 @@ import { HTTPValidationError } from "../validation/Validation.js"
 import { withCredentials } from "./CredentialSchemas.js"
 import { described } from "./Descriptions.js"
 import { eventSchemas, withEventUnion } from "./EventSchemas.js"
+import recorded from "./examples.json" with { type: "json" }
 import { fieldsOf, type Json, mapFields, refersTo } from "./Json.js"
 import * as Texts from "./OpenApiTexts.js"
 import { plain } from "./Plain.js"
@@ -32,8 +33,10 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
   HttpApi.reflect(api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint, group }) => {
-      const path = endpoint.path.replace(/:(\w+)/g, "{$1}")
-      operations.set(`${endpoint.method} ${path}`, { endpoint, name: `${group.identifier}.${endpoint.name}` })
+      operations.set(`${endpoint.method} ${patternOf(endpoint)}`, {
+        endpoint,
+        name: `${group.identifier}.${endpoint.name}`
+      })
     }
   })
   const additional = [HTTPValidationError, ErrorEnvelope, ...eventSchemas]
@@ -111,6 +114,8 @@ const completed = (operation: Json, known: Operation): Json => {
   const streams = endpoint.path.endsWith("/events")
   const body = fieldsOf(operation["requestBody"])
   const parameters = Array.isArray(operation["parameters"]) ? operation["parameters"].map(fieldsOf) : []
+  const example = examples[`${endpoint.method} ${patternOf(endpoint)}`]
+  const answer = (response: unknown) => withExample(fieldsOf(response), example?.answer)
   const summary = String(operation["summary"] ?? operation["operationId"])
   return {
     ...operation,
@@ -127,12 +132,16 @@ const completed = (operation: Json, known: Operation): Json => {
       ...(streams ? [lastEventIdParameter] : [])
     ],
     ...("requestBody" in operation && {
-      requestBody: { description: Texts.bodyDescription, ...body, required: !mayBeAbsent(endpoint) }
+      requestBody: {
+        description: Texts.bodyDescription,
+        ...withExample(body, example?.body),
+        required: !mayBeAbsent(endpoint)
+      }
     }),
     security: isPublic ? [] : [{ bearer: [] }, { cookie: [] }],
     responses: {
       ...mapFields(responses, (_, response) => ({
-        ...(streams ? withStream(fieldsOf(response)) : fieldsOf(response)),
+        ...(streams ? withStream(answer(response)) : answer(response)),
         description: Texts.answerDescription(summary, endpoint.successSchema.ast),
         headers: successHeaders(answering)
       })),
@@ -198,6 +207,21 @@ const lastEventIdParameter = {
   required: false,
   schema: { type: "string" },
   description: "For streams: the id of the last event that was received, which wins over `after`."
+}
+
+/** The path as the document writes it. */
+const patternOf = ({ path }: Endpoint): string => path.replace(/:(\w+)/g, "{$1}")
+
+/** Requests and answers of the end-to-end story and the tests of the contract, recorded by `node scripts/examples.mjs`. */
+const examples: Readonly<Record<string, { readonly body?: unknown; readonly answer?: unknown } | undefined>> = recorded
+
+const withExample = (described: Json, example: unknown): Json => {
+  const content = fieldsOf(described["content"])
+  if (example === undefined || !("application/json" in content)) return described
+  return {
+    ...described,
+    content: { ...content, "application/json": { ...fieldsOf(content["application/json"]), example } }
+  }
 }
 
 const withStream = (response: Json): Json => ({

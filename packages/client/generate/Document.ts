@@ -1,18 +1,13 @@
-import { HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import { Api } from "@reins/core/api/Api"
 import { Installed } from "@reins/core/catalog/Installed"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
-import { Event, eventPayloads, eventTypes } from "@reins/core/domain/Event"
-import { MessageDelta } from "@reins/core/domain/Message"
-import { errorKinds } from "@reins/core/domain/ReinsError"
 import { Executors } from "@reins/core/executor/Executors"
 import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { Outbound } from "@reins/core/outbound/Outbound"
 import { Placement } from "@reins/core/placement/Placement"
 import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
-import { Effect, Layer, Schema } from "effect"
-import { pascal } from "./Words.js"
+import { Effect, Layer } from "effect"
 
 /** A schema of the document, as far as its keywords are read here. */
 export interface JsonSchema {
@@ -51,29 +46,21 @@ export interface Described {
     readonly schema: JsonSchema
   }>
   readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Media>> }
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>>
+  readonly responses: Readonly<Record<string, Answer>>
+}
+
+interface Answer {
+  readonly $ref?: string
+  readonly content?: Readonly<Record<string, Media>>
 }
 
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> }
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly responses: Readonly<Record<string, Answer>>
+  }
 }
-
-const [firstType, ...otherTypes] = eventTypes.map((type) =>
-  Schema.Struct({ ...Event.fields, type: Schema.Literal(type), payload: eventPayloads[type] }).annotations({
-    identifier: `${pascal(type)}Event`
-  })
-)
-if (firstType === undefined) throw new Error("There are no events")
-
-/** What the operations do not name by themselves: what comes over an event stream, and the codes of errors. */
-const unnamed = Schema.Struct({
-  event: Schema.Union(firstType, ...otherTypes).annotations({ identifier: "TypedEvent" }),
-  delta: MessageDelta,
-  code: Schema.Literal(...Object.keys(errorKinds)).annotations({ identifier: "ErrorCode" })
-})
-const unnamedPath = "/unnamed"
-const described = Api.add(HttpApiGroup.make("unnamed").add(HttpApiEndpoint.get("all", unnamedPath).addSuccess(unnamed)))
 
 const installedLayer = Installed.layer.pipe(
   Layer.provide(ConnectionKinds.layer),
@@ -87,15 +74,5 @@ const installed = await Effect.runPromise(Effect.provide(Installed, installedLay
 export const openLists: ReadonlyArray<ReadonlyArray<string>> = Object.values(installed.lists)
 
 // Boundary: the server writes the document for every reader of OpenAPI, without types.
-const { components, paths } = documentOf(described, installed) as unknown as Document
-
-/** The document of a server with all that is part of Reins, and the schemas that no operation names. */
-export const document: Document = {
-  components: {
-    schemas: {
-      ...components.schemas,
-      Event: { $ref: "#/components/schemas/TypedEvent", description: "One fact of a session." }
-    }
-  },
-  paths: Object.fromEntries(Object.entries(paths).filter(([path]) => path !== unnamedPath))
-}
+/** The document of a server with all that is part of Reins. */
+export const document = documentOf(Api, installed) as unknown as Document

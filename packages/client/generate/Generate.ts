@@ -1,4 +1,4 @@
-import { document, type JsonSchema } from "./Document.js"
+import { document } from "./Document.js"
 import { inputsText, methodsText } from "./MethodsText.js"
 import { groups, operations } from "./Operations.js"
 import { componentsText } from "./TypeText.js"
@@ -18,16 +18,13 @@ const routesText = (): string => {
   return `/** Every operation of the API, by group and name. */\nexport const routes = {\n${rows.join(",\n")}\n} as const\n`
 }
 
-const valuesOf = (schema: JsonSchema | undefined): string => JSON.stringify(schema?.enum ?? [])
+const { code, category } = document.components.schemas["ErrorEnvelope"]?.properties?.["error"]?.properties ?? {}
 
-const errorsText = (): string => {
-  const { ErrorCode, ErrorEnvelope } = document.components.schemas
-  return `/** Every code that the API answers with. */
-export const errorCodes: ReadonlyArray<string> = ${valuesOf(ErrorCode)}
+const errorsText = (): string => `/** Every code that the API answers with. */
+export const errorCodes: ReadonlyArray<string> = ${JSON.stringify(code?.enum)}
 
-export const errorCategories: ReadonlyArray<string> = ${valuesOf(ErrorEnvelope?.properties?.["error"]?.properties?.["category"])}
+export const errorCategories: ReadonlyArray<string> = ${JSON.stringify(category?.enum)}
 `
-}
 
 /** Every file of `src/generated`, by its name. */
 export const files: Readonly<Record<string, string>> = {

@@ -69,11 +69,11 @@ const argumentsOf = (operation: Operation): string => {
 }
 
 const commentOf = (operation: Operation): ReadonlyArray<string> => {
-  const { body, described, item, method, path } = operation
+  const { body, codes, described, item, method, path } = operation
   return [
     described.description ?? `${described.summary}.`,
     ...(item === undefined ? [] : ["`await` gives one page; `for await` gives every item of all pages."]),
-    `\`${method} ${path}\``,
+    `\`${method} ${path}\`${codes.length === 0 ? "" : `, which can be refused with ${codes.map((code) => `\`${code}\``).join(", ")}`}`,
     ...(body?.example === undefined
       ? []
       : [`@example\nawait reins.${operation.group}.${operation.name}(${exampleOf(operation)})`])

@@ -15,6 +15,8 @@ export interface Operation {
   readonly body: { readonly schema: JsonSchema; readonly required: boolean; readonly example: unknown } | undefined
   /** The JSON answer of a success; undefined where there is none. */
   readonly answer: JsonSchema | undefined
+  /** The codes of the errors that have to do with what it does; every operation has others as well. */
+  readonly codes: ReadonlyArray<string>
   /** The items of an answer that is a list. */
   readonly item: JsonSchema | undefined
 }
@@ -45,8 +47,17 @@ const operationOf = (path: string, method: string, described: Described): Operat
         ? undefined
         : { schema: body.schema, required: described.requestBody?.required ?? false, example: body.example },
     answer: answer === undefined ? undefined : named(answer),
+    codes: ["404", "409", "410"].flatMap((status) => codesOf(described, status)),
     item: method === "get" ? items?.items : undefined
   }
+}
+
+const codesOf = ({ responses }: Described, status: string): ReadonlyArray<string> => {
+  const answer = responses[status]
+  const written = document.components.responses[answer?.$ref?.split("/").at(-1) ?? ""] ?? answer
+  const schemas = written?.content?.[json]?.schema.allOf ?? []
+  const codes = schemas.flatMap(({ properties }) => properties?.["error"]?.properties?.["code"]?.enum ?? [])
+  return codes.map(String).filter((code) => !code.startsWith("idempotency_"))
 }
 
 /** A parameter that is left out is not sent, so it is never null. */

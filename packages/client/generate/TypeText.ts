@@ -49,7 +49,10 @@ export const typeOf = (schema: JsonSchema, direction: Direction, indent = ""): s
   if (schema.enum !== undefined) return literals(schema.enum)
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return [...new Set(choices.map(inner))].join(" | ")
-  if (schema.allOf !== undefined) return schema.allOf.map((each) => bracketed(inner(each))).join(" & ")
+  if (schema.allOf !== undefined) {
+    const { allOf, ...own } = schema
+    return [...allOf, ...(own.properties === undefined ? [] : [own])].map((each) => bracketed(inner(each))).join(" & ")
+  }
   if (Array.isArray(schema.type)) return schema.type.map((type) => inner({ ...schema, type })).join(" | ")
   switch (schema.type) {
     case "string":
@@ -128,9 +131,11 @@ export const componentsText = (): string =>
     .map(([name, schema]) => {
       const direction: Direction = asked.has(name) ? "asked" : "answered"
       const says = comment([schema.description])
-      const body = typeOf(schema, direction, "")
-      return schema.properties === undefined
-        ? `${says}export type ${name} = ${body}\n`
-        : `${says}export interface ${name} ${body}\n`
+      const { allOf = [], ...own } = schema
+      const isInterface = own.properties !== undefined && allOf.every(({ $ref }) => $ref !== undefined)
+      const bases = allOf.map((base) => typeOf(base, direction)).join(", ")
+      return isInterface
+        ? `${says}export interface ${name} ${bases === "" ? "" : `extends ${bases} `}${typeOf(own, direction)}\n`
+        : `${says}export type ${name} = ${typeOf(schema, direction)}\n`
     })
     .join("\n")

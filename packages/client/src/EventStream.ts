@@ -1,10 +1,13 @@
 import { type Circumstances, limited, sleep } from "./Clock.js"
-import type { MessageDelta, TypedEvent } from "./generated/Resources.js"
+import type { Event, MessageDelta } from "./generated/Resources.js"
 import { ReinsConnectionError } from "./ReinsClientError.js"
 import { delayMs, Failure, mayRepeat, unanswered } from "./RetryPolicy.js"
 import { routeOf } from "./Route.js"
 import { type Frame, makeParser } from "./ServerSentEvents.js"
 import type { OpenResponse, Transport } from "./Transport.js"
+
+/** One fact of a session, as a union that a switch over `type` can tell apart. */
+export type TypedEvent = Event
 
 /** The type of an event, such as `turn.succeeded`. */
 export type EventType = TypedEvent["type"]

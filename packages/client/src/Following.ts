@@ -1,6 +1,6 @@
 import { type Circumstances, sleep } from "./Clock.js"
-import { EventReader, type StreamInput } from "./EventStream.js"
-import type { Job, Message, MessagesSendInput, SentMessage, Session, Turn, TypedEvent } from "./generated/Resources.js"
+import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js"
+import type { Job, Message, MessagesSendInput, SentMessage, Session, Turn } from "./generated/Resources.js"
 import { type Route, routeOf } from "./Route.js"
 import type { Call, Transport } from "./Transport.js"
 

@@ -1,6 +1,5 @@
 import type { Clock } from "./Clock.js"
-import type { EventReader } from "./EventStream.js"
-import type { TypedEvent } from "./generated/Resources.js"
+import type { EventReader, TypedEvent } from "./EventStream.js"
 
 export interface Iterated {
   readonly open: () => EventReader | Promise<EventReader>

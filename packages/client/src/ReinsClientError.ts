@@ -1,6 +1,9 @@
-import type { ErrorCode, ErrorEnvelope } from "./generated/Resources.js"
+import type { ErrorEnvelope } from "./generated/Resources.js"
 import { errorCategories, errorCodes } from "./generated/Routes.js"
 
+/** A code of the API. */
+export type ErrorCode = ErrorEnvelope["error"]["code"]
+/** A group of codes. */
 export type ErrorCategory = ErrorEnvelope["error"]["category"]
 
 /** A code of the API, or `unknown` for an answer that is not Reins's own (a proxy's) or has a code newer than this client. */

@@ -1,5 +1,6 @@
+import type { TypedEvent } from "./EventStream.js"
 import type { RunResult } from "./Following.js"
-import type { SentMessage, TypedEvent } from "./generated/Resources.js"
+import type { SentMessage } from "./generated/Resources.js"
 
 /**
  * A message that is on its way, and the turn that works on it. The message is sent at once. `for await` gives the events of the turn as they

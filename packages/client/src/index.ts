@@ -1,7 +1,7 @@
 import type { Methods } from "./generated/Methods.js"
-import type { ApiKey, Interaction, MessagePartAddedEvent, Turn } from "./generated/Resources.js"
+import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
 
-export type { EventFamily, EventPayload, EventType, StreamInput } from "./EventStream.js"
+export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "./EventStream.js"
 export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"
@@ -9,6 +9,7 @@ export type { List, Page } from "./List.js"
 export { Reins, type ReinsOptions } from "./Reins.js"
 export {
   type ErrorCategory,
+  type ErrorCode,
   ReinsApiError,
   type ReinsClientError,
   ReinsConnectionError,
@@ -25,5 +26,4 @@ export type Scope = ApiKey["scopes"][number]
 export type IssuedApiKey = Awaited<ReturnType<Methods["apiKeys"]["create"]>>
 export type InteractionOption = Interaction["options"][number]
 export type InteractionState = Interaction["state"]
-export type MessagePart = MessagePartAddedEvent["payload"]["part"]
 export type TurnState = Turn["state"]

@@ -1,9 +1,10 @@
-export type { EventFamily, EventPayload, EventType, StreamInput } from "../EventStream.js"
+export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "../EventStream.js"
 export type { JobLike, RunInput, RunResult, TurnLike } from "../Following.js"
 export type * from "../generated/Resources.js"
 export type { Page } from "../List.js"
 export {
   type ErrorCategory,
+  type ErrorCode,
   ReinsApiError,
   type ReinsClientError,
   ReinsConnectionError,

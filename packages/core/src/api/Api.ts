@@ -10,6 +10,9 @@ import { ProjectsApi } from "./ProjectsApi.js"
 import { SessionsApi } from "./SessionsApi.js"
 import { WorkspacesApi } from "./WorkspacesApi.js"
 
+/** The version of the contract, which changes with it and not with each release. */
+export const apiVersion = "2.0.0"
+
 /** The whole HTTP contract as data: the routes, the OpenAPI document and the client are made from it. */
 export class Api extends HttpApi.make("reins")
   .add(AccountsApi)
@@ -29,5 +32,5 @@ export class Api extends HttpApi.make("reins")
   .add(CatalogApi)
   .add(JobsApi)
   .annotate(OpenApi.Title, "Reins")
-  .annotate(OpenApi.Version, "2.0.0")
+  .annotate(OpenApi.Version, apiVersion)
   .annotate(OpenApi.License, { name: "Apache-2.0" }) {}

@@ -1,11 +1,15 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { EmailAddress, Member, Role, Workspace } from "../domain/Account.js"
+import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
-export const MemberInput = Schema.Struct({ email: EmailAddress, role: Role }).annotations({ identifier: "MemberInput" })
+export const MemberInput = Schema.Struct({
+  email: field(EmailAddress, "The address of the person."),
+  role: field(Role, "What the person may do.")
+}).annotations({ identifier: "MemberInput", description: "A person to invite, or a member whose role is to change." })
 
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(

@@ -2,7 +2,7 @@ import { Cache, Context, Data, Duration, Effect, Fiber, Layer } from "effect"
 import type { ModelList, ModelQuery } from "../api/CatalogApi.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
-import { ConnectionStore } from "../connections/ConnectionStore.js"
+import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import { Connections } from "../connections/Connections.js"
 import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
@@ -17,6 +17,12 @@ import { connectionRequired, Providers } from "./Providers.js"
 /** The time for which a list of a gateway is kept. A new credential version is asked anew. */
 const freshFor = Duration.minutes(5)
 
+/** The gateway does not list its models. */
+type GatewayRefused = Unopenable | ReinsError<"upstream_error" | "upstream_timeout">
+
+/** The reasons for which there is no list of models. */
+export type ModelsRefused = GatewayRefused | ReinsError<"provider_disabled" | "unsupported_capability">
+
 /** The models that workspaces have, as the gateways of their connections list them. */
 export class Models extends Context.Tag("@reins/core/catalog/Models")<
   Models,
@@ -27,7 +33,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
      * with `connection_required`, with `credential_invalid` when the gateway refuses the key, and with `upstream_error` or
      * `upstream_timeout` when it does not answer with a list.
      */
-    readonly list: (principal: Principal, query: ModelQuery) => Effect.Effect<ModelList, ReinsError>
+    readonly list: (principal: Principal, query: ModelQuery) => Effect.Effect<ModelList, ModelsRefused>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -42,7 +48,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       const workspaces = yield* Workspaces
       const scope = yield* Effect.scope
 
-      const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, ReinsError> {
+      const discover = Effect.fnUntraced(function* (key: ListingKey): Effect.fn.Return<Listing, GatewayRefused> {
         const provider = manifests.list.find((each) => each.provider_id === key.providerId)
         const connection = yield* store.open(key.workspaceId, key.connectionId)
         const kind = connectionKinds.find(connection.kind)
@@ -61,7 +67,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
       })
 
       // Each is asked for by a fiber of its own: a caller that leaves takes nothing away from those who wait with it.
-      const listings: Cache.Cache<ListingKey, Fiber.RuntimeFiber<Listing, ReinsError>> = yield* Cache.make({
+      const listings: Cache.Cache<ListingKey, Fiber.RuntimeFiber<Listing, GatewayRefused>> = yield* Cache.make({
         capacity: 1000,
         timeToLive: freshFor,
         lookup: (key: ListingKey) =>

@@ -28,7 +28,10 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
     /** Undefined for an id that is not there. */
     readonly find: (id: string) => Effect.Effect<ConnectionRow | undefined>
     /** The connections of a workspace, newest first. Fails with `invalid_cursor`. */
-    readonly list: (workspaceId: string, page: PageRequest) => Effect.Effect<Page<Connection>, ReinsError>
+    readonly list: (
+      workspaceId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<Connection>, ReinsError<"invalid_cursor">>
     /** The newest active connection of a kind; undefined when there is none. */
     readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
     /** The active connection of that id in the workspace, with its secrets. */
@@ -51,7 +54,7 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
     readonly change: (
       row: ConnectionRow,
       change: { readonly label: string; readonly state: ConnectionState; readonly preferredModel: string | null }
-    ) => Effect.Effect<void, ReinsError, Commit>
+    ) => Effect.Effect<void, ReinsError<"invalid_transition">, Commit>
     /** Gives a held connection another version of its credential, destroys the secrets of the one before, and ends its validations. */
     readonly replaceCredential: (row: ConnectionRow, parts: CredentialParts) => Effect.Effect<void, never, Commit>
     /** Revokes a held connection, destroys its secrets and ends its validations. */

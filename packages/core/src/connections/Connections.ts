@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { Access } from "../access/Access.js"
+import { Access, type Denied } from "../access/Access.js"
 import type { ConnectionInput, ConnectionPatch, CredentialVersionInput } from "../api/ConnectionsApi.js"
 import { fn } from "../base/Traced.js"
 import type { Connection } from "../domain/Connection.js"
@@ -27,13 +27,13 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       principal: Principal,
       workspaceId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<Connection>, ReinsError>
+    ) => Effect.Effect<Page<Connection>, ReinsError<"not_found" | "invalid_cursor">>
     /** Adds a connection and seals its credential. Fails with `RequestInvalid` for fields that its kind does not take. */
     readonly create: (
       principal: Principal,
       workspaceId: string,
       input: ConnectionInput
-    ) => Command<Connection, ReinsError | RequestInvalid>
+    ) => Command<Connection, Denied | RequestInvalid>
     /** Fails with `not_found` for a connection that the principal may not see. */
     readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, ReinsError<"not_found">>
     /** Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
@@ -41,15 +41,18 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       principal: Principal,
       connectionId: string,
       patch: ConnectionPatch
-    ) => Command<Connection, ReinsError>
+    ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "invalid_transition" | "version_conflict">>
     /** Seals another version of the credential and destroys the one before. Fails with `connection_revoked` and `version_conflict`. */
     readonly replaceCredential: (
       principal: Principal,
       connectionId: string,
       input: CredentialVersionInput
-    ) => Command<Connection, ReinsError | RequestInvalid>
+    ) => Command<Connection, Denied | ReinsError<"connection_revoked" | "version_conflict"> | RequestInvalid>
     /** Revokes the connection and destroys its sealed secrets. Fails with `connection_in_use` while a turn runs with it. */
-    readonly disconnect: (principal: Principal, connectionId: string) => Command<Connection, ReinsError>
+    readonly disconnect: (
+      principal: Principal,
+      connectionId: string
+    ) => Command<Connection, Denied | ReinsError<"connection_in_use" | "connection_revoked" | "version_conflict">>
     /**
      * The active connection that the principal may use, held until the commit ends, with its current credential version. Fails with
      * `connection_revoked` and `connection_required`.
@@ -59,7 +62,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
       connectionId: string
     ) => Effect.Effect<
       { readonly id: ConnectionId; readonly workspaceId: WorkspaceId; readonly credentialId: CredentialId },
-      ReinsError,
+      Denied | ReinsError<"connection_required" | "connection_revoked">,
       Commit
     >
   }

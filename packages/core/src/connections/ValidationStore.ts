@@ -32,7 +32,7 @@ export class ValidationStore extends Context.Tag("@reins/core/connections/Valida
     readonly list: (
       connectionId: ConnectionId,
       page: PageRequest
-    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError>
+    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError<"invalid_cursor">>
     /** The one that is queued or running for a version of the credential. */
     readonly findLive: (credentialId: CredentialId) => Effect.Effect<ConnectionValidation | undefined>
     /** The newest one of a version that has observed something. */

@@ -23,17 +23,20 @@ export class Validations extends Context.Tag("@reins/core/connections/Validation
       principal: Principal,
       connectionId: string,
       page: PageRequest
-    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError>
+    ) => Effect.Effect<Page<ConnectionValidation>, ReinsError<"not_found" | "invalid_cursor">>
     /**
      * Checks the current credential version; a check of it that has not ended is given back. Fails with `connection_revoked`, and
      * with `connection_required` for a disabled connection.
      */
-    readonly request: (principal: Principal, connectionId: string) => Command<ValidationAnswer, ReinsError>
+    readonly request: (
+      principal: Principal,
+      connectionId: string
+    ) => Command<ValidationAnswer, ReinsError<"not_found" | "forbidden" | "connection_required" | "connection_revoked">>
     /** The capabilities that the newest telling check of the current credential version saw. All others are `unknown`. */
     readonly capabilities: (
       principal: Principal,
       connectionId: string
-    ) => Effect.Effect<ConnectionCapabilities, ReinsError>
+    ) => Effect.Effect<ConnectionCapabilities, ReinsError<"not_found">>
   }
 >() {
   static readonly layer = Layer.effect(

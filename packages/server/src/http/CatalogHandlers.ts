@@ -1,9 +1,11 @@
+import { apiVersion } from "@reins/core/api/Api"
 import { Limits } from "@reins/core/catalog/Limits"
 import { Models } from "@reins/core/catalog/Models"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Executors } from "@reins/core/executor/Executors"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Effect } from "effect"
+import packageJson from "../../package.json" with { type: "json" }
 import type { Handlers } from "./Handlers.js"
 
 export const catalog = Effect.gen(function* () {
@@ -15,7 +17,8 @@ export const catalog = Effect.gen(function* () {
     listExecutorBackends: () => Effect.succeed({ items: executors.list }),
     listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
     listModels: ({ principal, query }) => models.list(principal, query),
-    getLimits: () => Effect.succeed(limits)
+    getLimits: () => Effect.succeed(limits),
+    getVersion: () => Effect.succeed({ release: packageJson.version, api_version: apiVersion })
   }
   return handlers
 })

@@ -1,7 +1,6 @@
 import { Api } from "@reins/core/api/Api"
 import { Installed } from "@reins/core/catalog/Installed"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
-import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
 import { Reply } from "./Reply.js"
@@ -12,7 +11,13 @@ export const documentRoutes = Effect.gen(function* () {
   const installed = yield* Installed
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
-  const document = yield* Effect.cached(Effect.sync(() => documentOf(Api, installed)))
+  // Nobody may ever ask for it, so it is made with the first request.
+  const document = yield* Effect.cached(
+    Effect.map(
+      Effect.promise(() => import("./openapi/OpenApiDocument.js")),
+      ({ documentOf }) => documentOf(Api, installed)
+    )
+  )
   const json = yield* Effect.cached(Effect.map(document, (value) => Reply.json(200, value)))
   // The page is large and seldom asked for, so it is loaded with the first request.
   const page = yield* Effect.cached(

@@ -31,7 +31,8 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/deliveries/{delivery_id}/merge-requests": 200,
   "GET /api/merge-requests/{merge_request_id}": 200,
   "POST /api/merge-requests/{merge_request_id}/merges": 202,
-  "GET /api/limits": 200
+  "GET /api/limits": 200,
+  "GET /api/version": 200
 }
 
 describe("the document has the extension", () => {

@@ -8,6 +8,7 @@ import { startServer } from "@reins/testing/process/ServerProcess"
 import { postgresDatabase } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { isRecording, keepExamples } from "../contract/Recording.js"
 import { listed } from "../contract/Specification.js"
 import * as Story from "./Story.js"
 import { textAt, Visitor } from "./Visitor.js"
@@ -87,6 +88,8 @@ for (const { database, settings } of databases) {
           const ids = { ...known, project_id, session_id: await newSession() }
           const other = await newSession()
           const changeset = await Story.work(visitor, ids)
+          if (isRecording && database === "SQLite")
+            await visitor.call("GET /api/sessions/{session_id}/native-state", { ids })
           await Story.review(visitor, changeset, other)
           await Story.deliver(visitor, ids, changeset, around)
           await Story.delegate(visitor, ids)
@@ -94,6 +97,7 @@ for (const { database, settings } of databases) {
         })
         const missing = listed.map(({ name }) => name).filter((name) => !visitor.succeeded.has(name))
         assert.deepStrictEqual(missing, [])
+        if (isRecording && database === "SQLite") keepExamples(visitor.recorded)
       }),
     1_200_000
   )

@@ -1,6 +1,7 @@
 import { type EventType, Reins } from "@reins/client"
 import { problemOf } from "../contract/Answers.js"
 import { fill, type Operation, operations, successes } from "../contract/Document.js"
+import type { Recorded } from "../contract/Recording.js"
 
 export interface Call {
   /** The path parameters, by their names. */
@@ -48,6 +49,8 @@ export const itemsOf = (json: unknown): ReadonlyArray<unknown> => {
 export class Visitor {
   /** The operations that have succeeded. */
   readonly succeeded = new Set<string>()
+  /** What the first success of each was asked and answered. */
+  readonly recorded = new Map<string, Recorded>()
   private keys = 0
 
   constructor(
@@ -77,10 +80,9 @@ export class Visitor {
       throw new Error(`${name}: ${response.status} ${problem ?? ""}\n${text}`)
     }
     this.succeeded.add(name)
-    return {
-      json: text === "" || contentType?.includes("json") !== true ? text : JSON.parse(text),
-      headers: response.headers
-    }
+    const json = text === "" || contentType?.includes("json") !== true ? text : JSON.parse(text)
+    if (!this.recorded.has(name)) this.recorded.set(name, { body, answer: text === "" ? undefined : json })
+    return { json, headers: response.headers }
   }
 
   readonly read = async (name: string, call?: Call): Promise<unknown> => (await this.call(name, call)).json

@@ -100,6 +100,8 @@ describe("Contract", () => {
     expectTypeOf<Of<"turn.succeeded">["turn"]>().toEqualTypeOf<Turn>()
     expectTypeOf<Of<"message.completed">["message"]>().toEqualTypeOf<Message>()
     expectTypeOf<Of<"tool.completed">["title"]>().toEqualTypeOf<string>()
+    type Part = Of<"message.part_added">["part"]
+    expectTypeOf<Extract<Part, { readonly kind: "text" | "reasoning" }>["content"]>().toEqualTypeOf<string>()
     expectTypeOf<Extract<Message["content"][number], { type: "text" }>["text"]>().toEqualTypeOf<string>()
     expectTypeOf<Extract<Message["content"][number], { type: "file" }>["path"]>().toEqualTypeOf<string>()
     expectTypeOf<ErrorCode>().toEqualTypeOf<keyof typeof errorKinds>()

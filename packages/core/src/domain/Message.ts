@@ -118,20 +118,36 @@ export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInpu
     }
   })
 
-export const MessagePart = Schema.Struct({
-  part_key: field(Schema.String, "The name of the part within its message."),
-  kind: field(Schema.Literal("text", "reasoning", "tool", "diff"), "What the part is."),
-  revision: field(
-    Schema.Int,
-    "Counts the changes of the part. A reader applies an append only when its revision follows the known one, and a replace when its revision is higher."
-  ),
-  mode: field(
-    Schema.Literal("replace", "append"),
-    "`append` adds the content to what there is, `replace` takes its place."
-  ),
-  content: field(Schema.Unknown, "The text of a `text` or a `reasoning`; of the other kinds what the agent gives."),
-  sealed: field(Schema.Boolean, "True when the part will not change again.")
-}).annotations({
+const partOf = <Kind extends "text" | "reasoning" | "tool" | "diff", Content extends Schema.Schema.All>(
+  kinds: readonly [Kind, Kind],
+  content: Schema.propertySignature<Content>
+) =>
+  Schema.Struct({
+    part_key: field(Schema.String, "The name of the part within its message."),
+    kind: field(Schema.Literal(...kinds), "What the part is."),
+    revision: field(
+      Schema.Int,
+      "Counts the changes of the part. A reader applies an append only when its revision follows the known one, and a replace when its revision is higher."
+    ),
+    mode: field(
+      Schema.Literal("replace", "append"),
+      "`append` adds the content to what there is, `replace` takes its place."
+    ),
+    content,
+    sealed: field(Schema.Boolean, "True when the part will not change again.")
+  })
+
+const WordsPart = partOf(["text", "reasoning"], field(Schema.String, "The words.")).annotations({
+  identifier: "WordsPart",
+  description: "Words that the agent says, or thinks."
+})
+
+const OtherPart = partOf(["tool", "diff"], field(Schema.Unknown, "What the agent gives.")).annotations({
+  identifier: "OtherPart",
+  description: "What the agent shows besides words."
+})
+
+export const MessagePart = Schema.Union(WordsPart, OtherPart).annotations({
   identifier: "MessagePart",
   description: "A piece of the agent's output, as `message.part_added` and `message.part_updated` carry it."
 })

@@ -107,11 +107,12 @@ for (const database of databases) {
           [[validation.id, "superseded"]]
         )
         const unknown = "con_00000000000000000000000000"
-        for (const read of [
+        const reads: ReadonlyArray<Effect.Effect<void, { readonly code: string }>> = [
           Effect.asVoid(validations.request(principal, unknown)),
           Effect.asVoid(validations.list(principal, unknown, {})),
           Effect.asVoid(validations.capabilities(principal, unknown))
-        ]) {
+        ]
+        for (const read of reads) {
           assert.strictEqual((yield* Effect.flip(read)).code, "not_found")
         }
       })

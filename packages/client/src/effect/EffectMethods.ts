@@ -41,8 +41,8 @@ export const fromPromise = <A>(
   work: (circumstances: Circumstances) => Promise<A>
 ): Effect.Effect<A, ReinsClientError> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) =>
-    Effect.tryPromise({ try: (signal) => work({ clock: clockOf(runtime), signal }), catch: (error) => error })
-  ).pipe(Effect.catchAll((error) => (isClientError(error) ? Effect.fail(error) : Effect.die(error))))
+    Effect.promise((signal) => work({ clock: clockOf(runtime), signal }))
+  ).pipe(Effect.catchAllDefect((error) => (isClientError(error) ? Effect.fail(error) : Effect.die(error))))
 
 const isClientError = (error: unknown): error is ReinsClientError =>
   error instanceof ReinsApiError || error instanceof ReinsValidationError || error instanceof ReinsConnectionError

@@ -50,7 +50,10 @@ describe("/docs in a browser", () => {
       .getByRole("button", { name: /Test Request.*\/api\/me\)?$/ })
       .first()
       .click()
-    await page.getByRole("button", { name: /^Send\s*(?:get|$)/i }).last().click()
+    await page
+      .getByRole("button", { name: /^Send\s*(?:get|$)/i })
+      .last()
+      .click()
     await page.getByText("owner@example.com").first().waitFor()
     await picture(page, "docs-try")
 

@@ -56,14 +56,16 @@ export class Visitor {
   constructor(
     private readonly url: string,
     /** Sent with every call; a credential above all. */
-    public headers: Readonly<Record<string, string>> = {}
+    public headers: Readonly<Record<string, string>> = {},
+    /** Carries its calls; streams go to the server itself. */
+    private readonly carry: (url: string, init: RequestInit) => Promise<Response> = fetch
   ) {}
 
   /** Calls an operation by its method and path, which has to succeed as declared. */
   readonly call = async (name: string, { body, headers, ids = {}, query = {} }: Call = {}): Promise<Answer> => {
     const operation = operationOf(name)
     const search = new URLSearchParams(query).toString()
-    const response = await fetch(`${this.url}${fill(operation.path, ids)}${search === "" ? "" : `?${search}`}`, {
+    const response = await this.carry(`${this.url}${fill(operation.path, ids)}${search === "" ? "" : `?${search}`}`, {
       method: operation.method,
       headers: {
         ...(operation.method !== "GET" && { "idempotency-key": `visit-${++this.keys}` }),

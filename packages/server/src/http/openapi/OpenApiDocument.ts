@@ -229,11 +229,12 @@ const withStream = (response: Json): Json => ({
   content: {
     ...fieldsOf(response["content"]),
     "text/event-stream": {
-      schema: { type: "string", description: Texts.streamDescription },
-      "x-reins-event-data": {
-        "stream.end": refersTo("StreamEnd"),
-        "message.delta": refersTo("MessageDelta"),
-        "*": refersTo("Event")
+      schema: {
+        type: "string",
+        description: Texts.streamDescription,
+        contentMediaType: "text/event-stream",
+        // The data of each frame.
+        contentSchema: { anyOf: [refersTo("Event"), refersTo("MessageDelta"), refersTo("StreamEnd")] }
       },
       examples: { stream: { summary: "Two events, and the end.", value: Texts.streamExample } }
     }

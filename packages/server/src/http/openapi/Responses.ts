@@ -132,6 +132,7 @@ const withCodes = (codes: ReadonlyArray<ErrorCode>): Json => ({
     error: {
       type: "object",
       description: "The failure.",
+      additionalProperties: true,
       properties: { code: { type: "string", enum: [...codes], description: "What went wrong, for programs." } }
     }
   }

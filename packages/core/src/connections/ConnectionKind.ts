@@ -7,12 +7,20 @@ import type { Verdict } from "./Verdict.js"
 /** The fields of a credential, as texts. A field that was not given is absent or undefined. */
 export type CredentialFields = Readonly<Record<string, string | undefined>>
 
+/** Reads a credential as it is given. Make it with `credentialOf`. */
+export interface CredentialReader {
+  /** Gives the fields as texts, with defaults, or everything that is wrong in one issue. */
+  (given: unknown): Effect.Effect<CredentialFields, ParseResult.ParseIssue>
+  /** The fields, for documentation. */
+  readonly schema: Schema.Schema.AnyNoContext
+}
+
 /** A kind of connection, as a plain value: all that is particular to it. */
 export interface ConnectionKind {
   /** As the API, the manifests of providers and the database name it. It never changes. */
   readonly kind: string
-  /** Reads a credential as it is given. Make it with `credentialOf`. */
-  readonly credential: (given: unknown) => Effect.Effect<CredentialFields, ParseResult.ParseIssue>
+  /** Reads a credential of this kind. */
+  readonly credential: CredentialReader
   /** The fields of the credential that may be read again, as the connection's `settings`. All others are secret and sealed. */
   readonly settings: ReadonlySet<string>
   /** The capabilities that `probe` can observe. */
@@ -34,9 +42,8 @@ export interface ProbeMeans {
 }
 
 /** Reads credentials by a schema, with everything that is wrong in one issue. */
-export const credentialOf = <A extends CredentialFields, I>(
-  schema: Schema.Schema<A, I>
-): ConnectionKind["credential"] => ParseResult.decodeUnknown(schema, { errors: "all" })
+export const credentialOf = <A extends CredentialFields, I>(schema: Schema.Schema<A, I>): CredentialReader =>
+  Object.assign(ParseResult.decodeUnknown(schema, { errors: "all" }), { schema })
 
 /** An http or https URL of at most 2,000 characters, without credentials in it. */
 export const BaseUrl = Schema.String.pipe(

@@ -1,0 +1,94 @@
+import { SchemaAST as AST, Option, type Schema } from "effect"
+import { table } from "./Markdown.js"
+
+/** A field of a JSON object, in words. */
+export interface Field {
+  readonly name: string
+  readonly type: string
+  readonly isOptional: boolean
+  readonly description: string | undefined
+}
+
+/** The fields of a schema of objects, as they are on the wire. */
+export const fieldsOf = (schema: Schema.Schema.AnyNoContext): ReadonlyArray<Field> =>
+  AST.getPropertySignatures(AST.encodedBoundAST(schema.ast)).map(({ isOptional, name, type }) => ({
+    name: String(name),
+    type: typeText(type),
+    isOptional,
+    description: describedBy(type)
+  }))
+
+/** What the library says of a type by itself, which the column beside it says too. */
+const ofItself = /^an? (?:string|number|integer|boolean|non empty string)\b/
+
+const describedBy = (ast: AST.AST): string | undefined => {
+  const own = Option.getOrUndefined(AST.getDescriptionAnnotation(ast))
+  if (own !== undefined && !ofItself.test(own)) return own
+  if (AST.isRefinement(ast)) return describedBy(ast.from)
+  if (AST.isTransformation(ast)) return describedBy(ast.from)
+  return AST.isUnion(ast) ? ast.types.map(describedBy).find((each) => each !== undefined) : undefined
+}
+
+/** The type of a value in words, as in "string or null", or the values themselves where they are few. */
+const typeText = (ast: AST.AST): string => {
+  const identifier = Option.getOrUndefined(AST.getIdentifierAnnotation(ast))
+  if (identifier !== undefined && AST.isTypeLiteral(ast)) return `[${identifier}]`
+  switch (ast._tag) {
+    case "StringKeyword":
+    case "TemplateLiteral":
+      return "string"
+    case "NumberKeyword":
+      return "number"
+    case "BooleanKeyword":
+      return "boolean"
+    case "UnknownKeyword":
+    case "AnyKeyword":
+      return "any JSON"
+    case "Literal":
+      return ast.literal === null ? "null" : `\`${String(ast.literal)}\``
+    case "Refinement":
+      return identifier === "Int" ? "integer" : (idText(ast) ?? typeText(ast.from))
+    case "Transformation":
+      return typeText(ast.from)
+    case "Union":
+      return oneOf(ast.types.filter((type) => !AST.isUndefinedKeyword(type)).map(typeText))
+    case "TupleType":
+      return `list of ${ast.rest.map(({ type }) => typeText(type)).join(" or ")}`
+    case "TypeLiteral":
+      return ast.propertySignatures.length === 0
+        ? "object"
+        : `{ ${ast.propertySignatures.map((each) => `${String(each.name)}: ${typeText(each.type)}`).join(", ")} }`
+    default:
+      throw new Error(`There are no words for ${ast._tag}`)
+  }
+}
+
+/** Types in words, `null` last. */
+const oneOf = (texts: ReadonlyArray<string>): string => {
+  const names = [...new Set(texts.filter((text) => text !== "null"))]
+  if (texts.includes("null")) names.push("null")
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`
+}
+
+/** An id by its prefix, and a time; undefined for other texts. */
+const idText = (ast: AST.Refinement): string | undefined => {
+  const pattern = Option.getOrUndefined(AST.getJSONSchemaAnnotation(ast))
+  const text = pattern !== undefined && "pattern" in pattern ? String(pattern.pattern) : ""
+  const prefix = /^\^([a-z]+)_\[0-7\]/.exec(text)?.[1]
+  if (prefix !== undefined) return `id, as \`${prefix}_...\``
+  return text.startsWith("^\\d{4}-") ? "time" : undefined
+}
+
+/** The fields of a schema as a table. Descriptions are there where the schema has them. */
+export const fieldTable = (schema: Schema.Schema.AnyNoContext): string => {
+  const fields = fieldsOf(schema)
+  const isDescribed = fields.some(({ description }) => description !== undefined)
+  return table(
+    ["Field", "Type", ...(isDescribed ? ["What it is"] : [])],
+    fields.map(({ description, isOptional, name, type }) => [
+      `\`${name}\`${isOptional ? ", may be absent" : ""}`,
+      type,
+      ...(isDescribed ? [description ?? ""] : [])
+    ])
+  )
+}

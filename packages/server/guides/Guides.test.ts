@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { pages } from "../test/docs/Blocks.js"
+import { blocksOf, pages } from "../test/docs/Blocks.js"
 import { read } from "../test/docs/Reader.js"
 import { type World, world } from "../test/docs/World.js"
 
@@ -18,14 +18,17 @@ const after: Readonly<Record<string, (world: World) => void>> = {
   }
 }
 
+/** The pages with something to run. */
+const guides = pages.filter((page) => blocksOf(page).some(({ use }) => use.kind === "run"))
+
 describe("a reader who runs every block of a page, with the real agent", () => {
-  for (const page of pages)
+  for (const page of guides)
     it.scopedLive(
       `comes through ${page}`,
       () =>
         Effect.gen(function* () {
           const around = yield* world("real")
-          const { code, failedAt, output } = yield* Effect.promise(() => read(page, around))
+          const { code, failedAt, output } = yield* read(page, around)
           assert.deepStrictEqual([code, failedAt], [0, undefined], output)
           after[page]?.(around)
         }),

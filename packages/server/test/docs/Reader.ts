@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { type Block, blocksOf, ownNames, root } from "./Blocks.js"
 
 /** What surrounds a reader. */
@@ -28,26 +29,39 @@ const installed = ["@reins/client", "@reins/core", "@reins/server", "effect"]
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** Reads a page as a person would who runs everything on it from the top, in the root of a clone, and stops at the first command that fails. */
-export const read = async (page: string, { directory, env }: Surroundings): Promise<Read> => {
-  const clone = join(directory, "clone")
-  mkdirSync(clone)
-  for (const name of inClone) symlinkSync(join(root, name), join(clone, name))
-  const program = join(directory, "program")
-  for (const name of installed) {
-    mkdirSync(join(program, "node_modules", name, ".."), { recursive: true })
-    symlinkSync(join(root, "node_modules", name), join(program, "node_modules", name))
-  }
-  const steps = blocksOf(page).map((block, index) => stepOf(block, join(program, String(index)), env))
-  const script = join(directory, "page.sh")
-  writeFileSync(script, [prelude, ...steps].join("\n"))
-  return run(script, clone, env)
+/**
+ * Reads a page as a person would who runs everything on it from the top, in the root of a clone, and stops at the first command that fails. The
+ * clone has to be set up, because `npm start` would do that in the middle of other tests.
+ */
+export const read = (page: string, { directory, env }: Surroundings): Effect.Effect<Read> =>
+  Effect.suspend(() => {
+    requireSetUp()
+    const clone = join(directory, "clone")
+    mkdirSync(clone)
+    for (const name of inClone) symlinkSync(join(root, name), join(clone, name))
+    const program = join(directory, "program")
+    for (const name of installed) {
+      mkdirSync(join(program, "node_modules", name, ".."), { recursive: true })
+      symlinkSync(join(root, "node_modules", name), join(program, "node_modules", name))
+    }
+    const steps = blocksOf(page).map((block, index) => stepOf(block, join(program, String(index)), env))
+    const script = join(directory, "page.sh")
+    writeFileSync(script, [prelude, ...steps].join("\n"))
+    return run(script, clone, env)
+  })
+
+const requireSetUp = (): void => {
+  const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts/setup.mjs"), "--quiet", "--check"], {
+    encoding: "utf8"
+  })
+  if (status !== 0) throw new Error(stderr)
 }
 
-/** An interactive shell expands aliases, and a person stops at the first command that fails. */
+/** An interactive shell expands aliases. What runs beside the page ends with it, however that ends. */
 const prelude = `set -eu
 shopt -s expand_aliases
 beside=
+trap 'exit 143' TERM
 trap 'code=$?; [ $code = 0 ] || echo "@failed $at" >&2; for pid in $beside; do kill -TERM -- "-$pid"; wait "$pid" || true; done' EXIT
 `
 
@@ -82,13 +96,28 @@ until grep -q '"event":"ready"' ${quoted(`${file}.out`)}; do
 done`
 }
 
-const run = (script: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Read> =>
-  new Promise((resolve) => {
-    const child = spawn("bash", [script], { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] })
+/** Runs a script in a process group of its own, which is told to end when nobody waits for it any more. */
+const run = (script: string, cwd: string, env: Readonly<Record<string, string>>): Effect.Effect<Read> =>
+  Effect.async((resume) => {
+    const child = spawn("bash", [script], {
+      cwd,
+      env: { ...process.env, ...env },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"]
+    })
     let output = ""
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk) => {
         output += String(chunk)
       })
-    child.once("close", (code) => resolve({ code, failedAt: /^@failed (.+)$/m.exec(output)?.[1], output }))
+    const ended = new Promise<void>((resolve) =>
+      child.once("close", (code) => {
+        resolve()
+        resume(Effect.succeed({ code, failedAt: /^@failed (.+)$/m.exec(output)?.[1], output }))
+      })
+    )
+    return Effect.promise(() => {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM")
+      return ended
+    })
   })

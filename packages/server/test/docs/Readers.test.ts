@@ -23,7 +23,7 @@ describe("a reader who runs every block of a page", () => {
       () =>
         Effect.gen(function* () {
           const around = yield* world("small")
-          const { code, failedAt, output } = yield* Effect.promise(() => read(page, around))
+          const { code, failedAt, output } = yield* read(page, around)
           assert.deepStrictEqual([code, failedAt], [0, undefined], output)
           for (const each of words) assert.match(output, each, output)
         }),

@@ -72,11 +72,13 @@ const oneOf = (texts: ReadonlyArray<string>): string => {
 
 /** An id by its prefix, and a time; undefined for other texts. */
 const idText = (ast: AST.Refinement): string | undefined => {
-  const pattern = Option.getOrUndefined(AST.getJSONSchemaAnnotation(ast))
-  const text = pattern !== undefined && "pattern" in pattern ? String(pattern.pattern) : ""
-  const prefix = /^\^([a-z]+)_\[0-7\]/.exec(text)?.[1]
-  if (prefix !== undefined) return `id, as \`${prefix}_...\``
-  return text.startsWith("^\\d{4}-") ? "time" : undefined
+  const { format, pattern }: { format?: unknown; pattern?: unknown } = Option.getOrElse(
+    AST.getJSONSchemaAnnotation(ast),
+    () => ({})
+  )
+  if (format === "date-time") return "time"
+  const prefix = /^\^([a-z]+)_\[0-7\]/.exec(String(pattern))?.[1]
+  return prefix === undefined ? undefined : `id, as \`${prefix}_...\``
 }
 
 /** The fields of a schema as a table. Descriptions are there where the schema has them. */

@@ -28,7 +28,7 @@ describe("a reader who runs every block of a page, with the real agent", () => {
       () =>
         Effect.gen(function* () {
           const around = yield* world("real")
-          const { code, failedAt, output } = yield* read(page, around)
+          const { code, failedAt, output } = yield* read(blocksOf(page), around)
           assert.deepStrictEqual([code, failedAt], [0, undefined], output)
           after[page]?.(around)
         }),

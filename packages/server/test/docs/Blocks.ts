@@ -66,7 +66,7 @@ const useOf = (place: string, language: string, mark: string | undefined): Use =
   if (word === "schema" && language === "json") return { kind: "schema", name: rest }
   if (word === "beside" && language === "sh") return { kind: "beside" }
   if (word === "yours" && language === "sh") return { kind: "own" }
-  if (mark === undefined || word === undefined) {
+  if (mark === undefined) {
     if (language === "sh" || language === "js" || language === "ts") return { kind: "run" }
     if (language === "text") return { kind: "shown" }
   }

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { type Block, blocksOf, ownNames, root } from "./Blocks.js"
+import { type Block, ownNames, root } from "./Blocks.js"
 
 /** What surrounds a reader. */
 export interface Surroundings {
@@ -12,13 +12,13 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** What became of a page. */
+/** What became of blocks that were run. */
 export interface Read {
   /** 0 when every command succeeded. */
   readonly code: number | null
   /** The block that failed, as `docs/events.md:12`. */
   readonly failedAt: string | undefined
-  /** All that was printed, by the commands and by what runs beside them. */
+  /** All that was printed. When a command has failed, also what was said by those beside it. */
   readonly output: string
 }
 
@@ -30,10 +30,10 @@ const installed = ["@reins/client", "@reins/core", "@reins/server", "effect"]
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**
- * Reads a page as a person would who runs everything on it from the top, in the root of a clone, and stops at the first command that fails. The
- * clone has to be set up, because `npm start` would do that in the middle of other tests.
+ * Runs the blocks of a page as a person would who runs everything on it from the top, in the root of a clone, and stops at the first command
+ * that fails. The clone has to be set up, because `npm start` would do that in the middle of other tests.
  */
-export const read = (page: string, { directory, env }: Surroundings): Effect.Effect<Read> =>
+export const read = (blocks: ReadonlyArray<Block>, { directory, env }: Surroundings): Effect.Effect<Read> =>
   Effect.suspend(() => {
     requireSetUp()
     const clone = join(directory, "clone")
@@ -44,9 +44,9 @@ export const read = (page: string, { directory, env }: Surroundings): Effect.Eff
       mkdirSync(join(program, "node_modules", name, ".."), { recursive: true })
       symlinkSync(join(root, "node_modules", name), join(program, "node_modules", name))
     }
-    const steps = blocksOf(page).map((block, index) => stepOf(block, join(program, String(index)), env))
+    const steps = blocks.map((block, index) => stepOf(block, join(program, String(index)), env))
     const script = join(directory, "page.sh")
-    writeFileSync(script, [prelude, ...steps].join("\n"))
+    writeFileSync(script, [prelude(program), ...steps].join("\n"))
     return run(script, clone, env)
   })
 
@@ -58,12 +58,16 @@ const requireSetUp = (): void => {
 }
 
 /** An interactive shell expands aliases. What runs beside the page ends with it, however that ends. */
-const prelude = `set -eu
+const prelude = (program: string): string => `set -eu
 shopt -s expand_aliases
 beside=
 trap 'exit 143' TERM
-trap 'code=$?; [ $code = 0 ] || echo "@failed $at" >&2; for pid in $beside; do kill -TERM -- "-$pid"; wait "$pid" || true; done' EXIT
-`
+end() {
+  code=$?
+  if [ $code != 0 ]; then echo "@failed $at"; cat ${quoted(program)}/*.out 2>/dev/null || true; fi
+  for pid in $beside; do kill -TERM -- "-$pid"; wait "$pid" || true; done
+}
+trap end EXIT`
 
 /** A block as lines of one script for bash, which keeps what a block before has set. */
 const stepOf = (block: Block, file: string, env: Readonly<Record<string, string>>): string => {

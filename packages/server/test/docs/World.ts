@@ -34,7 +34,8 @@ const work: Array<Step> = [
   { say: "The total now counts every piece, and the test passes." }
 ]
 
-const temporary = Effect.acquireRelease(
+/** A directory that is removed with the scope. */
+export const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-docs-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }))
 )

@@ -114,7 +114,9 @@ const sourcesBelow = (directory: string): ReadonlyArray<string> =>
 /** The variables that a source reads from its environment, by name or out of a list of names. */
 const readIn = (file: string): ReadonlyArray<string> => {
   const text = readFileSync(join(root, file), "utf8")
-  const named = [...text.matchAll(/(?:process\.env|environment)(?:\.([A-Z]\w+)|\["(\w+)"\])/g)].map(([, one, other]) => one ?? other ?? "")
+  const named = [...text.matchAll(/(?:process\.env|environment)(?:\.([A-Z]\w+)|\["(\w+)"\])/g)].map(
+    ([, one, other]) => one ?? other ?? ""
+  )
   const destructured = [...text.matchAll(/const \{([^}]*)\} = process\.env/g)].flatMap(
     ([, names = ""]) => names.match(/\w+/g) ?? []
   )

@@ -6,6 +6,7 @@ import { dialects, ForgeServer, type KnownForge } from "@reins/testing/forge/For
 import { plainGit, put } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
+import { cacheDir } from "@reins/testing/harness/Turns"
 import { steadyPort } from "@reins/testing/process/Ports"
 import { Effect } from "effect"
 import { type Step, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
@@ -105,18 +106,17 @@ export const world = (agent: Agent) =>
     }
     const port = yield* Effect.promise(steadyPort)
     const home = join(directory, "home")
-    mkdirSync(home)
-    if (agent === "small") {
-      mkdirSync(join(home, ".cache"))
-      symlinkSync(cacheWithSmallAgent(directory), join(home, ".cache/reins"))
-    }
+    mkdirSync(join(home, ".cache"), { recursive: true })
+    symlinkSync(agent === "small" ? cacheWithSmallAgent(directory) : cacheDir, join(home, ".cache/reins"))
     const env = {
       // The settings of a machine where nobody else listens at the usual port, and whose gateway and forges are on the loopback.
       REINS_PORT: String(port),
       REINS_DATA_DIR: join(directory, "data"),
       REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1",
       REINS_LOG_LEVEL: "warning",
-      ...(agent === "small" && { XDG_CACHE_HOME: join(home, ".cache") }),
+      HOME: home,
+      XDG_CACHE_HOME: join(home, ".cache"),
+      XDG_CONFIG_HOME: join(home, ".config"),
       // What each reader has of their own.
       REINS_URL: `http://127.0.0.1:${port}`,
       GATEWAY_URL: gateway.url,

@@ -7,20 +7,20 @@ import type { Verdict } from "./Verdict.js"
 /** The fields of a credential, as texts. A field that was not given is absent or undefined. */
 export type CredentialFields = Readonly<Record<string, string | undefined>>
 
-/** Reads a credential as it is given. Make it with `credentialOf`. */
-export interface CredentialReader {
+/** Reads a credential. Its schema, when it has one, describes the fields in the OpenAPI document. */
+export interface ReadCredential {
   /** Gives the fields as texts, with defaults, or everything that is wrong in one issue. */
   (given: unknown): Effect.Effect<CredentialFields, ParseResult.ParseIssue>
-  /** The fields, for documentation. */
-  readonly schema: Schema.Schema.AnyNoContext
+  /** The fields that it takes, each with a description. */
+  readonly schema?: Schema.Schema.AnyNoContext
 }
 
 /** A kind of connection, as a plain value: all that is particular to it. */
 export interface ConnectionKind {
   /** As the API, the manifests of providers and the database name it. It never changes. */
   readonly kind: string
-  /** Reads a credential of this kind. */
-  readonly credential: CredentialReader
+  /** Reads a credential as it is given. Make it with `credentialOf`. */
+  readonly credential: ReadCredential
   /** The fields of the credential that may be read again, as the connection's `settings`. All others are secret and sealed. */
   readonly settings: ReadonlySet<string>
   /** The capabilities that `probe` can observe. */
@@ -42,7 +42,7 @@ export interface ProbeMeans {
 }
 
 /** Reads credentials by a schema, with everything that is wrong in one issue. */
-export const credentialOf = <A extends CredentialFields, I>(schema: Schema.Schema<A, I>): CredentialReader =>
+export const credentialOf = <A extends CredentialFields, I>(schema: Schema.Schema<A, I>): ReadCredential =>
   Object.assign(ParseResult.decodeUnknown(schema, { errors: "all" }), { schema })
 
 /** An http or https URL of at most 2,000 characters, without credentials in it. */

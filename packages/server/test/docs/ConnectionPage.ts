@@ -48,18 +48,23 @@ export const kinds = Effect.provide(ConnectionKinds, services)
 const section = (kind: ConnectionKind, provider: string | undefined): string => {
   const text = texts[kind.kind]
   if (text === undefined) throw new Error(`There is no text for connections of the kind ${kind.kind}`)
-  const rows = fieldsOf(kind.credential.schema).map(({ description, isOptional, name, type }) => [
+  const { schema } = kind.credential
+  if (schema === undefined) throw new Error(`The credential of ${kind.kind} has no schema that names its fields`)
+  const fields = fieldsOf(schema)
+  const isDescribed = fields.some(({ description }) => description !== undefined)
+  const rows = fields.map(({ description, isOptional, name, type }) => [
     `\`${name}\``,
     type,
     isOptional ? "no" : "yes",
     kind.settings.has(name) ? "in `settings`" : "never",
-    description ?? ""
+    ...(isDescribed ? [description ?? ""] : [])
   ])
+  const head = ["Field of the credential", "Type", "Required", "Read again", ...(isDescribed ? ["What it is"] : [])]
   return `## ${kind.kind}
 
 ${text.does}
 
-${table(["Field of the credential", "Type", "Required", "Read again", "What it is"], rows)}
+${table(head, rows)}
 <!-- schema: credential of ${kind.kind} -->
 \`\`\`json
 ${JSON.stringify(text.example, null, 2)}

@@ -10,13 +10,21 @@ export interface Field {
 }
 
 /** The fields of a schema of objects, as they are on the wire. */
-export const fieldsOf = (schema: Schema.Schema.AnyNoContext): ReadonlyArray<Field> =>
-  AST.getPropertySignatures(AST.encodedBoundAST(schema.ast)).map(({ isOptional, name, type }) => ({
-    name: String(name),
-    type: typeText(type),
-    isOptional,
-    description: describedBy(type)
+export const fieldsOf = (schema: Schema.Schema.AnyNoContext): ReadonlyArray<Field> => {
+  // A field with a default has its description on the side of the program.
+  const decoded = new Map(AST.getPropertySignatures(AST.typeAST(schema.ast)).map((field) => [field.name, field]))
+  return AST.getPropertySignatures(AST.encodedBoundAST(schema.ast)).map((field) => ({
+    name: String(field.name),
+    type: typeText(field.type),
+    isOptional: field.isOptional,
+    description: descriptionOf(field) ?? descriptionOf(decoded.get(field.name))
   }))
+}
+
+const descriptionOf = (field: AST.PropertySignature | undefined): string | undefined =>
+  field === undefined
+    ? undefined
+    : (Option.getOrUndefined(AST.getDescriptionAnnotation(field)) ?? describedBy(field.type))
 
 /** What the library says of a type by itself, which the column beside it says too. */
 const ofItself = /^an? (?:string|number|integer|boolean|non empty string)\b/

@@ -10,14 +10,9 @@ export const alphaGateway: ConnectionKind = {
   kind: "alpha_gateway",
   credential: credentialOf(
     Schema.Struct({
-      base_url: BaseUrl.annotations({ description: "The address of the gateway, below which it has `/models`." }),
-      api_key: Secret.annotations({ description: "The key of the gateway." }),
-      protocol: Schema.optionalWith(
-        GatewayProtocol.annotations({
-          description: "The protocol that the gateway speaks; `openai_chat` when left out."
-        }),
-        { default: () => defaultProtocol }
-      )
+      base_url: BaseUrl,
+      api_key: Secret,
+      protocol: Schema.optionalWith(GatewayProtocol, { default: () => defaultProtocol })
     })
   ),
   settings: new Set(["base_url", "protocol"]),

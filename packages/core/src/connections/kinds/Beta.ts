@@ -8,13 +8,7 @@ const gateway = "openai_responses"
 export const beta: ConnectionKind = {
   kind: "beta",
   credential: credentialOf(
-    Schema.Struct({
-      base_url: optional(BaseUrl.annotations({ description: "The address of another gateway than the usual one." })),
-      api_key: optional(Secret.annotations({ description: "The key of the gateway." })),
-      auth_json: optional(
-        Secret.annotations({ description: "The login of the agent as a file. No turn can use it yet." })
-      )
-    })
+    Schema.Struct({ base_url: optional(BaseUrl), api_key: optional(Secret), auth_json: optional(Secret) })
   ),
   settings: new Set(["base_url"]),
   capabilities: gatewayCapabilities,

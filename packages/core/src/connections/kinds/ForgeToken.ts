@@ -9,14 +9,7 @@ import { type AskProbe, asking, passed, refusal, unexpected } from "../Verdict.j
 /** The kind of connection that every kind of forge is: a token, and the address of the forge unless it is the usual one. */
 export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
   kind: forge.kind,
-  credential: credentialOf(
-    Schema.Struct({
-      base_url: optional(
-        BaseUrl.annotations({ description: `The web address of the forge; \`${forge.defaultUrl}\` when left out.` })
-      ),
-      token: Secret.annotations({ description: "An access token for git and for merge requests." })
-    })
-  ),
+  credential: credentialOf(Schema.Struct({ base_url: optional(BaseUrl), token: Secret })),
   settings: new Set(["base_url"]),
   capabilities: ["authentication"],
   forGit: true,

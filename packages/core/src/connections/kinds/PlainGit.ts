@@ -12,12 +12,7 @@ const noUrl = inconclusive(
 export const plainGit: ConnectionKind = {
   kind: "git",
   credential: credentialOf(
-    Schema.Struct({
-      username: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)).annotations({
-        description: "The name that git gives."
-      }),
-      password: Secret.annotations({ description: "The password or token that git gives." })
-    })
+    Schema.Struct({ username: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)), password: Secret })
   ),
   settings: new Set(["username"]),
   capabilities: ["authentication"],

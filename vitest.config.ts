@@ -8,6 +8,7 @@ const long = [
   "core/test/execution/TurnEnds",
   "server/test/contract/Fuzz",
   "server/test/HostileFiles",
+  "server/test/docs/Readers",
   "examples/sdk/test/session",
   "core/test/sessions/Turns",
   "core/test/execution/Approvals",

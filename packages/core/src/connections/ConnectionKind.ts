@@ -9,6 +9,7 @@ export type CredentialFields = Readonly<Record<string, string | undefined>>
 
 /** Reads a credential. Its schema, when it has one, describes the fields in the OpenAPI document. */
 export interface ReadCredential {
+  /** Gives the fields as texts, with defaults, or everything that is wrong in one issue. */
   (given: unknown): Effect.Effect<CredentialFields, ParseResult.ParseIssue>
   /** The fields that it takes, each with a description. */
   readonly schema?: Schema.Schema.AnyNoContext

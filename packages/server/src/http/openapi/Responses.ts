@@ -1,5 +1,5 @@
+import { errorTexts } from "@reins/core/domain/ErrorTexts"
 import { type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
-import { errorTexts } from "./ErrorTexts.js"
 import { type Json, refersTo } from "./Json.js"
 
 /** An operation, as far as it decides the answers that it may get. */
@@ -102,14 +102,14 @@ export const sharedResponses = (answerings: ReadonlyArray<Answering>): Json => (
 /** An example of each code that the operations list. */
 export const errorExamples = (answerings: ReadonlyArray<Answering>): Json =>
   Object.fromEntries(
-    answerings.flatMap(codesOf).map((code) => [code, { summary: errorTexts[code], value: exampleOf(code) }])
+    answerings.flatMap(codesOf).map((code) => [code, { summary: errorTexts[code].when, value: exampleOf(code) }])
   )
 
 /** The answer with one of some codes, which have the same status. */
 const failure = (codes: ReadonlyArray<ErrorCode>): Json => {
   const [status] = codes.map((code) => errorKinds[code].status)
   return {
-    description: codes.map((code) => `\`${code}\`: ${errorTexts[code]}`).join(" "),
+    description: codes.map((code) => `\`${code}\`: ${errorTexts[code].when} ${errorTexts[code].next}`).join(" "),
     headers: headers(
       "X-Request-Id",
       "X-Should-Retry",
@@ -149,7 +149,7 @@ const exampleOf = (code: ErrorCode): Json => ({
   error: {
     code,
     category: errorKinds[code].category,
-    message: errorTexts[code],
+    message: errorTexts[code].when,
     retryable: errorKinds[code].retryable,
     details: {},
     request_id: "0b7c1a52-4b4e-4c7e-9d3f-2f6f0c5a8f11"

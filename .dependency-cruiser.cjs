@@ -30,7 +30,7 @@ const downwards = floors.map((rooms, index) => ({
   to: { path: core, pathNot: `${core}(?:${["$1", ...floors.slice(0, index).flat()].join("|")})/` }
 }))
 
-/** The direction of the code: domain <- api <- core services <- server; the client takes domain and api only, and the server's command line takes it. */
+/** The direction of the code: domain <- api <- core services <- server; the client is made from the document of the server, whose command line takes it. */
 module.exports = {
   forbidden: [
     ...downwards,
@@ -98,10 +98,18 @@ module.exports = {
       to: { path: "^packages/client/" }
     },
     {
-      name: "client-takes-domain-and-api",
+      name: "client-is-made-from-the-document",
+      comment: "what is generated holds all that the client needs of the contract",
       severity: "error",
       from: { path: "^packages/client/src/" },
-      to: { path: "^packages/(core/src/(?!domain/|api/)|server/)" }
+      to: { path: "^packages/(core|server)/" }
+    },
+    {
+      name: "promises-without-effect",
+      comment: "the promise entry has no dependency, for types too",
+      severity: "error",
+      from: { path: "^packages/client/src/(?!effect/)" },
+      to: { path: "^(packages/client/src/effect/|node_modules/)" }
     }
   ],
   options: {

@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { dirname, join, resolve } from "node:path"
 import { buildSync } from "esbuild"
 import { defineConfig, type Options } from "tsup"
+import generateClient from "./scripts/client.mjs"
 
 type Plugin = NonNullable<Options["esbuildPlugins"]>[number]
 
@@ -149,10 +150,9 @@ const packages: ReadonlyArray<Options> = [
     entry: { index: "packages/client/src/index.ts", "effect/index": "packages/client/src/effect/index.ts" },
     outDir: "packages/client/dist",
     platform: "neutral",
-    external: ["effect", /^@effect\//],
-    noExternal: [/^@reins\/core/],
+    external: ["effect"],
     onSuccess: async () => {
-      if (declared) bundleDeclarations()
+      if (declared) copyDeclarations("client", ".cache/types/client")
     }
   },
   server,
@@ -187,7 +187,10 @@ const breakableServer: Options = {
   ]
 }
 
-export default defineConfig(() => (process.env["REINS_BUILD_FAILPOINTS"] === "1" ? breakableServer : [...packages]))
+export default defineConfig(async () => {
+  await generateClient()
+  return process.env["REINS_BUILD_FAILPOINTS"] === "1" ? breakableServer : [...packages]
+})
 
 /** Compiles the program, and makes what loads it. */
 const finishServer = (dist: string): void => {
@@ -213,20 +216,6 @@ const inlineManifests = (): void => {
   writeFileSync(file, inlined)
   rmSync("packages/core/manifests", { recursive: true, force: true })
   cpSync("manifests", "packages/core/manifests", { recursive: true })
-}
-
-/** The client brings the types of the contract with it, as it brings their code. */
-const bundleDeclarations = (): void => {
-  copyDeclarations("client", ".cache/types/client")
-  for (const room of ["api", "domain"]) copyFiles(join(coreTypes, room), `packages/client/dist/core/${room}`)
-  copyFiles("packages/client/dist", "packages/client/dist", (text, file) => {
-    const root = "../".repeat(file.split("/").length - 1) || "./"
-    // The type check itself names what it infers by the published path.
-    return text.replaceAll(
-      imported("core/(?:internal/)?"),
-      (_, by: string, path: string) => `${by}"${root}core/${path}.js"`
-    )
-  })
 }
 
 /** The imports of a module of ours, also those within types. The ids of tags look like names of modules and are none. */

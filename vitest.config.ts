@@ -8,6 +8,7 @@ const long = [
   "core/test/execution/TurnEnds",
   "server/test/contract/Fuzz",
   "server/test/HostileFiles",
+  "server/test/docs/Readers",
   "examples/sdk/test/session",
   "core/test/sessions/Turns",
   "core/test/execution/Approvals",
@@ -35,7 +36,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@reins/source"] } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
-    globalSetup: ["./scripts/vitest-setup.ts"],
+    globalSetup: ["./scripts/client.mjs", "./scripts/vitest-setup.ts"],
     setupFiles: ["./packages/testing/src/EffectMethods.ts"],
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,

@@ -42,7 +42,7 @@ export const install = (name, env = {}) => {
     const reins = new Reins({ baseUrl: server.url, apiKey })
     const {
       workspaces: [workspace]
-    } = await reins.accounts.me()
+    } = await reins.accounts.getMe()
     const side = (status, next) => ({ url: server.url, pid: server.pid, status, next })
     const mutation = (path, body) => () => request("POST", path, { ...headers, "Idempotency-Key": randomUUID() }, body)
     return {

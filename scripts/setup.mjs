@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Makes a fresh clone ready to run: dependencies, build, agents. Every step is left out when its result is there already.
+// Makes a fresh clone ready to run: dependencies, build, agents. Every step is left out when its result is there already. With --check nothing
+// is done, and a step that would have to be done is a failure.
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
@@ -9,6 +10,7 @@ import { fileURLToPath } from "node:url"
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
 const args = process.argv.slice(2)
 const quiet = args.includes("--quiet")
+const check = args.includes("--check")
 const declarations = args.includes("--declarations")
 const harnesses = args.flatMap((arg, index) => (arg === "--harness" ? [args[index + 1] ?? ""] : []))
 const say = (text) => process.stderr.write(`${text}\n`)
@@ -23,6 +25,10 @@ const requireNode = () => {
 /** Runs a command and says every few seconds that it still runs. Shows its output when it fails. */
 const step = (title, command, commandArgs, { env = {}, live = false } = {}) =>
   new Promise((done) => {
+    if (check) {
+      say(`This clone is not set up: ${title}. Run: node scripts/setup.mjs`)
+      process.exit(1)
+    }
     const started = Date.now()
     const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`
     say(`- ${title} ...`)
@@ -84,12 +90,18 @@ const sources = (directory) =>
   })
 
 const build = async () => {
-  const watched = ["packages/core/src", "packages/client/src", "packages/server/src", "manifests"].flatMap((path) =>
-    sources(join(root, path))
-  )
+  const watched = [
+    "packages/core/src",
+    "packages/client/src",
+    "packages/client/generate",
+    "packages/server/src",
+    "manifests"
+  ].flatMap((path) => sources(join(root, path)))
   const files = [
     ...watched,
-    ...["tsup.config.ts", "package-lock.json", "scripts/precompile.mjs"].map((name) => join(root, name))
+    ...["tsup.config.ts", "package-lock.json", "scripts/precompile.mjs", "scripts/client.mjs"].map((name) =>
+      join(root, name)
+    )
   ]
   // The server is compiled for this version of Node.
   const hash = createHash("sha256").update(process.version)

@@ -23,7 +23,7 @@ const openAccount = async (url) => {
   await person.accounts.verifyEmail({ token: await tokenFromOutbox(dataDir) })
   await person.accounts.login({ email, password })
   const key = await person.apiKeys.create({ name: "demo", scopes: ["admin"] })
-  const { workspaces } = await person.accounts.me()
+  const { workspaces } = await person.accounts.getMe()
   line(
     `  registered ${email}, verified it with the mail in the outbox, logged in, made the API key ${key.prefix}...${key.last4}`
   )
@@ -81,11 +81,13 @@ const main = async () => {
   })
 
   await step("A message, and the real agent at work (events as they are streamed)", async () => {
-    const { turn } = await reins.run({
+    const run = reins.run({
       session_id: session.id,
-      content: "The test of this project fails. Find out why and make it pass.",
-      onEvent: eventPrinter()
+      content: "The test of this project fails. Find out why and make it pass."
     })
+    const print = eventPrinter()
+    for await (const event of run) print(event)
+    const { turn } = await run.final()
     if (turn.state !== "succeeded") throw new Error(`the turn ended ${turn.state}: ${turn.reason_message}`)
   })
 
@@ -93,7 +95,7 @@ const main = async () => {
     const {
       items: [captured]
     } = await reins.sessions.listChangesets({ session_id: session.id })
-    const view = await reins.changesets.diff({ changeset_id: captured.id })
+    const view = await reins.changesets.getDiff({ changeset_id: captured.id })
     line(`  ${captured.id} ${dim(view.subject_digest)}`)
     diff(view.diff)
     return captured

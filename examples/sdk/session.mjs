@@ -43,8 +43,10 @@ const main = async () => {
   })
   console.log(`Session ${session.id} on ${project.name}`)
 
-  // `run` sends the message and follows the events until the turn has ended. It comes through lost connections and server restarts.
-  const { turn } = await reins.run({ session_id: session.id, content: task, onEvent: show })
+  // `run` sends the message, and its loop ends with the turn. It comes through lost connections and server restarts.
+  const run = reins.run({ session_id: session.id, content: task })
+  for await (const event of run) show(event)
+  const { turn } = await run.final()
   if (turn.state !== "succeeded")
     fail(`\nThe turn ${turn.state}: ${turn.reason_message ?? turn.reason ?? "no reason was given"}`)
 
@@ -59,16 +61,16 @@ const main = async () => {
 
   // A capture seals what the agent changed, so that what you read is what is delivered.
   const { changeset, operation } = await reins.sessions.capture({ session_id: session.id })
-  const captured = await reins.jobs.wait({ job_id: operation.job_id })
+  const captured = await reins.jobs.wait(operation)
   if (captured.state !== "succeeded")
     fail(`The capture ${captured.state}: ${captured.error?.message ?? "no reason was given"}`)
-  const { diff } = await reins.changesets.diff({ changeset_id: changeset.id })
+  const { diff } = await reins.changesets.getDiff({ changeset_id: changeset.id })
   if (diff === "") return console.log("The agent changed nothing.")
   console.log(diff)
 
   // Without a transport of its own the delivery is made as the project says: a branch that is pushed, or a patch.
   const requested = await reins.changesets.deliver({ changeset_id: changeset.id, title: task.slice(0, 80) })
-  await reins.jobs.wait({ job_id: requested.operation.job_id })
+  await reins.jobs.wait(requested)
   const delivery = await reins.deliveries.get({ delivery_id: requested.delivery.id })
   if (delivery.state !== "succeeded")
     fail(`The delivery is ${delivery.state}: ${delivery.reason_message ?? delivery.reason}`)

@@ -1,44 +1,41 @@
-import type { EventType, TypedEvent } from "@reins/core/domain/Event"
-import type { MessageDelta } from "@reins/core/domain/Message"
-import { Clock, Effect } from "effect"
-import { routeOf } from "./Contract.js"
-import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.js"
-import { type Failure, mayRepeat, pause, unanswered } from "./RetryPolicy.js"
+import { type Circumstances, limited, sleep } from "./Clock.js"
+import type { Event, MessageDelta } from "./generated/Resources.js"
+import { ReinsConnectionError } from "./ReinsClientError.js"
+import { delayMs, Failure, mayRepeat, unanswered } from "./RetryPolicy.js"
+import { routeOf } from "./Route.js"
 import { type Frame, makeParser } from "./ServerSentEvents.js"
 import type { OpenResponse, Transport } from "./Transport.js"
+
+/** One fact of a session, as a union that a switch over `type` can tell apart. */
+export type TypedEvent = Event
+
+/** The type of an event, such as `turn.succeeded`. */
+export type EventType = TypedEvent["type"]
 
 /** The name of all event types of one resource, such as `turn.*`. */
 export type EventFamily = EventType extends `${infer Resource}.${string}` ? `${Resource}.*` : never
 
+/** What an event of a type says. */
+export type EventPayload<T extends EventType> = Extract<TypedEvent, { readonly type: T }>["payload"]
+
 export interface StreamInput {
   readonly session_id: string
   /** The `seq` after which to begin; from the first event of the session when absent. */
-  readonly after?: number
+  readonly after?: number | undefined
   /** Only these types. */
-  readonly types?: ReadonlyArray<EventType | EventFamily>
+  readonly types?: ReadonlyArray<EventType | EventFamily> | undefined
   /** Only the events of this turn. */
-  readonly turn_id?: string
+  readonly turn_id?: string | undefined
   /**
    * Called with words as the agent says them, before the events that hold them. They may come incomplete and are not repeated after a
    * break. Show them, and replace them by the parts of the message as those come.
    */
-  readonly onDelta?: (delta: MessageDelta) => void
-}
-
-/** A position in the events of a session that moves on as it is read. Only one reader may use it at a time. */
-export interface EventReader {
-  /**
-   * The next events, at least one, in the order of their `seq`. It reconnects as often as it takes, without gap or repeat. It fails when
-   * that cannot help (such as 401, 403, 404, 410 and 422), and when the server was never reached within the retries. A pull that was
-   * interrupted has taken nothing: the next one gives the same events.
-   */
-  readonly pull: Effect.Effect<ReadonlyArray<TypedEvent>, ReinsClientError>
-  readonly close: Effect.Effect<void>
+  readonly onDelta?: ((delta: MessageDelta) => void) | undefined
 }
 
 interface Connection extends OpenResponse {
   readonly openedAt: number
-  readonly decoder: { readonly decode: (chunk: Uint8Array, options: { readonly stream: true }) => string }
+  readonly decoder: TextDecoder
   readonly parse: (text: string) => Array<Frame>
   /** The read that is under way, or that was given up with its answer still to be taken. */
   reading: ReturnType<OpenResponse["body"]["read"]> | undefined
@@ -50,17 +47,10 @@ const longestSilenceMs = 45_000
 /** A connection that lived as long was not refused, even when it said nothing. */
 const settledMs = 10_000
 
-/**
- * A reader that has not connected yet. `maxRetries` is for reaching the server at first; from then on the reader tries again for as long as it
- * takes.
- */
-export const make = (transport: Transport, input: StreamInput, maxRetries = transport.maxRetries): EventReader => {
-  const reader = new Reader(transport, input, maxRetries)
-  return { pull: reader.pull, close: reader.disconnect }
-}
+const route = routeOf("sessions", "listEvents")
 
-class Reader implements Pick<EventReader, "pull"> {
-  private readonly route = routeOf("sessions", "events")
+/** A position in the events of a session that moves on as it is read. Only one reader may use it at a time. */
+export class EventReader {
   private cursor: number
   private connection: Connection | undefined
   private ready: ReadonlyArray<TypedEvent> = []
@@ -68,76 +58,87 @@ class Reader implements Pick<EventReader, "pull"> {
   /** Tries in a row that brought nothing. */
   private failures = 0
 
+  /**
+   * A reader that has not connected yet. `maxRetries` is for reaching the server at first; from then on the reader tries again for as long as
+   * it takes.
+   */
   constructor(
     private readonly transport: Transport,
     private readonly input: StreamInput,
-    private readonly maxRetries: number
+    private readonly maxRetries = transport.maxRetries
   ) {
     this.cursor = input.after ?? 0
   }
 
-  readonly pull: Effect.Effect<ReadonlyArray<TypedEvent>, ReinsClientError> = Effect.suspend(() =>
-    Effect.gen(this, function* () {
-      while (this.ready.length === 0) yield* Effect.catchAll(this.step, (failure) => this.recover(failure))
-      const events = this.ready
-      this.ready = []
-      return events
-    })
-  )
+  /**
+   * Waits until there are events to take. It reconnects as often as it takes, without gap or repeat. It rejects when that cannot help (such
+   * as 401, 403, 404, 410 and 422), and when the server was never reached within the retries. One that was aborted has taken nothing.
+   */
+  async wait(circumstances: Circumstances): Promise<void> {
+    while (this.ready.length === 0) {
+      try {
+        await this.step(circumstances)
+      } catch (failure) {
+        if (!(failure instanceof Failure)) throw failure
+        await this.recover(failure, circumstances)
+      }
+    }
+  }
 
-  readonly disconnect: Effect.Effect<void> = Effect.suspend(() => {
-    const closing = this.connection?.close ?? Effect.void
+  /** The events that have come, in the order of their `seq`. */
+  take(): ReadonlyArray<TypedEvent> {
+    const events = this.ready
+    this.ready = []
+    return events
+  }
+
+  close(): void {
+    this.connection?.close()
     this.connection = undefined
-    return closing
-  })
+  }
 
-  /** Takes what the next piece of the connection holds, which may be nothing. */
-  private readonly step: Effect.Effect<void, Failure> = Effect.suspend(() =>
-    Effect.gen(this, function* () {
-      const from = this.connection ?? (yield* this.connect)
-      const chunk = yield* nextChunk(from)
-      from.reading = undefined
-      const events: Array<TypedEvent> = []
-      this.ready = events
-      const deltas: Array<MessageDelta> = []
-      for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
-        try {
-          events.push(...this.accept(from, frame))
-          if (frame.event === "message.delta" && frame.data !== undefined) deltas.push(JSON.parse(frame.data))
-        } catch {
-          // The events before the broken frame are good. The rest is asked for again.
-          if (events.length === 0) return yield* Effect.fail(broken("The event stream is malformed"))
-          yield* this.lose
-          break
-        }
+  /** Takes in what the next piece of the connection holds, which may be nothing. */
+  private async step(circumstances: Circumstances): Promise<void> {
+    const from = this.connection ?? (await this.connect(circumstances))
+    const chunk = await nextChunk(from, circumstances)
+    from.reading = undefined
+    const events: Array<TypedEvent> = []
+    this.ready = events
+    const deltas: Array<MessageDelta> = []
+    for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
+      try {
+        events.push(...this.accept(from, frame))
+        if (frame.event === "message.delta" && frame.data !== undefined) deltas.push(JSON.parse(frame.data))
+      } catch {
+        // The events before the broken frame are good. The rest is asked for again.
+        if (events.length === 0) throw broken("The event stream is malformed")
+        this.lose(circumstances)
+        break
       }
-      for (const delta of deltas) this.input.onDelta?.(delta)
-    })
-  )
+    }
+    for (const delta of deltas) this.input.onDelta?.(delta)
+  }
 
-  private readonly connect = Effect.uninterruptibleMask((restore) =>
-    Effect.gen(this, function* () {
-      const { after: _, onDelta, types, ...scope } = this.input
-      const query = {
-        ...scope,
-        after: this.cursor,
-        ...(types !== undefined && { types: types.join(",") }),
-        ...(onDelta !== undefined && { deltas: true })
-      }
-      const opened = yield* restore(this.transport.open(this.route, query))
-      this.reached = true
-      const connection: Connection = {
-        ...opened,
-        openedAt: yield* Clock.currentTimeMillis,
-        decoder: new TextDecoder(),
-        parse: makeParser(),
-        reading: undefined,
-        advanced: false
-      }
-      this.connection = connection
-      return connection
-    })
-  )
+  private async connect(circumstances: Circumstances): Promise<Connection> {
+    const { after: _, onDelta, types, ...scope } = this.input
+    const query = {
+      ...scope,
+      after: this.cursor,
+      ...(types !== undefined && { types: types.join(",") }),
+      ...(onDelta !== undefined && { deltas: true })
+    }
+    const opened = await this.transport.open(route, query, circumstances)
+    this.reached = true
+    this.connection = {
+      ...opened,
+      openedAt: circumstances.clock.now(),
+      decoder: new TextDecoder(),
+      parse: makeParser(),
+      reading: undefined,
+      advanced: false
+    }
+    return this.connection
+  }
 
   /** The event of a frame. A frame without an id is not of the log, and `stream.end` is followed by the end of the body. */
   private accept(from: Connection, frame: Frame): Array<TypedEvent> {
@@ -151,36 +152,32 @@ class Reader implements Pick<EventReader, "pull"> {
   }
 
   /** Gives the connection up, and counts it as a failure unless it was healthy. */
-  private readonly lose: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const lost = this.connection
-      const healthy = lost !== undefined && (lost.advanced || now - lost.openedAt >= settledMs)
-      this.failures = healthy ? 0 : this.failures + 1
-      return this.disconnect
-    })
-  )
+  private lose({ clock }: Circumstances): void {
+    const lost = this.connection
+    const healthy = lost !== undefined && (lost.advanced || clock.now() - lost.openedAt >= settledMs)
+    this.failures = healthy ? 0 : this.failures + 1
+    this.close()
+  }
 
-  /** Waits for the next try, or fails when another try cannot help. */
-  private recover(failure: Failure): Effect.Effect<void, ReinsClientError> {
-    return Effect.gen(this, function* () {
-      const heals = this.reached ? failure.repeat : mayRepeat(failure, this.failures, this.maxRetries)
-      if (!heals) return yield* Effect.fail(failure.error)
-      yield* this.lose
-      if (this.failures > 0) yield* pause(this.failures - 1, failure.afterMs)
-    })
+  /** Waits for the next try, or rejects when another try cannot help. */
+  private async recover(failure: Failure, circumstances: Circumstances): Promise<void> {
+    const heals = this.reached ? failure.repeat : mayRepeat(failure, this.failures, this.maxRetries)
+    if (!heals) throw failure.error
+    this.lose(circumstances)
+    if (this.failures > 0) await sleep(delayMs(this.failures - 1, failure.afterMs, circumstances.clock), circumstances)
   }
 }
 
 /** The next bytes of a connection. A read that was given up is taken up again, so no bytes are lost. */
-const nextChunk = (from: Connection): Effect.Effect<Uint8Array, Failure> =>
-  Effect.tryPromise({
-    try: () => (from.reading ??= from.body.read()),
-    catch: () => broken("The event stream broke off")
-  }).pipe(
-    Effect.timeoutFail({ duration: longestSilenceMs, onTimeout: () => broken("The event stream fell silent") }),
-    Effect.flatMap((chunk) =>
-      chunk.done ? Effect.fail(broken("The event stream ended")) : Effect.succeed(chunk.value)
-    )
-  )
+const nextChunk = async (from: Connection, circumstances: Circumstances): Promise<Uint8Array> => {
+  from.reading ??= from.body.read()
+  const read = from.reading.catch(() => {
+    throw broken("The event stream broke off")
+  })
+  const limit = { ...circumstances, timeoutMs: longestSilenceMs }
+  const chunk = await limited(read, limit, () => broken("The event stream fell silent"))
+  if (chunk.done) throw broken("The event stream ended")
+  return chunk.value
+}
 
 const broken = (message: string): Failure => unanswered(new ReinsConnectionError({ reason: "unreachable", message }))

@@ -1,111 +1,71 @@
-import type { TypedEvent } from "@reins/core/domain/Event"
-import { type Job, jobStates } from "@reins/core/domain/Job"
-import { type Message, textOf } from "@reins/core/domain/Message"
-import { type Turn, turnStates } from "@reins/core/domain/Turn"
-import { Effect } from "effect"
-import type { BodyFields, EndpointOf, Success } from "./Contract.js"
-import * as EventStream from "./EventStream.js"
-import type { EffectMethods } from "./effect/EffectMethods.js"
-import type { ReinsClientError } from "./ReinsClientError.js"
-import type { CallOptions, Transport } from "./Transport.js"
+import { type Circumstances, sleep } from "./Clock.js"
+import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js"
+import type {
+  Job,
+  Message,
+  MessagesSendInput,
+  SentMessage,
+  Session,
+  Turn,
+  TurnSnapshot
+} from "./generated/Resources.js"
+import { type Route, routeOf } from "./Route.js"
+import type { Call, Transport } from "./Transport.js"
 
-type SendEndpoint = Extract<EndpointOf<"messages">, { readonly name: "send" }>
-
-export interface RunInput {
-  readonly session_id: string
-  readonly content: BodyFields<SendEndpoint>["content"]
-  /** Files that were uploaded to the session, by the `upload_id` of each. */
-  readonly attachments?: BodyFields<SendEndpoint>["attachments"]
-}
+export interface RunInput extends Omit<MessagesSendInput, "routing">, Pick<StreamInput, "onDelta"> {}
 
 /** The result of a message. */
-export interface Run {
+export interface RunResult {
   /** The ended turn; its `state` tells whether it succeeded and its `reason_message` why not. */
-  readonly turn: Turn
+  readonly turn: TurnSnapshot
   /** The agent's last message; null when it said nothing. */
   readonly message: Message | null
   /** The text of that message; empty when there is none. */
   readonly text: string
 }
 
-/** Waits for the end of turns and jobs. Turns are followed by their events, jobs are read again and again. Only `run` sends a message. */
-export const make = (transport: Transport, methods: EffectMethods) => {
-  /** Gives every event to the visitor until it answers true. The server was reached before, so it is awaited through restarts. */
-  const follow = <E, R>(input: EventStream.StreamInput, visit: (event: TypedEvent) => Effect.Effect<boolean, E, R>) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => EventStream.make(transport, input, Number.POSITIVE_INFINITY)),
-      (reader) =>
-        Effect.gen(function* () {
-          while (true) {
-            for (const event of yield* reader.pull) {
-              if (yield* visit(event)) return
-            }
-          }
-        }),
-      (reader) => reader.close
-    )
+/** A turn, or the answer of a call that started one. */
+export type TurnLike =
+  | { readonly [Name in "id" | "session_id" | "message_id"]: string }
+  | { readonly turn_id?: string | undefined }
 
-  const run = <E = never, R = never>(
-    input: RunInput,
-    onEvent: (event: TypedEvent) => Effect.Effect<void, E, R> = () => Effect.void,
-    options: CallOptions = {}
-  ): Effect.Effect<Run, ReinsClientError | E, R> =>
-    Effect.gen(function* () {
-      const { attachments, content, session_id } = input
-      const sent: Success<SendEndpoint> = yield* methods.messages.send(
-        { session_id, content, ...(attachments !== undefined && { attachments }) },
-        options
-      )
-      const { event_watermark, turn_id } = sent
-      if (turn_id === undefined) return yield* Effect.dieMessage("The server queued a message without a turn")
-      const messages = new Map<string, Message>()
-      let turn: Turn | undefined
-      yield* follow({ session_id, turn_id, after: event_watermark }, (event) =>
-        Effect.map(onEvent(event), () => {
-          if (event.type === "message.completed") messages.set(event.payload.message.id, event.payload.message)
-          turn = endOf(event, turn_id) ?? turn
-          return turn !== undefined
-        })
-      )
-      if (turn === undefined) return yield* Effect.dieMessage("The events ended before the turn")
-      const message = messages.get(turn.outcome?.message_id ?? "") ?? null
-      return { turn, message, text: textOf(message?.content ?? []) }
-    })
+/** A job, its `operation` as it stands in an answer, or the answer itself. */
+export type JobLike =
+  | { readonly [Name in "id" | "operation_id"]: string }
+  | { readonly job_id: string }
+  | { readonly operation?: { readonly job_id: string } | undefined }
 
-  const waitForTurn = ({ turn_id }: { readonly turn_id: string }): Effect.Effect<Turn, ReinsClientError> =>
-    Effect.gen(function* () {
-      const first: Turn = yield* methods.turns.get({ turn_id })
-      if (turnStates.isTerminal(first.state)) return first
-      const { session_id } = first
-      const { event_watermark } = yield* methods.sessions.get({ session_id })
-      // The turn may have ended before the watermark, where its events are not looked for.
-      let turn: Turn = yield* methods.turns.get({ turn_id })
-      if (turnStates.isTerminal(turn.state)) return turn
-      yield* follow({ session_id, turn_id, types: turnEnds, after: event_watermark }, (event) =>
-        Effect.sync(() => {
-          turn = endOf(event, turn_id) ?? turn
-          return turnStates.isTerminal(turn.state)
-        })
-      )
-      return turn
-    })
+/** The text of a message, a line for each block, without its files. */
+export const textOf = (message: Message | null): string =>
+  (message?.content ?? []).flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
 
-  const waitForJob = ({ job_id }: { readonly job_id: string }): Effect.Effect<Job, ReinsClientError> => {
-    const poll = (delayMs: number): Effect.Effect<Job, ReinsClientError> =>
-      Effect.flatMap(methods.jobs.get({ job_id }), (job: Job) =>
-        jobStates.isTerminal(job.state)
-          ? Effect.succeed(job)
-          : Effect.zipRight(Effect.sleep(delayMs), poll(Math.min(delayMs * 2, 2_000)))
-      )
-    return poll(100)
+/** The states that a turn stays in. */
+export const turnEnds = ["succeeded", "failed", "cancelled", "interrupted"] as const satisfies Array<Turn["state"]>
+
+/** The states that a job stays in. */
+export const jobEnds = ["succeeded", "failed", "cancelled"] as const satisfies Array<Job["state"]>
+
+const hasEnded = (turn: Turn): boolean => turnEnds.some((state) => state === turn.state)
+
+/** Gathers the result of a turn out of its events. */
+export class Outcome {
+  private readonly messages = new Map<string, Message>()
+  result: RunResult | undefined
+
+  constructor(private readonly turnId: string) {}
+
+  /** Takes an event in. True when it is the end of the turn. */
+  readonly see = (event: TypedEvent): boolean => {
+    if (event.type === "message.completed") this.messages.set(event.payload.message.id, event.payload.message)
+    const turn = endOf(event, this.turnId)
+    if (turn === undefined) return false
+    const message = this.messages.get(turn.outcome?.message_id ?? "") ?? null
+    this.result = { turn, message, text: textOf(message) }
+    return true
   }
-
-  return { run, waitForTurn, waitForJob }
 }
 
-const turnEnds = ["turn.succeeded", "turn.failed", "turn.cancelled", "turn.interrupted"] as const
-
-const endOf = (event: TypedEvent, turnId: string): Turn | undefined => {
+const endOf = (event: TypedEvent, turnId: string): TurnSnapshot | undefined => {
   switch (event.type) {
     case "turn.succeeded":
     case "turn.failed":
@@ -116,3 +76,90 @@ const endOf = (event: TypedEvent, turnId: string): Turn | undefined => {
       return undefined
   }
 }
+
+/** Sends a message whose turn is to be followed. */
+export const send = async (transport: Transport, input: RunInput, call: Call): Promise<Followed> => {
+  const { onDelta, ...message } = input
+  const sent = await read<SentMessage>(transport, routeOf("messages", "send"), message, call)
+  const { event_watermark: after, turn_id } = sent
+  if (turn_id === undefined) throw new Error("The server queued a message without a turn")
+  const { session_id } = input
+  // The server was reached before, so it is awaited through restarts.
+  const open = () => new EventReader(transport, { session_id, turn_id, after, onDelta }, Number.POSITIVE_INFINITY)
+  return { sent, turnId: turn_id, open }
+}
+
+/** A message that was sent, and its turn. */
+export interface Followed {
+  readonly sent: SentMessage
+  readonly turnId: string
+  /** A reader of the events of the turn, from the message on. */
+  readonly open: () => EventReader
+}
+
+/** Reads the events of a turn to its end. */
+export const finalOf = async ({ open, turnId }: Followed, circumstances: Circumstances): Promise<RunResult> => {
+  const outcome = new Outcome(turnId)
+  await follow(open(), outcome.see, circumstances)
+  if (outcome.result === undefined) throw new Error("The events ended before the turn")
+  return outcome.result
+}
+
+/** Gives every event to the visitor until it answers true. */
+const follow = async (
+  reader: EventReader,
+  visit: (event: TypedEvent) => boolean,
+  circumstances: Circumstances
+): Promise<void> => {
+  try {
+    while (true) {
+      await reader.wait(circumstances)
+      if (reader.take().some(visit)) return
+    }
+  } finally {
+    reader.close()
+  }
+}
+
+/** The turn, once it has ended. Its events tell the end, so that nothing is asked again and again. */
+export const waitForTurn = async (transport: Transport, given: TurnLike, call: Circumstances): Promise<Turn> => {
+  const turn_id = "turn_id" in given ? given.turn_id : "id" in given ? given.id : undefined
+  if (turn_id === undefined) throw new TypeError("turns.wait needs a turn, or the answer of a call that started one")
+  const get = () => read<Turn>(transport, routeOf("turns", "get"), { turn_id }, call)
+  const first = await get()
+  if (hasEnded(first)) return first
+  const { session_id } = first
+  const session = await read<Session>(transport, routeOf("sessions", "get"), { session_id }, call)
+  // The turn may have ended before the watermark, where its events are not looked for.
+  const second = await get()
+  if (hasEnded(second)) return second
+  const types = turnEnds.map((state) => `turn.${state}` as const)
+  const input = { session_id, turn_id, types, after: session.event_watermark }
+  await follow(
+    new EventReader(transport, input, Number.POSITIVE_INFINITY),
+    (event) => endOf(event, turn_id) !== undefined,
+    call
+  )
+  return get()
+}
+
+/** The job, once it has ended. It is read again and again. */
+export const waitForJob = async (transport: Transport, given: JobLike, call: Circumstances): Promise<Job> => {
+  const job_id = jobIdOf(given)
+  if (job_id === undefined) throw new TypeError("jobs.wait needs a job, or the answer of a call that started one")
+  for (let delayMs = 100; ; delayMs = Math.min(delayMs * 2, 2_000)) {
+    const job = await read<Job>(transport, routeOf("jobs", "get"), { job_id }, call)
+    if (jobEnds.some((state) => state === job.state)) return job
+    await sleep(delayMs, call)
+  }
+}
+
+const jobIdOf = (given: JobLike): string | undefined => {
+  if ("job_id" in given) return given.job_id
+  if ("operation" in given) return given.operation?.job_id
+  return "id" in given ? given.id : undefined
+}
+
+// Boundary: the server answers by the document that the types are made from.
+const read = <A>(transport: Transport, route: Route, input: object, call: Call): Promise<A> =>
+  transport.call(route, input, call) as Promise<A>

@@ -1,70 +1,46 @@
-import type { TypedEvent } from "@reins/core/domain/Event"
-import type { Job } from "@reins/core/domain/Job"
-import type { Turn } from "@reins/core/domain/Turn"
-import { Cause, Effect, Exit, Redacted } from "effect"
-import { derive, type EndpointName, type EndpointOf, type GroupName, type Input, type Success } from "./Contract.js"
-import * as EventStream from "./EventStream.js"
-import { effectMethods } from "./effect/EffectMethods.js"
+import { systemClock } from "./Clock.js"
+import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js"
 import * as Following from "./Following.js"
+import type { Methods } from "./generated/Methods.js"
+import type { Job, Turn } from "./generated/Resources.js"
+import { iterate } from "./Iteration.js"
+import { listOf } from "./List.js"
+import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "./ReinsClientError.js"
+import { methodsBy } from "./Route.js"
+import type { Run } from "./Run.js"
 import * as Transport from "./Transport.js"
 
-export interface ReinsOptions extends Omit<Transport.ClientOptions, "apiKey"> {
+export interface ReinsOptions extends Transport.ServerOptions {
   /** An API key. Without one only the public calls work, such as register and login. */
   readonly apiKey?: string | undefined
 }
 
-export interface RequestOptions extends Transport.CallOptions {
-  /** Ends the call: it rejects with the reason of the signal. What the server has begun goes on. */
-  readonly signal?: AbortSignal | undefined
-}
-
-export type Method<E extends EndpointOf<GroupName>> =
-  Partial<Input<E>> extends Input<E>
-    ? (input?: Input<E>, options?: RequestOptions) => Promise<Success<E>>
-    : (input: Input<E>, options?: RequestOptions) => Promise<Success<E>>
-
-/** Every endpoint of the API, by group. */
-export type Methods = {
-  readonly [Group in GroupName]: {
-    readonly [E in EndpointOf<Group> as EndpointName<E>]: Method<E>
-  }
-}
+type Waiting = Pick<Transport.RequestOptions, "signal">
 
 /** A client of a Reins server. Every method rejects with a `ReinsClientError`. */
 export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
+  /** The URL that it calls, without a slash at the end. */
   readonly baseUrl: string
   readonly sessions: Methods["sessions"] & {
     /**
      * The events of a session from the log and then live, until you leave the loop. It reconnects by itself, without gap or repeat,
      * and reads no faster than the loop does.
      */
-    readonly stream: (
-      input: EventStream.StreamInput,
-      options?: { readonly signal?: AbortSignal | undefined }
-    ) => AsyncIterableIterator<TypedEvent>
+    readonly stream: (input: StreamInput, options?: Waiting) => AsyncIterableIterator<TypedEvent>
   }
   readonly turns: Methods["turns"] & {
-    /** The turn, once it has ended. */
-    readonly wait: (
-      input: { readonly turn_id: string },
-      options?: { readonly signal?: AbortSignal | undefined }
-    ) => Promise<Turn>
+    /** The turn, once it has ended. Takes a turn, or the answer of a call that started one. */
+    readonly wait: (turn: Following.TurnLike, options?: Waiting) => Promise<Turn>
   }
   readonly jobs: Methods["jobs"] & {
-    /** The job, once it has ended. Takes the `job_id` of an answer's `operation`. */
-    readonly wait: (
-      input: { readonly job_id: string },
-      options?: { readonly signal?: AbortSignal | undefined }
-    ) => Promise<Job>
+    /** The job, once it has ended. Takes a job, or the answer of a call that started one, which has an `operation`. */
+    readonly wait: (job: Following.JobLike, options?: Waiting) => Promise<Job>
   }
-  /** Sends a message and waits for its turn to end. An aborted signal stops the waiting, not the turn. */
-  readonly run: (
-    input: Following.RunInput & { readonly onEvent?: (event: TypedEvent) => void | Promise<void> },
-    options?: RequestOptions
-  ) => Promise<Following.Run>
+  /** Sends a message and follows its turn. An aborted signal stops the waiting, not the turn. */
+  readonly run: (input: Following.RunInput, options?: Transport.MutationOptions) => Run
 }
 
-// Boundary: the members are assigned from the derived client, which the compiler cannot see in a class.
+// Boundary: the members are assigned from the table of routes, which the compiler cannot see in a class.
 export const Reins = class Reins {
   constructor(options: ReinsOptions) {
     Object.assign(this, connect(options))
@@ -73,76 +49,86 @@ export const Reins = class Reins {
   options: ReinsOptions
 ) => Reins
 
-const connect = ({ apiKey, ...options }: ReinsOptions): Reins => {
-  const transport = Transport.make({ ...options, apiKey: apiKey === undefined ? undefined : Redacted.make(apiKey) })
-  const following = Following.make(transport, effectMethods(transport))
-  const methods = derive<Methods>(
-    (route) =>
-      (input: object = {}, request: RequestOptions = {}) =>
-        settle(transport.call(route, input, request), request.signal)
-  )
+const clock = systemClock
+
+const connect = (options: ReinsOptions): Reins => {
+  const transport = Transport.make(options)
+  const methods = methodsBy<Methods>((route) => (input: object = {}, request: Transport.MutationOptions = {}) => {
+    const call = (more: object) => seenHere(transport.call(route, { ...input, ...more }, { ...request, clock }))
+    // Boundary: the table says which answers are pages.
+    return route.list ? listOf(call as Parameters<typeof listOf>[0]) : call({})
+  })
   return {
     baseUrl: transport.baseUrl,
     ...methods,
     sessions: {
       ...methods.sessions,
-      stream: (input, request) => iterate(EventStream.make(transport, input), request?.signal)
+      stream: (input, { signal } = {}) =>
+        iterate({ open: () => new EventReader(transport, input), isLast: () => false, clock, signal })
     },
-    turns: { ...methods.turns, wait: (input, request) => settle(following.waitForTurn(input), request?.signal) },
-    jobs: { ...methods.jobs, wait: (input, request) => settle(following.waitForJob(input), request?.signal) },
-    run: ({ onEvent, ...input }, request = {}) => {
-      const watch = onEvent && ((event: TypedEvent) => Effect.promise(async () => onEvent(event)))
-      return settle(following.run(input, watch, request), request.signal)
-    }
+    turns: {
+      ...methods.turns,
+      wait: (turn, { signal } = {}) => seenHere(Following.waitForTurn(transport, turn, { clock, signal }))
+    },
+    jobs: {
+      ...methods.jobs,
+      wait: (job, { signal } = {}) => seenHere(Following.waitForJob(transport, job, { clock, signal }))
+    },
+    run: (input, request = {}) => runOf(transport, input, request)
   }
 }
 
-/** The result as a promise that rejects with the error itself, or with the reason of the signal. */
-const settle = async <A, E>(effect: Effect.Effect<A, E>, signal: AbortSignal | undefined): Promise<A> => {
-  signal?.throwIfAborted()
-  const exit = await Effect.runPromiseExit(effect, signal === undefined ? {} : { signal })
-  if (Exit.isSuccess(exit)) return exit.value
-  if (Exit.isInterrupted(exit)) signal?.throwIfAborted()
-  const error = Cause.originalError(Cause.squash(exit.cause))
-  // The stack of a client error that helps is the one of the caller who waits here, not that of where it was made.
-  if (error instanceof Error && Cause.isFailType(exit.cause)) Error.captureStackTrace?.(error)
-  throw error
+const runOf = (transport: Transport.Transport, input: Following.RunInput, request: Transport.MutationOptions): Run => {
+  const followed = Following.send(transport, input, { ...request, clock })
+  // Who loops or waits hears of a refusal there.
+  followed.catch(() => {})
+  const { signal } = request
+  let result: Following.RunResult | undefined
+  let finishing: Promise<Following.RunResult> | undefined
+  const events = (): AsyncIterator<TypedEvent> => {
+    let outcome: Following.Outcome | undefined
+    return iterate({
+      open: async () => {
+        const { open, turnId } = await followed
+        outcome = new Following.Outcome(turnId)
+        return open()
+      },
+      isLast: (event) => {
+        const ended = outcome?.see(event) === true
+        if (ended) result = outcome?.result
+        return ended
+      },
+      clock,
+      signal
+    })
+  }
+  const final = async (): Promise<Following.RunResult> => {
+    if (result !== undefined) return result
+    finishing ??= followed.then((given) => Following.finalOf(given, { clock, signal }))
+    return seenHere(finishing)
+  }
+  return {
+    sent: () => seenHere(followed.then(({ sent }) => sent)),
+    final,
+    text: async () => (await final()).text,
+    [Symbol.asyncIterator]: events
+  }
 }
 
-const iterate = (
-  reader: EventStream.EventReader,
-  signal: AbortSignal | undefined
-): AsyncIterableIterator<TypedEvent> => {
-  const stopped = new AbortController()
-  let left = false
-  const abort = () => stopped.abort(signal?.reason)
-  const read = async function* (): AsyncGenerator<TypedEvent, undefined> {
-    signal?.throwIfAborted()
-    signal?.addEventListener("abort", abort)
-    try {
-      while (true) {
-        for (const event of await settle(reader.pull, stopped.signal)) {
-          yield event
-          signal?.throwIfAborted()
-        }
-      }
-    } catch (error) {
-      if (!left) throw error
-    } finally {
-      signal?.removeEventListener("abort", abort)
-      Effect.runSync(reader.close)
-    }
+// Boundary: the engines that have it are not those that the types of a browser tell of.
+const { captureStackTrace } = Error as { readonly captureStackTrace?: (error: object) => void }
+
+/** A client error shows where its caller waits for it, and not where it was made. */
+const seenHere = async <A>(work: Promise<A>): Promise<A> => {
+  try {
+    return await work
+  } catch (error) {
+    if (
+      error instanceof ReinsApiError ||
+      error instanceof ReinsValidationError ||
+      error instanceof ReinsConnectionError
+    )
+      captureStackTrace?.(error)
+    throw error
   }
-  const events = read()
-  const iterator: AsyncIterableIterator<TypedEvent> = {
-    next: () => events.next(),
-    // A generator alone would answer only after the next event.
-    return: () => {
-      left = true
-      stopped.abort()
-      return events.return(undefined)
-    },
-    [Symbol.asyncIterator]: () => iterator
-  }
-  return iterator
 }

@@ -1,12 +1,28 @@
-import { type ErrorCategory, type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
-import { Data } from "effect"
+import type { ErrorEnvelope } from "./generated/Resources.js"
+import { errorCategories, errorCodes } from "./generated/Routes.js"
+
+/** A code of the API. */
+export type ErrorCode = ErrorEnvelope["error"]["code"]
+/** A group of codes. */
+export type ErrorCategory = ErrorEnvelope["error"]["category"]
 
 /** A code of the API, or `unknown` for an answer that is not Reins's own (a proxy's) or has a code newer than this client. */
 export type ReinsErrorCode = ErrorCode | "unknown"
 
+/** Facts are own fields; the name is not, so that nobody sees it twice. */
+abstract class ClientError extends Error {
+  abstract readonly _tag: string
+  override get name(): string {
+    return this._tag
+  }
+}
+
 /** Reins refused the call. `message` says what happened and what to do next. */
-export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
+export class ReinsApiError extends ClientError {
+  readonly _tag = "ReinsApiError"
+  /** Programs tell errors apart by it. */
   readonly code: ReinsErrorCode
+  /** The group that the code belongs to. */
   readonly category: ErrorCategory
   /** The HTTP status. */
   readonly status: number
@@ -16,38 +32,61 @@ export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
   readonly details: Readonly<Record<string, unknown>>
   /** Names the request in the server's log; null when the answer carried none. */
   readonly requestId: string | null
-  readonly message: string
   /** Seconds to wait before the call is repeated, when the server said so. */
-  readonly retryAfterSeconds?: number
-}> {}
+  readonly retryAfterSeconds: number | undefined
+  constructor(error: Pick<ReinsApiError, ApiErrorFacts> & { readonly retryAfterSeconds?: number | undefined }) {
+    super(error.message)
+    this.code = error.code
+    this.category = error.category
+    this.status = error.status
+    this.retryable = error.retryable
+    this.details = error.details
+    this.requestId = error.requestId
+    this.retryAfterSeconds = error.retryAfterSeconds
+  }
+}
+
+type ApiErrorFacts = "code" | "category" | "status" | "retryable" | "details" | "requestId" | "message"
 
 /** One wrong part of a request. */
 export interface ValidationIssue {
   /** As in `["body", "title"]`; starts with `path`, `query`, `header` or `body`. */
   readonly loc: ReadonlyArray<string | number>
+  /** What is wrong, in words. */
   readonly msg: string
+  /** What is wrong, for programs, as in `string_too_short`. */
   readonly type: string
 }
 
 /** The request is malformed (422). Repeating it cannot help. */
-export class ReinsValidationError extends Data.TaggedError("ReinsValidationError")<{
-  /** All issues of the request. The values that were sent are left out, since one may be a secret. */
-  readonly detail: ReadonlyArray<ValidationIssue>
-  readonly requestId: string | null
-  readonly message: string
-}> {
+export class ReinsValidationError extends ClientError {
+  readonly _tag = "ReinsValidationError"
   readonly status = 422
   readonly retryable = false
+  /** All issues of the request. The values that were sent are left out, since one may be a secret. */
+  readonly detail: ReadonlyArray<ValidationIssue>
+  /** Names the request in the server's log; null when the answer carried none. */
+  readonly requestId: string | null
+  constructor(error: Pick<ReinsValidationError, "detail" | "requestId" | "message">) {
+    super(error.message)
+    this.detail = error.detail
+    this.requestId = error.requestId
+  }
 }
 
 /** No readable answer arrived. A mutation may or may not have happened; repeating it with its idempotency key is safe. */
-export class ReinsConnectionError extends Data.TaggedError("ReinsConnectionError")<{
-  readonly reason: "unreachable" | "timeout" | "unreadable"
-  readonly message: string
-}> {
+export class ReinsConnectionError extends ClientError {
+  readonly _tag = "ReinsConnectionError"
   readonly retryable = true
+  /** What came instead of an answer. */
+  readonly reason: "unreachable" | "timeout" | "unreadable"
+  constructor(error: Pick<ReinsConnectionError, "reason" | "message">) {
+    super(error.message)
+    this.reason = error.reason
+  }
 }
 
+/** What every call can fail with. Tell them apart by `instanceof` or by `_tag`. */
 export type ReinsClientError = ReinsApiError | ReinsValidationError | ReinsConnectionError
 
 /** An answer that is not a success, as it came. */
@@ -66,7 +105,7 @@ export const fromRefusal = (refusal: Refusal): ReinsApiError | ReinsValidationEr
     const detail = body.detail.flatMap(toIssue)
     return new ReinsValidationError({ detail, requestId: headerId, message: describe(detail) })
   }
-  const retryAfter = refusal.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: refusal.retryAfterSeconds }
+  const { retryAfterSeconds } = refusal
   if (isRecord(body) && isRecord(body.error) && typeof body.error.code === "string") {
     const { category, code, details, message, request_id, retryable } = body.error
     return new ReinsApiError({
@@ -77,7 +116,7 @@ export const fromRefusal = (refusal: Refusal): ReinsApiError | ReinsValidationEr
       details: isRecord(details) ? details : {},
       requestId: typeof request_id === "string" ? request_id : headerId,
       message: `${typeof message === "string" ? message : "The call was refused."}${isErrorCode(code) ? "" : ` (${code})`}`,
-      ...retryAfter
+      retryAfterSeconds
     })
   }
   return new ReinsApiError({
@@ -88,7 +127,7 @@ export const fromRefusal = (refusal: Refusal): ReinsApiError | ReinsValidationEr
     details: {},
     requestId: headerId,
     message: foreignMessage(refusal),
-    ...retryAfter
+    retryAfterSeconds
   })
 }
 
@@ -118,11 +157,10 @@ const toIssue = (value: unknown): Array<ValidationIssue> =>
 
 const isLocPart = (part: unknown): part is string | number => typeof part === "string" || typeof part === "number"
 
-const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorKinds, code)
+const isErrorCode = (code: string): code is ErrorCode => errorCodes.includes(code)
 
-const categories: ReadonlySet<unknown> = new Set(Object.values(errorKinds).map((kind) => kind.category))
-
-const isCategory = (category: unknown): category is ErrorCategory => categories.has(category)
+const isCategory = (category: unknown): category is ErrorCategory =>
+  typeof category === "string" && errorCategories.includes(category)
 
 const categoryOf = (status: number): ErrorCategory => {
   if (status === 401) return "authentication"

@@ -1,13 +1,11 @@
-import { Effect, Redacted } from "effect"
-import { type Route, targetOf } from "./Contract.js"
-import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.js"
-import { type Failure, refused, retrying, unanswered } from "./RetryPolicy.js"
+import { type Circumstances, limited } from "./Clock.js"
+import { ReinsConnectionError } from "./ReinsClientError.js"
+import { Failure, refused, retrying, unanswered } from "./RetryPolicy.js"
+import { type Route, targetOf } from "./Route.js"
 
-export interface ClientOptions {
+export interface ServerOptions {
   /** The URL of the server, such as `https://reins.example.com`. A path in it is kept. */
   readonly baseUrl: string
-  /** An API key. Without one only the public calls work, such as register and login. */
-  readonly apiKey?: Redacted.Redacted | undefined
   /** Sends the requests; the global `fetch` when absent. */
   readonly fetch?: typeof globalThis.fetch | undefined
   /** The most times that a failed try is repeated; 2 when absent. */
@@ -16,36 +14,44 @@ export interface ClientOptions {
   readonly timeoutMs?: number | undefined
 }
 
-export interface CallOptions {
-  /** The key of a mutation. Without it each call has a new one, which its retries share. */
-  readonly idempotencyKey?: string | undefined
+/** How one call differs from the others of its client. */
+export interface RequestOptions {
+  /** Ends the call: it rejects with the reason of the signal. What the server has begun goes on. */
+  readonly signal?: AbortSignal | undefined
   /** Overrides the client's `timeoutMs`. */
   readonly timeoutMs?: number | undefined
+}
+
+/** How one call that changes something differs from the others of its client. */
+export interface MutationOptions extends RequestOptions {
+  /** The key of the change. Without it each call has a new one, which its retries share. */
+  readonly idempotencyKey?: string | undefined
 }
 
 /** A response whose body is still to be read. */
 export interface OpenResponse {
   readonly body: ReadableStreamDefaultReader<Uint8Array>
   /** Drops the connection. */
-  readonly close: Effect.Effect<void>
+  readonly close: () => void
 }
 
-/** Sends requests and turns answers into values or typed errors. It does not know the endpoints. */
+/** Sends requests and turns answers into values or typed errors. It does not know the operations. */
 export interface Transport {
   readonly baseUrl: string
   readonly maxRetries: number
   /** The JSON value of the answer; undefined when it has no body. */
-  readonly call: (route: Route, input: object, options?: CallOptions) => Effect.Effect<unknown, ReinsClientError>
-  /** One try to open an event stream. */
-  readonly open: (route: Route, input: object) => Effect.Effect<OpenResponse, Failure>
+  readonly call: (route: Route, input: object, call: Call) => Promise<unknown>
+  /** One try to open an event stream. Rejects with a `Failure`, or with the reason of the signal. */
+  readonly open: (route: Route, input: object, circumstances: Circumstances) => Promise<OpenResponse>
 }
 
+export type Call = MutationOptions & Circumstances
+
 /** Throws a TypeError when the options cannot work. */
-export const make = (options: ClientOptions): Transport => {
-  const apiKey = options.apiKey === undefined ? undefined : checkedApiKey(Redacted.value(options.apiKey))
+export const make = (options: ServerOptions & { readonly apiKey?: string | undefined }): Transport => {
   const server: Server = {
     baseUrl: checkedBaseUrl(options.baseUrl),
-    apiKey,
+    apiKey: options.apiKey === undefined ? undefined : checkedApiKey(options.apiKey),
     fetch: options.fetch,
     timeoutMs: options.timeoutMs ?? 90_000
   }
@@ -53,11 +59,16 @@ export const make = (options: ClientOptions): Transport => {
   return {
     baseUrl: server.baseUrl,
     maxRetries,
-    call: (route, input, callOptions = {}) =>
-      Effect.suspend(() => retrying(attemptOf(server, route, input, callOptions), maxRetries)).pipe(
-        Effect.withSpan(`Reins.${route.group}.${route.name}`, { kind: "client", captureStackTrace: false })
-      ),
-    open: (route, input) => openStream(server, route, input)
+    call: async (route, input, call) => {
+      const request = requestOf(server, route, input)
+      if (request.body !== undefined) request.headers.set("content-type", "application/json")
+      if (route.method !== "GET") {
+        // All tries of a call have the same key.
+        request.headers.set("idempotency-key", checkedIdempotencyKey(call.idempotencyKey ?? crypto.randomUUID()))
+      }
+      return retrying(() => answerOf(server, request, call), maxRetries, call)
+    },
+    open: (route, input, circumstances) => openStream(server, requestOf(server, route, input), circumstances)
   }
 }
 
@@ -69,108 +80,102 @@ interface Server {
   readonly timeoutMs: number
 }
 
-/** One try of a call. All tries of a call have the same idempotency key. */
-const attemptOf = (
-  server: Server,
-  route: Route,
-  input: object,
-  { idempotencyKey, timeoutMs }: CallOptions
-): Effect.Effect<unknown, Failure> => {
-  const { body, pathAndQuery } = targetOf(route, input)
-  const request = nameOf(server, route, pathAndQuery)
-  const headers = headersOf(server, "application/json")
-  if (body !== undefined) headers.set("content-type", "application/json")
-  if (route.method !== "GET")
-    headers.set("idempotency-key", checkedIdempotencyKey(idempotencyKey ?? crypto.randomUUID()))
-  return Effect.tryPromise({
-    try: async (signal) => {
-      const init = { method: route.method, headers, signal, ...(body !== undefined && { body }) }
-      const response = await send(server, pathAndQuery, init)
-      return { response, text: await response.text() }
-    },
-    catch: unreachable(server, request)
-  }).pipe(
-    within(request, timeoutMs ?? server.timeoutMs),
-    Effect.flatMap(({ response, text }) =>
-      response.ok ? Effect.mapError(decode(request, text), unanswered) : refuse(server, response, text)
-    )
-  )
+interface Asked {
+  /** The request in messages. A query is left out, because it may hold words of the user. */
+  readonly name: string
+  readonly url: string
+  readonly method: string
+  readonly headers: Headers
+  readonly body: string | undefined
 }
 
-/** One try to open an event stream. */
-const openStream = (server: Server, route: Route, input: object): Effect.Effect<OpenResponse, Failure> =>
-  Effect.suspend(() => {
-    const { pathAndQuery } = targetOf(route, input)
-    const request = nameOf(server, route, pathAndQuery)
-    const connection = new AbortController()
-    const close = Effect.sync(() => connection.abort())
-    const init = { headers: headersOf(server, "text/event-stream"), signal: connection.signal }
-    return Effect.tryPromise({
-      try: () => send(server, pathAndQuery, init),
-      catch: unreachable(server, request)
-    }).pipe(
-      Effect.flatMap((response): Effect.Effect<OpenResponse, Failure> => {
-        if (!response.ok) {
-          const text = Effect.tryPromise({ try: () => response.text(), catch: unreachable(server, request) })
-          return Effect.flatMap(text, (read) => refuse(server, response, read))
-        }
-        return response.body !== null && response.headers.get("content-type")?.startsWith("text/event-stream")
-          ? Effect.succeed({ body: response.body.getReader(), close })
-          : Effect.fail(unanswered(unreadable(request, "an event stream")))
-      }),
-      within(request, server.timeoutMs),
-      Effect.onError(() => close)
-    )
+const requestOf = ({ apiKey, baseUrl }: Server, route: Route, input: object): Asked => {
+  const { body, pathAndQuery } = targetOf(route, input)
+  const headers = new Headers({ accept: "application/json" })
+  if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`)
+  const url = `${baseUrl}${pathAndQuery}`
+  return { name: `${route.method} ${url.split("?")[0]}`, url, method: route.method, headers, body }
+}
+
+/** One try of a call. */
+const answerOf = (server: Server, request: Asked, call: Call): Promise<unknown> =>
+  within(server, request, call, async (connection) => {
+    const response = await send(server, request, connection)
+    const text = await response.text()
+    if (!response.ok) throw refusalOf(server, response, text, call)
+    return decode(request, text)
   })
 
-/** A request as messages name it. A query is left out, because it may hold words of the user. */
-const nameOf = ({ baseUrl }: Server, route: Route, pathAndQuery: string): string =>
-  `${route.method} ${baseUrl}${pathAndQuery.split("?")[0]}`
-
-const headersOf = ({ apiKey }: Server, accept: string): Headers => {
-  const headers = new Headers({ accept })
-  if (apiKey !== undefined) headers.set("authorization", `Bearer ${apiKey}`)
-  return headers
+/** One try to open an event stream. */
+const openStream = (server: Server, request: Asked, circumstances: Circumstances): Promise<OpenResponse> => {
+  request.headers.set("accept", "text/event-stream")
+  return within(server, request, circumstances, async (connection) => {
+    const response = await send(server, request, connection)
+    if (!response.ok) throw refusalOf(server, response, await response.text(), circumstances)
+    if (response.body !== null && response.headers.get("content-type")?.startsWith("text/event-stream")) {
+      return { body: response.body.getReader(), close: () => connection.abort() }
+    }
+    throw unreadable(request, "an event stream")
+  })
 }
 
-const send = ({ baseUrl, fetch }: Server, pathAndQuery: string, init: RequestInit): Promise<Response> =>
-  (fetch ?? globalThis.fetch)(`${baseUrl}${pathAndQuery}`, { ...init, redirect: "manual", credentials: "omit" })
+/** Gives the connection up when the work fails, takes too long or is not wanted any more. */
+const within = async <A>(
+  server: Server,
+  request: Asked,
+  call: Circumstances & { readonly timeoutMs?: number | undefined },
+  work: (connection: AbortController) => Promise<A>
+): Promise<A> => {
+  const { signal } = call
+  signal?.throwIfAborted()
+  const timeoutMs = call.timeoutMs ?? server.timeoutMs
+  const connection = new AbortController()
+  const late = () =>
+    unanswered(
+      new ReinsConnectionError({ reason: "timeout", message: `${request.name} had no answer within ${timeoutMs} ms` })
+    )
+  try {
+    return await limited(work(connection), { ...call, timeoutMs }, late)
+  } catch (cause) {
+    connection.abort()
+    signal?.throwIfAborted()
+    if (cause instanceof Failure) throw cause
+    const message = redact(server, `${request.name} failed: ${reasonOf(cause)}`)
+    throw unanswered(new ReinsConnectionError({ reason: "unreachable", message }))
+  }
+}
+
+const send = ({ fetch }: Server, { body, headers, method, url }: Asked, { signal }: AbortController) =>
+  (fetch ?? globalThis.fetch)(url, {
+    method,
+    headers,
+    signal,
+    redirect: "manual",
+    credentials: "omit",
+    ...(body !== undefined && { body })
+  })
 
 const redact = ({ apiKey }: Server, text: string): string =>
   apiKey === undefined ? text : text.replaceAll(apiKey, "[redacted]")
 
-const unreachable = (server: Server, request: string) => (cause: unknown) =>
+const refusalOf = (server: Server, response: Response, text: string, { clock }: Circumstances): Failure =>
+  refused(response.status, response.headers, redact(server, text), clock.now())
+
+const decode = (request: Asked, text: string): unknown => {
+  try {
+    return text === "" ? undefined : JSON.parse(text)
+  } catch {
+    throw unreadable(request, "JSON")
+  }
+}
+
+const unreadable = (request: Asked, expected: string): Failure =>
   unanswered(
     new ReinsConnectionError({
-      reason: "unreachable",
-      message: redact(server, `${request} failed: ${reasonOf(cause)}`)
+      reason: "unreadable",
+      message: `${request.name} answered with something else than ${expected}. A proxy may have answered, or baseUrl is not a Reins server.`
     })
   )
-
-const within =
-  (request: string, timeoutMs: number) =>
-  <A>(attempt: Effect.Effect<A, Failure>) =>
-    Effect.timeoutFail(attempt, {
-      duration: timeoutMs,
-      onTimeout: () =>
-        unanswered(
-          new ReinsConnectionError({ reason: "timeout", message: `${request} had no answer within ${timeoutMs} ms` })
-        )
-    })
-
-const refuse = (server: Server, response: Response, text: string): Effect.Effect<never, Failure> =>
-  Effect.flatMap(refused(response.status, response.headers, redact(server, text)), Effect.fail)
-
-const decode = (request: string, text: string): Effect.Effect<unknown, ReinsConnectionError> =>
-  text === ""
-    ? Effect.succeed(undefined)
-    : Effect.try({ try: () => JSON.parse(text), catch: () => unreadable(request, "JSON") })
-
-const unreadable = (request: string, expected: string) =>
-  new ReinsConnectionError({
-    reason: "unreadable",
-    message: `${request} answered with something else than ${expected}. A proxy may have answered, or baseUrl is not a Reins server.`
-  })
 
 /** The message of the innermost cause, because `fetch` itself only says that it failed. */
 const reasonOf = (error: unknown): string => {

@@ -1,21 +1,15 @@
-export type { Account, Workspace } from "@reins/core/domain/Account"
-export type { ApiKey, IssuedApiKey, Scope } from "@reins/core/domain/ApiKey"
-export type { ChangedFile, Changeset } from "@reins/core/domain/Changeset"
-export type { Connection } from "@reins/core/domain/Connection"
-export type { Delivery } from "@reins/core/domain/Delivery"
-export type { EventPayload, EventType, TypedEvent } from "@reins/core/domain/Event"
-export type { Interaction, InteractionOption, InteractionState } from "@reins/core/domain/Interaction"
-export type { Job, Operation, OperationRef } from "@reins/core/domain/Job"
-export type { ContentBlock, Message, MessageDelta, MessagePart } from "@reins/core/domain/Message"
-export type { Page } from "@reins/core/domain/Page"
-export type { Project, ProjectSpec, ProjectVersion } from "@reins/core/domain/Project"
-export type { ErrorCategory, ErrorCode } from "@reins/core/domain/ReinsError"
-export type { Session } from "@reins/core/domain/Session"
-export type { Turn, TurnState } from "@reins/core/domain/Turn"
-export type { EventFamily, StreamInput } from "./EventStream.js"
-export type { Run, RunInput } from "./Following.js"
-export { Reins, type ReinsOptions, type RequestOptions } from "./Reins.js"
+import type { Methods } from "./generated/Methods.js"
+import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
+
+export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "./EventStream.js"
+export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
+export type * from "./generated/Methods.js"
+export type * from "./generated/Resources.js"
+export type { List, Page } from "./List.js"
+export { Reins, type ReinsOptions } from "./Reins.js"
 export {
+  type ErrorCategory,
+  type ErrorCode,
   ReinsApiError,
   type ReinsClientError,
   ReinsConnectionError,
@@ -23,3 +17,13 @@ export {
   ReinsValidationError,
   type ValidationIssue
 } from "./ReinsClientError.js"
+export type { Run } from "./Run.js"
+export type { MutationOptions, RequestOptions } from "./Transport.js"
+
+/** The right of an API key. */
+export type Scope = ApiKey["scopes"][number]
+/** An API key with its secret, as it is shown once. */
+export type IssuedApiKey = Awaited<ReturnType<Methods["apiKeys"]["create"]>>
+export type InteractionOption = Interaction["options"][number]
+export type InteractionState = Interaction["state"]
+export type TurnState = Turn["state"]

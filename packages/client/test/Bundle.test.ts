@@ -21,32 +21,31 @@ const bundle = async (entry: string, external: Array<string> = []) => {
   const [file] = outputFiles
   assert.isDefined(output)
   assert.isDefined(file)
-  const inputs = Object.entries(output.inputs)
-    .filter(([, input]) => input.bytesInOutput > 0)
-    .map(([path]) => path)
-  return { text: file.text, inputs, imports: output.imports.map((item) => item.path) }
+  return {
+    text: file.text,
+    inputs: Object.keys(metafile.inputs),
+    imports: output.imports.map((item) => item.path)
+  }
 }
 
 describe("Bundle", () => {
-  for (const entry of ["index.ts", "effect/index.ts"]) {
-    it(`${entry} brings no platform, driver or server with it`, async () => {
-      const { imports, inputs, text } = await bundle(entry)
-      assert.deepStrictEqual(imports, [])
-      assert.notMatch(text, /\bfrom\s*"node:|import\("node:|require\("/)
-      assert.notMatch(
-        inputs.join("\n"),
-        /better-sqlite3|node_modules\/pg\/|@effect\/(sql|platform-node)|packages\/server|nodemailer|argon2/
-      )
-      const core = inputs.filter((path) => path.includes("packages/core/"))
-      assert.isAbove(core.length, 10)
-      for (const path of core) assert.match(path, /packages\/core\/src\/(api|domain)\//)
-    })
-  }
+  it("the promise entry is its own code alone, and 20 kB at most", async () => {
+    const { imports, inputs, text } = await bundle("index.ts")
+    assert.deepStrictEqual(imports, [])
+    for (const path of inputs) assert.match(path, /(^|\/)src\/(?!effect\/)/)
+    assert.notMatch(text, /\bfrom\s*"node:|import\("node:|require\("/)
+    const size = gzipSync(text).length
+    assert.isAtMost(size, 20_000)
+  })
 
-  it("stays small", async () => {
-    const whole = gzipSync((await bundle("index.ts")).text).length
-    const own = gzipSync((await bundle("index.ts", ["effect", "effect/*", "@effect/*"])).text).length
-    assert.isBelow(whole, 200_000)
-    assert.isBelow(own, 20_000)
+  it("the Effect entry adds effect alone, and shares the rest with the promise entry", async () => {
+    const { imports, inputs } = await bundle("effect/index.ts", ["effect", "effect/*"])
+    assert.deepStrictEqual([...new Set(imports)], ["effect"])
+    for (const path of inputs) assert.match(path, /(^|\/)src\//)
+    const shared = inputs.filter((path) => !path.includes("/effect/"))
+    assert.includeMembers(
+      shared.map((path) => path.split("/").at(-1)),
+      ["Transport.ts", "RetryPolicy.ts", "EventStream.ts", "ServerSentEvents.ts", "Following.ts", "Routes.ts"]
+    )
   })
 })

@@ -1,4 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { jobStates } from "@reins/core/domain/Job"
+import { turnStates } from "@reins/core/domain/Turn"
+import { jobEnds, turnEnds } from "../src/Following.js"
 import { Reins, ReinsApiError } from "../src/index.js"
 import { type Answer, frame, json, openStream, refuse, serve } from "./ScriptedServer.js"
 
@@ -28,15 +31,17 @@ describe("run", () => {
       }
     })
     const reins = new Reins({ baseUrl: server.url })
+    const run = reins.run({ session_id: "sess_1", content: "What is 6 times 7?" })
     const seen: Array<string> = []
-    const answer = await reins.run({
-      session_id: "sess_1",
-      content: "What is 6 times 7?",
-      onEvent: async (event) => void seen.push(event.type)
-    })
+    for await (const event of run) seen.push(event.type)
+    const answer = await run.final()
     assert.strictEqual(answer.text, "4\n2")
+    assert.strictEqual(await run.text(), "4\n2")
     assert.strictEqual(answer.turn.state, "succeeded")
     assert.strictEqual(`${answer.message?.id}`, "msg_2")
+    assert.strictEqual((await run.sent()).turn_id, "turn_1")
+    // What the loop has seen is not asked for again.
+    assert.strictEqual(server.received.length, 4)
     assert.deepStrictEqual(seen, ["turn.started", "message.completed", "turn.succeeded"])
     assert.strictEqual(server.received[0]?.body, `{"content":"What is 6 times 7?"}`)
     assert.include(server.received[1]?.url, "after=4")
@@ -49,34 +54,53 @@ describe("run", () => {
       openStream(response)
       response.write(frame(5, "turn.failed", { turn: turn("failed") }))
     })
-    const {
-      message,
-      text,
-      turn: ended
-    } = await new Reins({ baseUrl: server.url }).run({ session_id: "sess_1", content: "x" })
+    const run = new Reins({ baseUrl: server.url }).run({ session_id: "sess_1", content: "x" })
+    const { message, text, turn: ended } = await run.final()
     assert.deepStrictEqual([message, text, ended.state], [null, "", "failed"])
+    await run.final()
+    assert.strictEqual(server.received.length, 2)
   })
 
-  it("rejects with what the event handler throws, and closes the stream", async () => {
+  it("a loop that is left closes its stream, and the end can still be waited for", async () => {
     let close = () => {}
     const closed = new Promise<void>((resolve) => {
       close = resolve
     })
     await using server = await serve((response, request, ordinal) => {
       if (request.method === "POST") return sent(response, request, ordinal)
-      response.on("close", close)
       openStream(response)
       response.write(frame(5, "turn.started", { turn: turn("running") }))
+      if (ordinal === 1) response.on("close", close)
+      else response.write(frame(6, "turn.succeeded", { turn: turn("succeeded") }))
     })
-    const mine = new Error("mine")
-    const onEvent = () => {
-      throw mine
-    }
-    const error = await new Reins({ baseUrl: server.url })
-      .run({ session_id: "s", content: "x", onEvent })
-      .catch((error: unknown) => error)
-    assert.strictEqual(error, mine)
+    const run = new Reins({ baseUrl: server.url }).run({ session_id: "s", content: "x" })
+    for await (const event of run) if (event.type === "turn.started") break
     await closed
+    assert.strictEqual((await run.final()).turn.state, "succeeded")
+    assert.strictEqual(server.received.filter(({ method }) => method === "POST").length, 1)
+  })
+
+  it("a message that is refused rejects wherever it is waited for, and nowhere else", async () => {
+    await using server = await serve((response) => refuse(response, 409, "model_required"))
+    const run = new Reins({ baseUrl: server.url }).run({ session_id: "s", content: "x" })
+    const refusals = [run.sent(), run.final(), run.text(), run[Symbol.asyncIterator]().next()]
+    for (const refusal of await Promise.allSettled(refusals)) {
+      assert.strictEqual(refusal.status, "rejected")
+      assert.instanceOf(refusal.status === "rejected" && refusal.reason, ReinsApiError)
+    }
+    assert.strictEqual(server.received.length, 1)
+  })
+
+  it("an aborted signal ends the waiting with its reason", async () => {
+    await using server = await serve((response, request, ordinal) =>
+      request.method === "POST" ? sent(response, request, ordinal) : openStream(response)
+    )
+    const controller = new AbortController()
+    const reins = new Reins({ baseUrl: server.url })
+    const waiting = reins.run({ session_id: "s", content: "x" }, { signal: controller.signal }).final()
+    await server.count(2)
+    controller.abort("enough")
+    assert.strictEqual(await waiting.catch((reason: unknown) => reason), "enough")
   })
 })
 
@@ -120,6 +144,40 @@ describe("wait", () => {
     const { state } = await new Reins({ baseUrl: server.url }).jobs.wait({ job_id: "job_1" })
     assert.strictEqual(state, "succeeded")
     assert.strictEqual(server.received.length, 3)
+  })
+
+  it("takes what a call gave back", async () => {
+    const ended = { ...turn("succeeded"), ordinal: 1, message_id: "msg_1" } as const
+    const job = { id: "job_1", operation_id: "op_1", state: "succeeded" } as const
+    await using server = await serve((response, { url }) => json(response, 200, url.includes("/jobs/") ? job : ended))
+    const reins = new Reins({ baseUrl: server.url })
+    const operation = { id: "op_1", job_id: "job_1", state: "queued" } as const
+    await reins.turns.wait(ended)
+    // A session that was created with a message, and a message that was sent.
+    const created = { id: "sess_1", turn_id: "turn_1" }
+    await reins.turns.wait(created)
+    await reins.jobs.wait(job)
+    await reins.jobs.wait(operation)
+    const answer = { operation, event_watermark: 1 }
+    await reins.jobs.wait(answer)
+    const paths = server.received.map(({ url }) => url)
+    const [turnPath, jobPath] = ["/api/turns/turn_1", "/api/jobs/job_1"]
+    assert.deepStrictEqual(paths, [turnPath, turnPath, jobPath, jobPath, jobPath])
+    // A note starts no turn.
+    for (const waiting of [reins.turns.wait({ turn_id: undefined }), reins.jobs.wait({ operation: undefined })])
+      assert.instanceOf(await waiting.catch((error: unknown) => error), TypeError)
+  })
+
+  it("knows the states that turns and jobs end in", () => {
+    const ends = <S extends string>({
+      states,
+      isTerminal
+    }: {
+      states: ReadonlyArray<S>
+      isTerminal: (state: S) => boolean
+    }) => states.filter(isTerminal)
+    assert.sameMembers([...turnEnds], ends(turnStates))
+    assert.sameMembers([...jobEnds], ends(jobStates))
   })
 
   it("an error of the API ends the wait", async () => {

@@ -128,7 +128,7 @@ describe("Reins", () => {
 
   it("an answer that is not JSON is a ReinsConnectionError", async () => {
     await using server = await serve((response) => response.writeHead(200).end("<html>"))
-    const error = await failure(new Reins({ baseUrl: server.url, maxRetries: 0 }).accounts.me())
+    const error = await failure(new Reins({ baseUrl: server.url, maxRetries: 0 }).accounts.getMe())
     assert.instanceOf(error, ReinsConnectionError)
     assert.strictEqual(error.reason, "unreadable")
   })
@@ -136,7 +136,7 @@ describe("Reins", () => {
   it("a server that is not there is a ReinsConnectionError that says where and why", async () => {
     const server = await serve(() => undefined)
     await server[Symbol.asyncDispose]()
-    const error = await failure(new Reins({ baseUrl: server.url, apiKey, maxRetries: 0 }).accounts.me())
+    const error = await failure(new Reins({ baseUrl: server.url, apiKey, maxRetries: 0 }).accounts.getMe())
     assert.instanceOf(error, ReinsConnectionError)
     assert.include(error.message, `GET ${server.url}/api/me failed: connect ECONNREFUSED`)
   })
@@ -167,7 +167,7 @@ describe("Reins", () => {
     controller.abort(reason)
     assert.strictEqual(await call, reason)
     await closed
-    assert.strictEqual(await failure(reins.accounts.me({}, { signal: controller.signal })), reason)
+    assert.strictEqual(await failure(reins.accounts.getMe({}, { signal: controller.signal })), reason)
     assert.strictEqual(server.received.length, 1)
   })
 
@@ -209,7 +209,7 @@ describe("Reins", () => {
     const errors = [
       await failure(reins.sessions.get({ session_id: "refused" })),
       await failure(reins.sessions.get({ session_id: "proxy" })),
-      await failure(new Reins({ baseUrl: server.url, apiKey, maxRetries: 0, fetch: leaking }).accounts.me()),
+      await failure(new Reins({ baseUrl: server.url, apiKey, maxRetries: 0, fetch: leaking }).accounts.getMe()),
       await failure(reins.sessions.stream({ session_id: "proxy" }).next())
     ]
     for (const seen of [reins, reins.sessions, ...errors]) {

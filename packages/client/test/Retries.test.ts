@@ -66,7 +66,9 @@ describe("Retries", () => {
     await using server = await serve((response) =>
       refuse(response, 503, "shutting_down", { retryable: true, headers: soon })
     )
-    const error = await new Reins({ baseUrl: server.url, maxRetries: 3 }).accounts.me().catch((error: unknown) => error)
+    const error = await new Reins({ baseUrl: server.url, maxRetries: 3 }).accounts
+      .getMe()
+      .catch((error: unknown) => error)
     assert.instanceOf(error, ReinsApiError)
     assert.strictEqual(error.code, "shutting_down")
     assert.strictEqual(server.received.length, 4)
@@ -74,7 +76,7 @@ describe("Retries", () => {
 
   it("a try that took too long is repeated", async () => {
     await using server = await serve(once(() => undefined))
-    await new Reins({ baseUrl: server.url, timeoutMs: 100 }).accounts.me()
+    await new Reins({ baseUrl: server.url, timeoutMs: 100 }).accounts.getMe()
     assert.strictEqual(server.received.length, 2)
   })
 
@@ -84,7 +86,7 @@ describe("Retries", () => {
     )
     const controller = new AbortController()
     const call = new Reins({ baseUrl: server.url }).accounts
-      .me({}, { signal: controller.signal })
+      .getMe({}, { signal: controller.signal })
       .catch((error: unknown) => error)
     await server.count(1)
     controller.abort(new Error("enough"))

@@ -78,7 +78,7 @@ const fields = {
 }
 
 /** A valid value of each setting, in words. They never quote the given value. */
-const expected: Readonly<Record<SettingName, string>> = {
+export const expected: Readonly<Record<SettingName, string>> = {
   host: "a host name or address to listen on",
   port: "a port from 0 to 65535",
   data_dir: "a directory",

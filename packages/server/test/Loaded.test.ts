@@ -57,7 +57,8 @@ describe("a server that starts loads only what it needs to become ready", () => 
 
   it.each([
     ["the sender of mails", "node_modules/nodemailer/"],
-    ["the page at /docs", "packages/server/src/http/SwaggerPage.ts"],
+    ["the page at /docs", "packages/server/src/http/ReferencePage.ts"],
+    ["the OpenAPI document", "packages/server/src/http/openapi/OpenApiDocument.ts"],
     ["what unpacks archives", "node_modules/tar/"],
     ["the validator of result schemas", "node_modules/ajv/"],
     ["the other commands", "packages/server/src/cli/Backup.ts"],

@@ -95,7 +95,9 @@ layer(served, { excludeTestServices: true })("a server over layers of one's own"
           harness: { provider_id: "alpha", model: "scripted-1" }
         })
         assert.strictEqual(session.executor.backend, "counting")
-        const { turn } = await reins.run({ session_id: session.id, content: script("Say it.", { say: "Said." }) })
+        const { turn } = await reins
+          .run({ session_id: session.id, content: script("Say it.", { say: "Said." }) })
+          .final()
         assert.strictEqual(turn.state, "succeeded")
       })
       assert.strictEqual((yield* Started).size, 1)

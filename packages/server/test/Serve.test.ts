@@ -135,7 +135,7 @@ describe("the program", () => {
       const key = yield* run(cwd, ["keys", "create", "--email", "op@example.com", "--name", "first"])
       const client = new Reins({ baseUrl: ready.url, apiKey: key.stdout.trim() })
       const answer = yield* Effect.promise(async () => {
-        const workspace_id = (await client.accounts.me()).workspaces[0]?.id ?? ""
+        const workspace_id = (await client.accounts.getMe()).workspaces[0]?.id ?? ""
         const credential = { base_url: "http://127.0.0.1:9/v1", api_key: "nobody listens there" }
         await client.connections.create({ workspace_id, kind: "alpha_gateway", label: "g", credential })
         const { id: session_id } = await client.sessions.create({

@@ -1,58 +1,108 @@
-import type { TypedEvent } from "@reins/core/domain/Event"
-import type { Job } from "@reins/core/domain/Job"
-import type { Turn } from "@reins/core/domain/Turn"
-import { Chunk, Context, Effect, Layer, Stream } from "effect"
-import * as EventStream from "../EventStream.js"
+import { Chunk, Context, Effect, Layer, Option, Redacted, Stream } from "effect"
+import { EventReader, type StreamInput, type TypedEvent } from "../EventStream.js"
 import * as Following from "../Following.js"
+import type { Job, SentMessage, Turn } from "../generated/Resources.js"
+import { nextOf } from "../List.js"
 import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
-import { type EffectMethods, effectMethods } from "./EffectMethods.js"
+import { type CallOptions, type EffectMethods, effectMethods, fromPromise } from "./EffectMethods.js"
+
+export interface ClientOptions extends Transport.ServerOptions {
+  /** An API key. Without one only the public calls work, such as register and login. */
+  readonly apiKey?: Redacted.Redacted | undefined
+}
+
+/** A message that was sent, and the turn that works on it. An interruption stops the waiting, not the turn. */
+export interface Run {
+  /** The answer to the message: the turn that was queued for it is its `turn_id`. */
+  readonly sent: SentMessage
+  /** The events of the turn as they come. It ends with the turn. */
+  readonly events: Stream.Stream<TypedEvent, ReinsClientError>
+  /** The ended turn with the agent's last message. A turn that failed is a result too; its `state` tells. */
+  readonly final: Effect.Effect<Following.RunResult, ReinsClientError>
+  /** The text of the agent's last message, once the turn has ended; empty when it said nothing. */
+  readonly text: Effect.Effect<string, ReinsClientError>
+}
 
 export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs"> {
   readonly sessions: EffectMethods["sessions"] & {
     /** The events of a session from the log and then live, without end. It reconnects by itself, without gap or repeat. */
-    readonly stream: (input: EventStream.StreamInput) => Stream.Stream<TypedEvent, ReinsClientError>
+    readonly stream: (input: StreamInput) => Stream.Stream<TypedEvent, ReinsClientError>
   }
   readonly turns: EffectMethods["turns"] & {
-    /** The turn, once it has ended. */
-    readonly wait: (input: { readonly turn_id: string }) => Effect.Effect<Turn, ReinsClientError>
+    /** The turn, once it has ended. Takes a turn, or the answer of a call that started one. */
+    readonly wait: (turn: Following.TurnLike) => Effect.Effect<Turn, ReinsClientError>
   }
   readonly jobs: EffectMethods["jobs"] & {
-    /** The job, once it has ended. Takes an `operation` as it stands in an answer. */
-    readonly wait: (input: { readonly job_id: string }) => Effect.Effect<Job, ReinsClientError>
+    /** The job, once it has ended. Takes a job, or the answer of a call that started one, which has an `operation`. */
+    readonly wait: (job: Following.JobLike) => Effect.Effect<Job, ReinsClientError>
   }
-  /** Sends a message and waits for its turn to end. Interruption stops the waiting, not the turn. */
-  readonly run: <E = never, R = never>(
-    input: Following.RunInput & { readonly onEvent?: (event: TypedEvent) => Effect.Effect<void, E, R> },
-    options?: Transport.CallOptions
-  ) => Effect.Effect<Following.Run, ReinsClientError | E, R>
+  /** Sends a message, and gives what follows its turn. */
+  readonly run: (input: Following.RunInput, options?: CallOptions) => Effect.Effect<Run, ReinsClientError>
 }
 
 /** The API of a Reins server. */
 export class ReinsClient extends Context.Tag("@reins/client/ReinsClient")<ReinsClient, Client>() {
-  static readonly layer = (options: Transport.ClientOptions) => Layer.sync(ReinsClient, () => make(options))
+  static readonly layer = (options: ClientOptions) => Layer.sync(ReinsClient, () => make(options))
 }
 
 /** Throws a TypeError when the options cannot work. */
-export const make = (options: Transport.ClientOptions): Client => {
-  const transport = Transport.make(options)
+export const make = ({ apiKey, ...options }: ClientOptions): Client => {
+  const transport = Transport.make({ ...options, apiKey: apiKey === undefined ? undefined : Redacted.value(apiKey) })
   const methods = effectMethods(transport)
-  const following = Following.make(transport, methods)
   return {
     ...methods,
-    sessions: {
-      ...methods.sessions,
-      stream: (input) =>
-        Effect.acquireRelease(
-          Effect.sync(() => EventStream.make(transport, input)),
-          (reader) => reader.close
-        ).pipe(
-          Effect.map((reader) => Stream.repeatEffectChunk(Effect.map(reader.pull, Chunk.unsafeFromArray))),
-          Stream.unwrapScoped
-        )
+    sessions: { ...methods.sessions, stream: (input) => eventsOf(() => new EventReader(transport, input)) },
+    turns: {
+      ...methods.turns,
+      wait: (turn) => fromPromise((circumstances) => Following.waitForTurn(transport, turn, circumstances))
     },
-    turns: { ...methods.turns, wait: following.waitForTurn },
-    jobs: { ...methods.jobs, wait: following.waitForJob },
-    run: ({ onEvent, ...input }, options) => following.run(input, onEvent, options)
+    jobs: {
+      ...methods.jobs,
+      wait: (job) => fromPromise((circumstances) => Following.waitForJob(transport, job, circumstances))
+    },
+    run: (input, options) =>
+      Effect.map(
+        fromPromise((circumstances) => Following.send(transport, input, { ...options, ...circumstances })),
+        runOf
+      )
   }
 }
+
+const runOf = (followed: Following.Followed): Run => {
+  const final = fromPromise((circumstances) => Following.finalOf(followed, circumstances))
+  return {
+    sent: followed.sent,
+    events: Stream.suspend(() => {
+      const outcome = new Following.Outcome(followed.turnId)
+      return Stream.takeUntil(eventsOf(followed.open), outcome.see)
+    }),
+    final,
+    text: Effect.map(final, ({ text }) => text)
+  }
+}
+
+const eventsOf = (open: () => EventReader): Stream.Stream<TypedEvent, ReinsClientError> =>
+  Effect.acquireRelease(Effect.sync(open), (reader) => Effect.sync(() => reader.close())).pipe(
+    Effect.map((reader) =>
+      Stream.repeatEffectChunk(
+        Effect.map(
+          fromPromise((circumstances) => reader.wait(circumstances)),
+          () => Chunk.unsafeFromArray(reader.take())
+        )
+      )
+    ),
+    Stream.unwrapScoped
+  )
+
+/** Every item of a list, one page at a time, as in `items(reins.sessions.list, { workspace_id })`. */
+export const items = <Input extends object, Item>(
+  list: (input: Input) => Effect.Effect<{ readonly items: ReadonlyArray<Item> }, ReinsClientError>,
+  input: Input
+): Stream.Stream<Item, ReinsClientError> =>
+  Stream.paginateChunkEffect({}, (more: object) =>
+    Effect.map(list({ ...input, ...more }), (page) => [
+      Chunk.unsafeFromArray(page.items),
+      Option.fromNullable(nextOf(page))
+    ])
+  )

@@ -1,6 +1,10 @@
-export type { EventFamily, StreamInput } from "../EventStream.js"
-export type { Run, RunInput } from "../Following.js"
+export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "../EventStream.js"
+export type { JobLike, RunInput, RunResult, TurnLike } from "../Following.js"
+export type * from "../generated/Resources.js"
+export type { Page } from "../List.js"
 export {
+  type ErrorCategory,
+  type ErrorCode,
   ReinsApiError,
   type ReinsClientError,
   ReinsConnectionError,
@@ -8,6 +12,5 @@ export {
   ReinsValidationError,
   type ValidationIssue
 } from "../ReinsClientError.js"
-export type { CallOptions, ClientOptions } from "../Transport.js"
-export type { EffectMethod, EffectMethods } from "./EffectMethods.js"
-export { type Client, make, ReinsClient } from "./ReinsClient.js"
+export type { CallOptions, EffectMethod, EffectMethods } from "./EffectMethods.js"
+export { type Client, type ClientOptions, items, make, ReinsClient, type Run } from "./ReinsClient.js"

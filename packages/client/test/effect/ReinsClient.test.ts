@@ -1,6 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted, Stream, TestClock } from "effect"
-import { type Client, make, ReinsClient, type ReinsClientError, type Run } from "../../src/effect/index.js"
+import { type Client, items, make, ReinsClient, type ReinsClientError, type Run } from "../../src/effect/index.js"
 import type { Session, TypedEvent } from "../../src/index.js"
 import { type Answer, frame, json, openStream, refuse, type ScriptedServer, serve } from "../ScriptedServer.js"
 
@@ -29,7 +29,7 @@ describe("ReinsClient", () => {
     expectTypeOf<ReturnType<Client["sessions"]["stream"]>>().toEqualTypeOf<
       Stream.Stream<TypedEvent, ReinsClientError>
     >()
-    expectTypeOf<ReturnType<Client["run"]>>().toExtend<Effect.Effect<Run, unknown, unknown>>()
+    expectTypeOf<ReturnType<Client["run"]>>().toEqualTypeOf<Effect.Effect<Run, ReinsClientError>>()
   })
 
   it.scoped("an error of the API is in the error channel under its tag", () =>
@@ -79,7 +79,7 @@ describe("ReinsClient", () => {
       )
       const began = yield* TestClock.currentTimeMillis
       // The try itself must not time out while the test moves the clock.
-      const call = yield* Effect.fork(make({ baseUrl: server.url, timeoutMs: 1e9 }).accounts.me())
+      const call = yield* Effect.fork(make({ baseUrl: server.url, timeoutMs: 1e9 }).accounts.getMe())
       yield* advanceUntil(server, 2, "1000 millis")
       assert.isAtLeast((yield* TestClock.currentTimeMillis) - began, 30_000)
       yield* Fiber.join(call)
@@ -89,7 +89,7 @@ describe("ReinsClient", () => {
   it.scoped("the waits between tries double from half a second to eight, less a quarter at most", () =>
     Effect.gen(function* () {
       const server = yield* serving((response) => refuse(response, 503, "shutting_down", { retryable: true }))
-      yield* Effect.fork(make({ baseUrl: server.url, maxRetries: 7, timeoutMs: 1e9 }).accounts.me())
+      yield* Effect.fork(make({ baseUrl: server.url, maxRetries: 7, timeoutMs: 1e9 }).accounts.getMe())
       yield* Effect.promise(() => server.count(1))
       for (const [index, delay] of [500, 1000, 2000, 4000, 8000, 8000].entries()) {
         const began = yield* TestClock.currentTimeMillis
@@ -140,20 +140,43 @@ describe("ReinsClient", () => {
     })
   )
 
-  it.scopedLive("the failure of an event handler is a failure of the run", () =>
+  it.scopedLive("a run gives its events, and its end", () =>
     Effect.gen(function* () {
+      const turn = (state: string) => ({ turn: { id: "t", session_id: "s", state, outcome: { message_id: "m" } } })
+      const message = { id: "m", content: [{ type: "text", text: "Done." }] }
       const server = yield* serving((response, request) => {
-        if (request.method === "POST") return json(response, 202, { turn_id: "t", event_watermark: 0 })
+        if (request.method === "POST") return json(response, 202, { turn_id: "t", event_watermark: 3 })
         openStream(response)
-        response.write(frame(1))
+        response.write(frame(4, "message.completed", { message }))
+        response.write(frame(5, "turn.succeeded", turn("succeeded")))
+        response.write(frame(6, "turn.queued", turn("queued")))
       })
-      const run = make({ baseUrl: server.url }).run({
-        session_id: "s",
-        content: "x",
-        onEvent: () => Effect.fail("mine")
-      })
-      expectTypeOf(run).toEqualTypeOf<Effect.Effect<Run, ReinsClientError | string>>()
-      assert.strictEqual(yield* Effect.flip(run), "mine")
+      const run = yield* make({ baseUrl: server.url }).run({ session_id: "s", content: "x" })
+      assert.strictEqual(`${run.sent.turn_id}`, "t")
+      const seqs = yield* Stream.runCollect(Stream.map(run.events, ({ seq }) => seq))
+      assert.deepStrictEqual([...seqs], [4, 5])
+      assert.strictEqual((yield* run.final).turn.state, "succeeded")
+      assert.strictEqual(yield* run.text, "Done.")
+      expectTypeOf(run.events).toEqualTypeOf<Stream.Stream<TypedEvent, ReinsClientError>>()
+    })
+  )
+
+  it.scopedLive("the items of a list come page by page", () =>
+    Effect.gen(function* () {
+      const server = yield* serving((response, { url }) =>
+        json(response, 200, {
+          items: [{ id: url.includes("cursor") ? "sess_2" : "sess_1" }],
+          next_cursor: url.includes("cursor") ? null : "next"
+        })
+      )
+      const all = items(make({ baseUrl: server.url }).sessions.list, { workspace_id: "w" })
+      expectTypeOf(all).toEqualTypeOf<Stream.Stream<Session, ReinsClientError>>()
+      assert.deepStrictEqual(
+        [...(yield* Stream.runCollect(Stream.map(all, ({ id }) => `${id}`)))],
+        ["sess_1", "sess_2"]
+      )
+      assert.strictEqual([...(yield* Stream.runCollect(Stream.take(all, 1)))].length, 1)
+      assert.strictEqual(server.received.length, 3)
     })
   )
 })

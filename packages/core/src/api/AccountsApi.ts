@@ -2,6 +2,7 @@ import { HttpApiGroup, HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
 import { Account, EmailAddress, NewPassword, Role } from "../domain/Account.js"
 import { ApiKey, IssuedApiKey, Scope } from "../domain/ApiKey.js"
+import { field } from "../domain/Field.js"
 import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { Timestamp } from "../domain/Timestamp.js"
@@ -9,38 +10,48 @@ import { idPath, NotReplayed, optional, post, read, remove, SecretAnswer, withSt
 import { pageFields } from "./Query.js"
 
 export const RegisterInput = Schema.Struct({
-  email: EmailAddress,
-  password: NewPassword,
-  display_name: optional(Schema.String.pipe(Schema.maxLength(200)))
-}).annotations({ identifier: "RegisterInput" })
+  email: field(EmailAddress, "The address, which is proved by the link of a mail."),
+  password: field(NewPassword, "The password."),
+  display_name: field(
+    optional(Schema.String.pipe(Schema.maxLength(200))),
+    "The name that others see, at most 200 characters."
+  )
+}).annotations({ identifier: "RegisterInput", description: "An account to be." })
 
 export const LoginInput = Schema.Struct({
-  email: Schema.String.pipe(Schema.maxLength(254)),
-  password: Schema.String.pipe(Schema.maxLength(1024))
-}).annotations({ identifier: "LoginInput" })
+  email: field(Schema.String.pipe(Schema.maxLength(254)), "The address of the account."),
+  password: field(Schema.String.pipe(Schema.maxLength(1024)), "The password of the account.")
+}).annotations({ identifier: "LoginInput", description: "The proof of an account." })
 
-/** Give `email` to have a new link sent, or `token` from a mail to verify the address. */
 export const EmailVerificationInput = Schema.Struct({
-  email: optional(EmailAddress),
-  token: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)))
+  email: field(optional(EmailAddress), "The address to send a new link to."),
+  token: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
+    "The token from the link of the mail. It is good once, for 24 hours."
+  )
 })
   .pipe(
     Schema.filter((input) => (input.email === undefined) !== (input.token === undefined), {
       message: () => "Give either email or token"
     })
   )
-  .annotations({ identifier: "EmailVerificationInput" })
+  .annotations({
+    identifier: "EmailVerificationInput",
+    description: "Give `email` to have a new link sent, or `token` from a mail to verify the address."
+  })
 
 export const PasswordChangeInput = Schema.Struct({
-  current_password: Schema.String.pipe(Schema.maxLength(1024)),
-  new_password: NewPassword
-}).annotations({ identifier: "PasswordChangeInput" })
+  current_password: field(Schema.String.pipe(Schema.maxLength(1024)), "The password that is good now."),
+  new_password: field(NewPassword, "The password from now on.")
+}).annotations({ identifier: "PasswordChangeInput", description: "The old password and the new one." })
 
-/** Give `email` to have a link sent, or `token` from that mail with a `new_password`. */
 export const PasswordResetInput = Schema.Struct({
-  email: optional(EmailAddress),
-  token: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
-  new_password: optional(NewPassword)
+  email: field(optional(EmailAddress), "The address to send the link to."),
+  token: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
+    "The token from the link of the mail. It is good once, for an hour."
+  ),
+  new_password: field(optional(NewPassword), "The password from now on.")
 })
   .pipe(
     Schema.filter(
@@ -50,33 +61,52 @@ export const PasswordResetInput = Schema.Struct({
       { message: () => "Give either email, or token and new_password" }
     )
   )
-  .annotations({ identifier: "PasswordResetInput" })
+  .annotations({
+    identifier: "PasswordResetInput",
+    description: "Give `email` to have a link sent, or `token` from that mail with a `new_password`."
+  })
 
 export const PasswordChange = Schema.Struct({
-  status: Schema.Literal("changed"),
-  /** The number of other logins that the change has ended. */
-  sessions_revoked: Schema.Int
-}).annotations({ identifier: "PasswordChange" })
+  status: field(Schema.Literal("changed"), "Always `changed`."),
+  sessions_revoked: field(Schema.Int, "The number of other logins that the change has ended.")
+}).annotations({ identifier: "PasswordChange", description: "The password was changed." })
 
-export const Status = Schema.Struct({ status: Schema.String }).annotations({ identifier: "Status" })
+export const Status = Schema.Struct({
+  status: field(Schema.String, "`accepted` when a mail follows if there is such an account; otherwise what was done.")
+}).annotations({ identifier: "Status", description: "A request that tells nothing about the account." })
 
 export const Login = Schema.Struct({
-  account: Account,
-  csrf_token: Schema.String,
-  expires_at: Timestamp
-}).annotations({ identifier: "Login" })
+  account: field(Account, "The account that has logged in."),
+  csrf_token: field(Schema.String, "Goes into the header `X-CSRF-Token` of every change that is made with the cookie."),
+  expires_at: field(Timestamp, "The time at which the login ends however much it is used.")
+}).annotations({ identifier: "Login", description: "A new login. Its token is in a cookie." })
 export type Login = typeof Login.Type
 
 export const Me = Schema.Struct({
-  account: Account,
-  workspaces: Schema.Array(Schema.Struct({ id: WorkspaceId, name: Schema.String, role: Role })),
-  auth: Schema.Struct({
-    via: Schema.Literal("api_key", "login", "embedded"),
-    scopes: Schema.Array(Scope),
-    key_id: Schema.optionalWith(ApiKeyId, { exact: true })
-  }),
-  csrf_token: Schema.optionalWith(Schema.String, { exact: true })
-}).annotations({ identifier: "Me" })
+  account: field(Account, "The account that calls, or that owns the key."),
+  workspaces: field(
+    Schema.Array(
+      Schema.Struct({
+        id: field(WorkspaceId, "The id of the workspace."),
+        name: field(Schema.String, "The name of the workspace."),
+        role: field(Role, "The role of the account in it.")
+      })
+    ),
+    "The workspaces that these credentials are good for."
+  ),
+  auth: field(
+    Schema.Struct({
+      via: field(Schema.Literal("api_key", "login", "embedded"), "The kind of credentials."),
+      scopes: field(Schema.Array(Scope), "What the credentials may do."),
+      key_id: field(Schema.optionalWith(ApiKeyId, { exact: true }), "The id of the API key. Absent for a login.")
+    }),
+    "How the caller proved itself."
+  ),
+  csrf_token: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "Goes into the header `X-CSRF-Token` of every change that is made with the cookie. Absent for an API key."
+  )
+}).annotations({ identifier: "Me", description: "The caller." })
 export type Me = typeof Me.Type
 
 export class AccountsApi extends HttpApiGroup.make("accounts")
@@ -111,14 +141,20 @@ export class AccountsApi extends HttpApiGroup.make("accounts")
       .setPayload(PasswordResetInput)
       .addSuccess(Status)
   )
-  .add(read("me", "/api/me", "The calling account").addSuccess(Me)) {}
+  .add(read("getMe", "/api/me", "The calling account").addSuccess(Me)) {}
 
 export const ApiKeyInput = Schema.Struct({
-  name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),
-  scopes: optional(Schema.NonEmptyArray(Scope)),
-  expires_at: optional(Timestamp),
-  workspace_id: optional(WorkspaceId)
-}).annotations({ identifier: "ApiKeyInput" })
+  name: field(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)), "A name to recognise the key by."),
+  scopes: field(
+    optional(Schema.NonEmptyArray(Scope)),
+    "What the key may do, at most what the caller may, which is the default."
+  ),
+  expires_at: field(optional(Timestamp), "The time from which the key is refused; never when absent."),
+  workspace_id: field(
+    optional(WorkspaceId),
+    "The only workspace that the key is good for; every one of the account when absent."
+  )
+}).annotations({ identifier: "ApiKeyInput", description: "An API key to be." })
 
 export class ApiKeysApi extends HttpApiGroup.make("apiKeys")
   .add(

@@ -8,8 +8,10 @@ import { DelegationsApi } from "./DelegationsApi.js"
 import { InteractionsApi } from "./InteractionsApi.js"
 import { ProjectsApi } from "./ProjectsApi.js"
 import { SessionsApi } from "./SessionsApi.js"
-import { UsageApi } from "./UsageApi.js"
 import { WorkspacesApi } from "./WorkspacesApi.js"
+
+/** The version of the contract, which changes with it and not with each release. */
+export const apiVersion = "2.0.0"
 
 /** The whole HTTP contract as data: the routes, the OpenAPI document and the client are made from it. */
 export class Api extends HttpApi.make("reins")
@@ -29,7 +31,6 @@ export class Api extends HttpApi.make("reins")
   .add(DelegationsApi)
   .add(CatalogApi)
   .add(JobsApi)
-  .add(UsageApi)
   .annotate(OpenApi.Title, "Reins")
-  .annotate(OpenApi.Version, "2.0.0")
+  .annotate(OpenApi.Version, apiVersion)
   .annotate(OpenApi.License, { name: "Apache-2.0" }) {}

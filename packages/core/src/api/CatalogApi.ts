@@ -1,85 +1,114 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { ExecutorBackend, HarnessEntry, Model } from "../domain/Catalog.js"
+import { field } from "../domain/Field.js"
 import { withDefaultOf } from "../domain/Installed.js"
 import { Job, Operation } from "../domain/Job.js"
 import { Timestamp } from "../domain/Timestamp.js"
 import { extension, idPath, read } from "./Endpoint.js"
 
-export const HarnessList = Schema.Struct({ items: Schema.Array(HarnessEntry) }).annotations({
-  identifier: "HarnessList"
+export const HarnessList = Schema.Struct({
+  items: field(Schema.Array(HarnessEntry), "The providers, disabled ones included.")
+}).annotations({
+  identifier: "HarnessList",
+  description: "The providers of this installation."
 })
-export const ExecutorBackendList = Schema.Struct({ items: Schema.Array(ExecutorBackend) }).annotations({
-  identifier: "ExecutorBackendList"
+export const ExecutorBackendList = Schema.Struct({
+  items: field(Schema.Array(ExecutorBackend), "The executors, the default one first.")
+}).annotations({
+  identifier: "ExecutorBackendList",
+  description: "The executors of this installation."
 })
 
-/** All models in one answer. Each time is that of the question to the gateway. */
-export const ModelList = Schema.Struct({ items: Schema.Array(Model), observed_at: Timestamp }).annotations({
-  identifier: "ModelList"
+export const ModelList = Schema.Struct({
+  items: field(Schema.Array(Model), "The models."),
+  observed_at: field(Timestamp, "The time at which the gateway was asked.")
+}).annotations({
+  identifier: "ModelList",
+  description: "All models in one answer."
 })
 export type ModelList = typeof ModelList.Type
 
 export const ModelQuery = Schema.Struct({
-  /** The caller's personal workspace when absent. */
-  workspace_id: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The default provider of the installation when absent. */
-  provider_id: Schema.optionalWith(withDefaultOf("providers"), { exact: true }),
-  connection_id: Schema.optionalWith(
-    Schema.String.annotations({
-      description:
-        "The models of this connection, which has to be of the kind that the provider runs with; its workspace is taken unless workspace_id " +
-        "names one. When absent, those of the connection that a session would take by itself: the newest active one of that kind."
-    }),
-    { exact: true }
+  workspace_id: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "The workspace whose connection is asked. The caller's personal one when absent."
+  ),
+  provider_id: field(
+    Schema.optionalWith(withDefaultOf("providers"), { exact: true }),
+    "The provider whose models are listed. The default provider of the installation when absent."
+  ),
+  connection_id: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "The models of this connection, which has to be of the kind that the provider runs with; its workspace is taken unless workspace_id names one. When absent, those of the connection that a session would take by itself: the newest active one of that kind."
   )
 })
 export type ModelQuery = typeof ModelQuery.Type
 
 export const Limits = Schema.Struct({
-  message_characters: Schema.Int,
-  attachments_per_message: Schema.Int,
-  json_body_bytes: Schema.Int,
-  upload_bytes: Schema.Int,
-  file_read_bytes: Schema.Int,
-  diff_bytes: Schema.Int,
-  diff_file_bytes: Schema.Int,
-  diff_files: Schema.Int,
-  executor_idle_minutes: Schema.Number,
-  queued_turns_per_session: Schema.Int,
-  turn_minutes: Schema.Number,
-  interaction_minutes: Schema.Number,
-  delegation_depth: Schema.Int,
-  live_delegations_per_session: Schema.Int,
-  /** The limit of one caller; null when there is none. */
-  requests_per_minute: Schema.NullOr(Schema.Int),
-  /** The limit of one caller; null when there is none. */
-  streams_per_session: Schema.NullOr(Schema.Int),
-  events_page: Schema.Int,
-  stream_seconds: Schema.Number,
-  /** The days that the events of a closed session are kept after the last of them; null for ever. */
-  event_retention_days: Schema.NullOr(Schema.Int),
-  idempotency_hours: Schema.Int
-}).annotations({ identifier: "Limits" })
+  message_characters: field(Schema.Int, "The longest text of a message, in characters."),
+  attachments_per_message: field(Schema.Int, "The most files that come with one message."),
+  json_body_bytes: field(Schema.Int, "The largest body of a request, in bytes."),
+  upload_bytes: field(Schema.Int, "The largest file of an upload, in bytes."),
+  file_read_bytes: field(Schema.Int, "The most bytes of a file that one read answers with."),
+  diff_bytes: field(Schema.Int, "The most bytes of a diff."),
+  diff_file_bytes: field(Schema.Int, "The most bytes of one file in a diff."),
+  diff_files: field(Schema.Int, "The most files of a diff."),
+  executor_idle_minutes: field(Schema.Number, "The minutes after which an unused executor is released."),
+  queued_turns_per_session: field(Schema.Int, "The most turns of a session that wait."),
+  turn_minutes: field(Schema.Number, "The longest time that one turn may take, in minutes."),
+  interaction_minutes: field(Schema.Number, "The minutes that an agent waits for an answer."),
+  delegation_depth: field(Schema.Int, "How deep delegations nest."),
+  live_delegations_per_session: field(Schema.Int, "The most delegations of a session that go on at once."),
+  requests_per_minute: field(
+    Schema.NullOr(Schema.Int),
+    "The requests of one caller in a minute; null when there is no limit."
+  ),
+  streams_per_session: field(
+    Schema.NullOr(Schema.Int),
+    "The event streams of one caller on one session; null when there is no limit."
+  ),
+  events_page: field(Schema.Int, "The most events of a page."),
+  stream_seconds: field(Schema.Number, "The longest time that an event stream stays open, in seconds."),
+  event_retention_days: field(
+    Schema.NullOr(Schema.Int),
+    "The days that the events of a closed session are kept after the last of them; null for ever."
+  ),
+  idempotency_hours: field(Schema.Int, "The hours for which a repeated request is answered as the first was.")
+}).annotations({ identifier: "Limits", description: "The limits in force. An operator may set others." })
 export type Limits = typeof Limits.Type
+
+export const Version = Schema.Struct({
+  release: field(Schema.String, "The release of the server, as in `0.1.0`, by semantic versioning."),
+  api_version: field(Schema.String, "The version of the API, as the OpenAPI document gives it.")
+}).annotations({ identifier: "Version", description: "What is installed." })
+export type Version = typeof Version.Type
 
 export class CatalogApi extends HttpApiGroup.make("catalog")
   .add(
-    read("executorBackends", "/api/executor-backends", "The executors and the isolation that each gives").addSuccess(
-      ExecutorBackendList
-    )
+    read(
+      "listExecutorBackends",
+      "/api/executor-backends",
+      "The executors and the isolation that each gives"
+    ).addSuccess(ExecutorBackendList)
   )
-  .add(read("harnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
+  .add(read("listHarnesses", "/api/harnesses", "The installed provider catalog").addSuccess(HarnessList))
   .add(
-    read("models", "/api/models", "The models that a workspace's connection gives access to")
+    read("listModels", "/api/models", "The models that a workspace's connection gives access to")
       .setUrlParams(ModelQuery)
       .addSuccess(ModelList)
   )
-  .add(read("limits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension)) {}
+  .add(read("getLimits", "/api/limits", "The limits in force").addSuccess(Limits).annotateContext(extension))
+  .add(
+    read("getVersion", "/api/version", "The release of the server and the version of its API")
+      .addSuccess(Version)
+      .annotateContext(extension)
+  ) {}
 
 export class JobsApi extends HttpApiGroup.make("jobs")
   .add(read("get", "/api/jobs/:job_id", "Read a job with its attempts").setPath(idPath("job_id")).addSuccess(Job))
   .add(
-    read("operation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
+    read("getOperation", "/api/operations/:operation_id", "The jobs and attempts of an operation")
       .setPath(idPath("operation_id"))
       .addSuccess(Operation)
   ) {}

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Application, ApplicationStrategy } from "../domain/Application.js"
 import { ActionableChangeset, ChangedFile } from "../domain/Changeset.js"
 import { ActionableDelivery, DeliveryState, UpdateStrategy } from "../domain/Delivery.js"
+import { field } from "../domain/Field.js"
 import { ConnectionId, SessionId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { MergeMethod, MergeRequest } from "../domain/MergeRequest.js"
@@ -13,87 +14,138 @@ import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.
 import { integer, pageFields } from "./Query.js"
 
 export const Diff = Schema.Struct({
-  diff: Schema.String,
-  files: Schema.Array(ChangedFile),
-  truncated: Schema.Boolean,
-  subject_digest: Schema.String
-}).annotations({ identifier: "Diff" })
+  diff: field(Schema.String, "The unified diff, as git writes it."),
+  files: field(Schema.Array(ChangedFile), "The files of the diff."),
+  truncated: field(
+    Schema.Boolean,
+    "True when the diff was cut at the limits `diff_bytes`, `diff_file_bytes` or `diff_files`."
+  ),
+  subject_digest: field(Schema.String, "The digest of the changeset.")
+}).annotations({ identifier: "Diff", description: "What changed, as text." })
 export type Diff = typeof Diff.Type
 
-/** The list of changed files, or with `path` the content of that file. */
 export const ChangesetFiles = Schema.Struct({
-  items: Schema.optionalWith(Schema.Array(ChangedFile), { exact: true }),
-  path: Schema.optionalWith(Schema.String, { exact: true }),
-  encoding: Schema.optionalWith(Schema.Literal("utf-8", "base64"), { exact: true }),
-  content: Schema.optionalWith(Schema.String, { exact: true }),
-  size: Schema.optionalWith(Schema.Int, { exact: true }),
-  digest: Schema.optionalWith(Schema.String, { exact: true }),
-  truncated: Schema.optionalWith(Schema.Boolean, { exact: true })
-}).annotations({ identifier: "ChangesetFiles" })
+  items: field(
+    Schema.optionalWith(Schema.Array(ChangedFile), { exact: true }),
+    "The changed files. Absent with `path`."
+  ),
+  path: field(Schema.optionalWith(Schema.String, { exact: true }), "The path of the file. Only with `path`."),
+  encoding: field(
+    Schema.optionalWith(Schema.Literal("utf-8", "base64"), { exact: true }),
+    "The form of `content`: `base64` for a file that is no UTF-8 text. Only with `path`."
+  ),
+  content: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "The content, from the start of the file. Only with `path`."
+  ),
+  size: field(
+    Schema.optionalWith(Schema.Int, { exact: true }),
+    "The size of the whole file in bytes. Only with `path`."
+  ),
+  digest: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "The SHA-256 of the whole file, as in `sha256:<hex>`. Only with `path`."
+  ),
+  truncated: field(
+    Schema.optionalWith(Schema.Boolean, { exact: true }),
+    "True when `content` is cut at the limit `file_read_bytes`. Only with `path`."
+  )
+}).annotations({
+  identifier: "ChangesetFiles",
+  description: "The list of changed files, or with `path` the content of that file."
+})
 export type ChangesetFiles = typeof ChangesetFiles.Type
 
 export const DeliveryInput = Schema.Struct({
-  transport: optional(DeliveryTransport),
-  connection_id: optional(ConnectionId),
-  target_ref: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
-  title: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))),
-  update_strategy: optional(UpdateStrategy)
-}).annotations({ identifier: "DeliveryInput" })
+  transport: field(
+    optional(DeliveryTransport),
+    "The transport. When absent, that of the project; else `git_branch` for a session with a repository and `patch` for one without."
+  ),
+  connection_id: field(
+    optional(ConnectionId),
+    "The connection to push with. When absent, one of the project or workspace that fits the repository."
+  ),
+  target_ref: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
+    "The branch, without `refs/heads/`. A new branch of its own when absent."
+  ),
+  title: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))),
+    "The subject of the commit. The title of the session when absent."
+  ),
+  update_strategy: field(optional(UpdateStrategy), "How an existing branch may be moved; `fast_forward` when absent.")
+}).annotations({ identifier: "DeliveryInput", description: "How a changeset is to be delivered." })
 export type DeliveryInput = typeof DeliveryInput.Type
 
 export const DeliveryAnswer = Schema.Struct({
-  operation: OperationRef,
-  delivery: ActionableDelivery,
-  event_watermark: Schema.Int
-}).annotations({ identifier: "DeliveryAnswer" })
+  operation: field(OperationRef, "The operation that does the work."),
+  delivery: field(ActionableDelivery, "The delivery as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the work."
+  )
+}).annotations({ identifier: "DeliveryAnswer", description: "The delivery, and the operation that works on it." })
 export type DeliveryAnswer = typeof DeliveryAnswer.Type
 
 export const ApplicationInput = Schema.Struct({
-  /** The session whose workspace is changed; it may be that of the changeset. */
-  target_session_id: SessionId,
-  /** `three_way` when absent. */
-  strategy: optional(ApplicationStrategy),
-  dry_run: optional(Schema.Boolean)
-}).annotations({ identifier: "ApplicationInput" })
+  target_session_id: field(SessionId, "The session whose workspace is changed; it may be that of the changeset."),
+  strategy: field(optional(ApplicationStrategy), "How the changes are brought in; `three_way` when absent."),
+  dry_run: field(optional(Schema.Boolean), "True only reports and writes nothing; false when absent.")
+}).annotations({ identifier: "ApplicationInput", description: "Where a changeset is to be applied, and how." })
 export type ApplicationInput = typeof ApplicationInput.Type
 
 export const ApplicationAnswer = Schema.Struct({
-  operation: OperationRef,
-  application: Application,
-  /** The watermark of the target session, whose events tell how the application ends. */
-  event_watermark: Schema.Int
-}).annotations({ identifier: "ApplicationAnswer" })
+  operation: field(OperationRef, "The operation that does the work."),
+  application: field(Application, "The application as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the target session, whose events tell how the application ends."
+  )
+}).annotations({ identifier: "ApplicationAnswer", description: "The application, and the operation that works on it." })
 export type ApplicationAnswer = typeof ApplicationAnswer.Type
 
 const mergingIsElsewhere =
   "this opens a merge request and merges nothing; merge with POST /api/merge-requests/{merge_request_id}/merges, which takes expected_head_sha"
 
 export const MergeRequestInput = Schema.Struct({
-  /** When absent, the title of the delivery. */
-  title: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(250))),
-  description: optional(Schema.String.pipe(Schema.maxLength(60_000))),
-  /** When absent, the branch that the session started from. */
-  base_branch: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
-  /** True when absent. */
-  draft: optional(Schema.Boolean),
+  title: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(250))),
+    "Its title. When absent, the title of the delivery."
+  ),
+  description: field(
+    optional(Schema.String.pipe(Schema.maxLength(60_000))),
+    "Its text, at most 60,000 characters; empty when absent."
+  ),
+  base_branch: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))),
+    "The branch that it is to be merged into. When absent, the branch that the session started from."
+  ),
+  draft: field(optional(Schema.Boolean), "True marks it as not ready for review; true when absent."),
   expected_head: refused(mergingIsElsewhere),
   expected_head_sha: refused(mergingIsElsewhere)
-}).annotations({ identifier: "MergeRequestInput" })
+}).annotations({ identifier: "MergeRequestInput", description: "The merge request to open." })
 export type MergeRequestInput = typeof MergeRequestInput.Type
 
 export const MergeInput = Schema.Struct({
-  /** The full id of the commit that was reviewed. No other commit is merged. */
-  expected_head_sha: Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)),
-  /** `merge` when absent. */
-  method: optional(MergeMethod)
-}).annotations({ identifier: "MergeInput" })
+  expected_head_sha: field(
+    Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)),
+    "The full id of the commit that was reviewed. No other commit is merged."
+  ),
+  method: field(optional(MergeMethod), "How to merge; `merge` when absent.")
+}).annotations({ identifier: "MergeInput", description: "The commit to merge." })
 export type MergeInput = typeof MergeInput.Type
 
 export const MergeRequestAnswer = Schema.Struct({
-  operation: OperationRef,
-  merge_request: MergeRequest,
-  event_watermark: Schema.Int
-}).annotations({ identifier: "MergeRequestAnswer" })
+  operation: field(OperationRef, "The operation that does the work."),
+  merge_request: field(MergeRequest, "The merge request as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the work."
+  )
+}).annotations({
+  identifier: "MergeRequestAnswer",
+  description: "The merge request, and the operation that works on it."
+})
 export type MergeRequestAnswer = typeof MergeRequestAnswer.Type
 
 const changeset = idPath("changeset_id")
@@ -103,7 +155,7 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
     read("get", "/api/changesets/:changeset_id", "Read a changeset").setPath(changeset).addSuccess(ActionableChangeset)
   )
   .add(
-    read("diff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
+    read("getDiff", "/api/changesets/:changeset_id/diff", "The diff of a changeset")
       .setPath(changeset)
       .setUrlParams(
         Schema.Struct({
@@ -114,7 +166,7 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
       .addSuccess(Diff)
   )
   .add(
-    read("files", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
+    read("listFiles", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
       .setPath(changeset)
       .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
       .addSuccess(ChangesetFiles)

@@ -2,7 +2,8 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { Connection, ConnectionState } from "../domain/Connection.js"
 import { ConnectionCapabilities, ConnectionValidation } from "../domain/ConnectionValidation.js"
-import { installed } from "../domain/Installed.js"
+import { field } from "../domain/Field.js"
+import { InstalledFrom, installed, installedCredentials } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, optional, patch, post, read, remove, withStatus } from "./Endpoint.js"
@@ -10,35 +11,52 @@ import { pageFields } from "./Query.js"
 
 const Label = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 /** The fields depend on the kind of the connection; each is checked under `body.credential`. */
-const Credential = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+const Credential = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  [InstalledFrom]: installedCredentials
+})
 
 export const ConnectionInput = Schema.Struct({
-  kind: installed("connection_kinds"),
-  label: Label,
-  credential: Credential
-}).annotations({ identifier: "ConnectionInput" })
+  kind: field(installed("connection_kinds"), "What it connects to. It decides the fields of the credential."),
+  label: field(Label, "A name for people."),
+  credential: field(
+    Credential,
+    "The credential. Its fields depend on the kind, and secrets among them never come back."
+  )
+}).annotations({ identifier: "ConnectionInput", description: "A connection to be." })
 export type ConnectionInput = typeof ConnectionInput.Type
 
 export const ConnectionPatch = Schema.Struct({
-  label: optional(Label),
-  state: optional(ConnectionState.pipe(Schema.pickLiteral("active", "disabled"))),
-  preferred_model: Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))), {
-    exact: true
-  }),
-  expected_version: optional(Schema.Int)
-}).annotations({ identifier: "ConnectionPatch" })
+  label: field(optional(Label), "The new name."),
+  state: field(
+    optional(ConnectionState.pipe(Schema.pickLiteral("active", "disabled"))),
+    "`disabled` lets nothing use the connection until it is `active` again."
+  ),
+  preferred_model: field(
+    Schema.optionalWith(Schema.NullOr(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))), {
+      exact: true
+    }),
+    "The model of sessions that select none; null for no preference."
+  ),
+  expected_version: field(
+    optional(Schema.Int),
+    "The version that the change is meant for; another one is answered with `version_conflict`."
+  )
+}).annotations({ identifier: "ConnectionPatch", description: "What is to change. Absent fields stay as they are." })
 export type ConnectionPatch = typeof ConnectionPatch.Type
 
 export const CredentialVersionInput = Schema.Struct({
-  credential: Credential,
-  expected_version: optional(Schema.Int)
-}).annotations({ identifier: "CredentialVersionInput" })
+  credential: field(Credential, "The whole new credential. Its fields depend on the kind of the connection."),
+  expected_version: field(
+    optional(Schema.Int),
+    "The version of the connection that the change is meant for; another one is answered with `version_conflict`."
+  )
+}).annotations({ identifier: "CredentialVersionInput", description: "The credential from now on." })
 export type CredentialVersionInput = typeof CredentialVersionInput.Type
 
 export const ValidationAnswer = Schema.Struct({
-  operation: OperationRef,
-  validation: ConnectionValidation
-}).annotations({ identifier: "ValidationAnswer" })
+  operation: field(OperationRef, "The operation that does the work."),
+  validation: field(ConnectionValidation, "The validation as it is now.")
+}).annotations({ identifier: "ValidationAnswer", description: "The validation, and the operation that works on it." })
 export type ValidationAnswer = typeof ValidationAnswer.Type
 
 export class ConnectionsApi extends HttpApiGroup.make("connections")
@@ -89,7 +107,11 @@ export class ConnectionsApi extends HttpApiGroup.make("connections")
       .addSuccess(withStatus(Connection, 201))
   )
   .add(
-    read("capabilities", "/api/connections/:connection_id/capabilities", "What was observed of a connection, and when")
+    read(
+      "listCapabilities",
+      "/api/connections/:connection_id/capabilities",
+      "What was observed of a connection, and when"
+    )
       .setPath(idPath("connection_id"))
       .addSuccess(ConnectionCapabilities)
   )

@@ -1,5 +1,6 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
+import { field } from "../domain/Field.js"
 import { TurnId, UploadId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { Message, MessageInput, maxAttachments, Routing } from "../domain/Message.js"
@@ -9,20 +10,27 @@ import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.
 import { pageFields } from "./Query.js"
 
 export const MessageSend = Schema.Struct({
-  content: MessageInput,
-  routing: optional(Routing),
-  /** Files that were uploaded to the session; each becomes a block after the content. */
-  attachments: optional(Schema.Array(UploadId).pipe(Schema.maxItems(maxAttachments)))
-}).annotations({ identifier: "MessageSend" })
+  content: field(MessageInput, "What is said."),
+  routing: field(optional(Routing), "Where the message goes; `queue` when absent."),
+  attachments: field(
+    optional(Schema.Array(UploadId).pipe(Schema.maxItems(maxAttachments))),
+    "Files that were uploaded to the session, at most 20; each becomes a block after the content."
+  )
+}).annotations({ identifier: "MessageSend", description: "A message to the agent." })
 export type MessageSend = typeof MessageSend.Type
 
-/** An accepted message; a `note` starts no turn. */
 export const SentMessage = Schema.Struct({
-  message: Message,
-  turn_id: Schema.optionalWith(TurnId, { exact: true }),
-  operation: Schema.optionalWith(OperationRef, { exact: true }),
-  event_watermark: Schema.Int
-}).annotations({ identifier: "SentMessage" })
+  message: field(Message, "The message as it was accepted."),
+  turn_id: field(Schema.optionalWith(TurnId, { exact: true }), "The turn that works on it. A `note` starts none."),
+  operation: field(
+    Schema.optionalWith(OperationRef, { exact: true }),
+    "The operation of that turn. A `note` has none."
+  ),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the turn."
+  )
+}).annotations({ identifier: "SentMessage", description: "An accepted message." })
 export type SentMessage = typeof SentMessage.Type
 
 export class MessagesApi extends HttpApiGroup.make("messages")

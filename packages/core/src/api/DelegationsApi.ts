@@ -1,6 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { Delegation, Result, ResultKind, ResultSchema, Wait, Wake } from "../domain/Delegation.js"
+import { field } from "../domain/Field.js"
 import { ChangesetId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { HarnessSelection } from "../domain/Project.js"
@@ -11,50 +12,66 @@ import { idPath, NotReplayed, optional, post, read } from "./Endpoint.js"
 const Role = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100), Schema.pattern(/^[^\p{Cc}]+$/u))
 
 export const DelegationInput = Schema.Struct({
-  role: Role,
-  /** The first message of the child session, word for word. */
-  instructions: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
-  /** When absent, the harness of the delegating session. */
-  harness: optional(HarnessSelection),
-  /** The child starts with the files of this changeset, on its base. */
-  changeset_id: optional(ChangesetId),
-  result_schema: optional(ResultSchema),
-  /** The time after which the delegation fails, up to seven days. */
-  deadline_seconds: optional(Schema.Int.pipe(Schema.between(1, 604_800)))
-}).annotations({ identifier: "DelegationInput" })
+  role: field(Role, "A name on one line, which becomes the title of the child session."),
+  instructions: field(
+    Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
+    "The first message of the child session, word for word."
+  ),
+  harness: field(
+    optional(HarnessSelection),
+    "The provider of the child. When absent, the harness of the delegating session."
+  ),
+  changeset_id: field(optional(ChangesetId), "The child starts with the files of this changeset, on its base."),
+  result_schema: field(
+    optional(ResultSchema),
+    "The schema that the `value` of the result must satisfy; any value when absent."
+  ),
+  deadline_seconds: field(
+    optional(Schema.Int.pipe(Schema.between(1, 604_800))),
+    "The seconds after which the delegation fails, up to seven days; none when absent."
+  )
+}).annotations({ identifier: "DelegationInput", description: "The work to delegate." })
 export type DelegationInput = typeof DelegationInput.Type
 
 export const DelegationAnswer = Schema.Struct({
-  /** The operation of the first turn of the child. */
-  operation: OperationRef,
-  delegation: Delegation,
-  event_watermark: Schema.Int
-}).annotations({ identifier: "DelegationAnswer" })
+  operation: field(OperationRef, "The operation of the first turn of the child."),
+  delegation: field(Delegation, "The delegation as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the delegating session; read on from it to follow the delegation."
+  )
+}).annotations({ identifier: "DelegationAnswer", description: "The delegation, and the operation that works on it." })
 export type DelegationAnswer = typeof DelegationAnswer.Type
 
 export const ResultInput = Schema.Struct({
-  kind: ResultKind,
-  /** Allowed for a `review`, a `test` or an `integration` only. */
-  verdict: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
-  summary: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
-  /** Must satisfy the `result_schema` of the delegation, when there is one. */
-  value: Schema.optionalWith(Schema.Unknown, { exact: true }),
-  changeset_id: optional(ChangesetId)
-}).annotations({ identifier: "ResultInput" })
+  kind: field(ResultKind, "What was done."),
+  verdict: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
+    "The judgement, as in `approved`. Allowed for a `review`, a `test` or an `integration` only."
+  ),
+  summary: field(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)), "What came out, in words."),
+  value: field(
+    Schema.optionalWith(Schema.Unknown, { exact: true }),
+    "What came out, for programs. Must satisfy the `result_schema` of the delegation, when there is one."
+  ),
+  changeset_id: field(optional(ChangesetId), "The changes that belong to the result.")
+}).annotations({ identifier: "ResultInput", description: "The result of a delegation." })
 export type ResultInput = typeof ResultInput.Type
 
 export const WaitInput = Schema.Struct({
-  timeout_seconds: optional(Schema.Number.pipe(Schema.between(0, 60))),
-  wake: optional(Wake)
-}).annotations({ identifier: "WaitInput" })
+  timeout_seconds: field(
+    optional(Schema.Number.pipe(Schema.between(0, 60))),
+    "The longest time that the answer is held back, in seconds; 30 when absent, 0 to answer at once."
+  ),
+  wake: field(optional(Wake), "Who is told of the end; `none` when absent.")
+}).annotations({ identifier: "WaitInput", description: "How long to wait, and who is to be told." })
 export type WaitInput = typeof WaitInput.Type
 
-/** The wait and its delegation. `result` is present once the delegation has succeeded. */
 export const WaitAnswer = Schema.Struct({
-  wait: Wait,
-  delegation: Delegation,
-  result: Schema.optionalWith(Result, { exact: true })
-}).annotations({ identifier: "WaitAnswer" })
+  wait: field(Wait, "What came of the wait."),
+  delegation: field(Delegation, "The delegation as it is now."),
+  result: field(Schema.optionalWith(Result, { exact: true }), "The result. Present once the delegation has succeeded.")
+}).annotations({ identifier: "WaitAnswer", description: "The wait and its delegation." })
 export type WaitAnswer = typeof WaitAnswer.Type
 
 const delegation = idPath("delegation_id")
@@ -67,13 +84,15 @@ export class DelegationsApi extends HttpApiGroup.make("delegations")
       .addSuccess(Delegation)
   )
   .add(
-    post("send", "/api/delegations/:delegation_id/messages", "Send a message to the child session")
+    post("sendMessage", "/api/delegations/:delegation_id/messages", "Send a message to the child session")
       .setPath(delegation)
       .setPayload(MessageSend)
       .addSuccess(SentMessage)
   )
   .add(
-    read("result", "/api/delegations/:delegation_id/result", "Read the result").setPath(delegation).addSuccess(Result)
+    read("getResult", "/api/delegations/:delegation_id/result", "Read the result")
+      .setPath(delegation)
+      .addSuccess(Result)
   )
   .add(
     post("submitResult", "/api/delegations/:delegation_id/result", "Submit the result, once")

@@ -1,14 +1,14 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
+import { field } from "../domain/Field.js"
 import { Interaction, InteractionState } from "../domain/Interaction.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 export const InteractionAnswer = Schema.Struct({
-  /** The id of one of the options. */
-  answer: Schema.String
-}).annotations({ identifier: "InteractionAnswer" })
+  answer: field(Schema.String, "The id of one of the options.")
+}).annotations({ identifier: "InteractionAnswer", description: "The answer to an agent." })
 export type InteractionAnswer = typeof InteractionAnswer.Type
 
 export class InteractionsApi extends HttpApiGroup.make("interactions")

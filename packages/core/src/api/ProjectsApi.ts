@@ -1,5 +1,6 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
+import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
 import { Project, ProjectSpec, ProjectVersion, Slug } from "../domain/Project.js"
 import { extension, idPath, optional, patch, post, read, withStatus } from "./Endpoint.js"
@@ -9,23 +10,33 @@ const Name = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
 const Text = Schema.String.pipe(Schema.maxLength(10_000))
 
 export const ProjectInput = Schema.Struct({
-  slug: Slug,
-  name: Name,
-  description: optional(Text),
-  spec: optional(ProjectSpec)
-}).annotations({ identifier: "ProjectInput" })
+  slug: field(Slug, "Its short name, unique in the workspace."),
+  name: field(Name, "Its name for people."),
+  description: field(optional(Text), "Its description, at most 10,000 characters."),
+  spec: field(optional(ProjectSpec), "What its sessions start from. It is published as the first version.")
+}).annotations({ identifier: "ProjectInput", description: "A project to be." })
 export type ProjectInput = typeof ProjectInput.Type
 
 export const ProjectPatch = Schema.Struct({
-  name: optional(Name),
-  description: Schema.optionalWith(Schema.NullOr(Text), { exact: true }),
-  archived: optional(Schema.Boolean),
-  expected_version: optional(Schema.Int)
-}).annotations({ identifier: "ProjectPatch" })
+  name: field(optional(Name), "The new name."),
+  description: field(
+    Schema.optionalWith(Schema.NullOr(Text), { exact: true }),
+    "The new description, at most 10,000 characters; null for none."
+  ),
+  archived: field(optional(Schema.Boolean), "True archives the project, false opens it again."),
+  expected_version: field(
+    optional(Schema.Int),
+    "The version that the change is meant for; another one is answered with `version_conflict`."
+  )
+}).annotations({ identifier: "ProjectPatch", description: "What is to change. Absent fields stay as they are." })
 export type ProjectPatch = typeof ProjectPatch.Type
 
-export const ProjectVersionInput = Schema.Struct({ spec: ProjectSpec, notes: optional(Text) }).annotations({
-  identifier: "ProjectVersionInput"
+export const ProjectVersionInput = Schema.Struct({
+  spec: field(ProjectSpec, "What sessions start from."),
+  notes: field(optional(Text), "What is to be said of the version, at most 10,000 characters.")
+}).annotations({
+  identifier: "ProjectVersionInput",
+  description: "A version to publish."
 })
 export type ProjectVersionInput = typeof ProjectVersionInput.Type
 

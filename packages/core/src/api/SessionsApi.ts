@@ -3,7 +3,9 @@ import { Schema } from "effect"
 import { ActionableChangeset, ChangedFile, ChangesetOrigin, ChangesetState } from "../domain/Changeset.js"
 import { Delegation, DelegationState } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
+import { field } from "../domain/Field.js"
 import { ChangesetId, ConnectionId, ProjectId, ProjectVersionId, TurnId } from "../domain/Ids.js"
+import { installed } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
 import { MessageInput, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
@@ -14,6 +16,7 @@ import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { extension, idPath, optional, patch, post, read, TakesFile, withStatus } from "./Endpoint.js"
 import { boolean, integer, number, pageFields } from "./Query.js"
+import { SessionUsage } from "./Usage.js"
 
 const Title = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))
 
@@ -29,53 +32,99 @@ export const FirstMessage = Schema.Union(
 })
 
 export const SessionInput = Schema.Struct({
-  project_id: optional(ProjectId),
-  project_version_id: optional(ProjectVersionId),
-  repository: optional(Repository),
-  harness: optional(HarnessSelection),
-  executor: optional(ExecutorSelection),
-  connection_id: optional(ConnectionId),
-  title: optional(Title),
-  labels: optional(Labels),
-  auto_capture: optional(Schema.Boolean),
-  message: optional(FirstMessage)
-}).annotations({ identifier: "SessionInput" })
+  project_id: field(optional(ProjectId), "The project to start from, in its newest version."),
+  project_version_id: field(
+    optional(ProjectVersionId),
+    "The version of a project to start from, in place of `project_id`."
+  ),
+  repository: field(
+    optional(Repository),
+    "The origin of the workspace. When absent, that of the project; without one the workspace starts empty."
+  ),
+  harness: field(
+    optional(HarnessSelection),
+    "The provider. When absent, that of the project, else the default of the installation."
+  ),
+  executor: field(
+    optional(ExecutorSelection),
+    "The executor. When absent, that of the project, else the default of the installation."
+  ),
+  connection_id: field(
+    optional(ConnectionId),
+    "The connection for the model. When absent, the one of the project, else the newest fitting one of the workspace."
+  ),
+  title: field(optional(Title), "Its title, at most 500 characters."),
+  labels: field(optional(Labels), "Names and values of your own."),
+  auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns; true when absent."),
+  message: field(optional(FirstMessage), "The first message, which starts a turn.")
+}).annotations({ identifier: "SessionInput", description: "A session to be. Every field may be absent." })
 export type SessionInput = typeof SessionInput.Type
 
 export const SessionPatch = Schema.Struct({
-  title: Schema.optionalWith(Schema.NullOr(Title), { exact: true }),
-  labels: optional(Labels),
-  model: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
-  provider_id: optional(Schema.String),
-  auto_capture: optional(Schema.Boolean),
-  expected_version: optional(Schema.Int)
-}).annotations({ identifier: "SessionPatch" })
+  title: field(
+    Schema.optionalWith(Schema.NullOr(Title), { exact: true }),
+    "The new title, at most 500 characters; null for none."
+  ),
+  labels: field(optional(Labels), "The new labels, in place of all that there are."),
+  model: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
+    "The model from the next turn on."
+  ),
+  provider_id: field(
+    optional(Schema.String),
+    "The provider of the session. Another one is answered with `harness_switch_required`."
+  ),
+  auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns."),
+  expected_version: field(
+    optional(Schema.Int),
+    "The version that the change is meant for; another one is answered with `version_conflict`."
+  )
+}).annotations({ identifier: "SessionPatch", description: "What is to change. Absent fields stay as they are." })
 export type SessionPatch = typeof SessionPatch.Type
 
-/** A new session. It has `turn_id` and `operation` when it was created with a message. */
 export const CreatedSession = Schema.Struct({
   ...Session.fields,
-  turn_id: Schema.optionalWith(TurnId, { exact: true }),
-  operation: Schema.optionalWith(OperationRef, { exact: true })
-}).annotations({ identifier: "CreatedSession" })
+  turn_id: field(
+    Schema.optionalWith(TurnId, { exact: true }),
+    "The turn of the first message. Present when the session was created with one."
+  ),
+  operation: field(
+    Schema.optionalWith(OperationRef, { exact: true }),
+    "The operation of that turn. Present when the session was created with a message."
+  )
+}).annotations({ identifier: "CreatedSession", description: "A new session." })
 export type CreatedSession = typeof CreatedSession.Type
 
 export const EventPage = Schema.Struct({
-  items: Schema.Array(Event),
-  /** Pass it as `after` to read on. */
-  next_after: Schema.Int,
-  has_more: Schema.Boolean,
-  event_watermark: Schema.Int
-}).annotations({ identifier: "EventPage" })
+  items: field(Schema.Array(Event), "The events."),
+  next_after: field(Schema.Int, "Pass it as `after` to read on."),
+  has_more: field(Schema.Boolean, "True when there are more events now."),
+  event_watermark: field(Schema.Int, "The `seq` of the newest event of the session.")
+}).annotations({ identifier: "EventPage", description: "Events of a session, in their order." })
 export type EventPage = typeof EventPage.Type
 
 export const EventQuery = Schema.Struct({
-  after: Schema.optionalWith(integer(), { exact: true }),
-  limit: Schema.optionalWith(integer({ min: 1, max: 1000 }), { default: () => 500 }),
-  types: Schema.optionalWith(Schema.String, { exact: true }),
-  turn_id: Schema.optionalWith(Schema.String, { exact: true }),
-  max_seconds: Schema.optionalWith(number(), { default: () => 600 }),
-  deltas: Schema.optionalWith(boolean, { default: () => false })
+  after: field(
+    Schema.optionalWith(integer(), { exact: true }),
+    "Only events after this one: the `seq` of the last that was read. Exclusive."
+  ),
+  limit: field(
+    Schema.optionalWith(integer({ min: 1, max: 1000 }), { default: () => 500 }),
+    "The most events of a page; of a stream, how many events are read at a time."
+  ),
+  types: field(
+    Schema.optionalWith(Schema.String, { exact: true }),
+    "Only these types of events: a comma list of names, or of prefixes as in `turn.*`."
+  ),
+  turn_id: field(Schema.optionalWith(Schema.String, { exact: true }), "Only the events of this turn."),
+  max_seconds: field(
+    Schema.optionalWith(number(), { default: () => 600 }),
+    "How long a stream stays open, in seconds; from 0.5 to 600. A page is answered at once."
+  ),
+  deltas: field(
+    Schema.optionalWith(boolean, { default: () => false }),
+    "Streams also give words as the agent says them, before they are in the log: `event: message.delta` without an id."
+  )
 })
 
 const generation =
@@ -83,97 +132,151 @@ const generation =
   "content. A changeset that captures the content has it as its `tree`."
 
 export const LiveChanges = Schema.Struct({
-  live: Schema.Boolean,
-  generation: Schema.NullOr(Schema.String).annotations({
-    description: `${generation} Without a live workspace that of the last sealed changeset; null when there is none.`
-  }),
-  base_commit: Schema.NullOr(Schema.String),
-  observed_at: Timestamp,
-  files: Schema.Array(ChangedFile)
-}).annotations({ identifier: "LiveChanges" })
+  live: field(
+    Schema.Boolean,
+    "True when the workspace was read; false when these are the changes of the last changeset, because there is no workspace."
+  ),
+  generation: field(
+    Schema.NullOr(Schema.String),
+    `${generation} Without a live workspace that of the last sealed changeset; null when there is none.`
+  ),
+  base_commit: field(
+    Schema.NullOr(Schema.String),
+    "The commit that the files are compared with; null for an empty start."
+  ),
+  observed_at: field(Timestamp, "The time at which the files were read."),
+  files: field(Schema.Array(ChangedFile), "The files that differ, sorted by path.")
+}).annotations({ identifier: "LiveChanges", description: "What differs from the base commit." })
 export type LiveChanges = typeof LiveChanges.Type
 
 export const ChangesetInput = Schema.Struct({
-  label: optional(Schema.String.pipe(Schema.maxLength(200))),
-  origin: optional(ChangesetOrigin.pipe(Schema.pickLiteral("explicit", "salvage"))),
-  source_turn_id: optional(TurnId),
-  expected_generation: optional(
-    Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/)).annotations({
-      description: `The \`generation\` that was reviewed: another content is not captured (\`stale_subject\`). ${generation}`
-    })
+  label: field(optional(Schema.String.pipe(Schema.maxLength(200))), "A name for it, at most 200 characters."),
+  origin: field(
+    optional(ChangesetOrigin.pipe(Schema.pickLiteral("explicit", "salvage"))),
+    "What it is captured for; `explicit` when absent."
+  ),
+  source_turn_id: field(optional(TurnId), "The turn that made the work."),
+  expected_generation: field(
+    optional(Schema.String.pipe(Schema.pattern(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/))),
+    `The \`generation\` that was reviewed: another content is not captured (\`stale_subject\`). ${generation}`
   )
-}).annotations({ identifier: "ChangesetInput" })
+}).annotations({ identifier: "ChangesetInput", description: "How a changeset is to be captured." })
 export type ChangesetInput = typeof ChangesetInput.Type
 
 export const CaptureAnswer = Schema.Struct({
-  operation: OperationRef,
-  changeset: ActionableChangeset,
-  event_watermark: Schema.Int
-}).annotations({ identifier: "CaptureAnswer" })
+  operation: field(OperationRef, "The operation that does the work."),
+  changeset: field(ActionableChangeset, "The changeset as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the capture."
+  )
+}).annotations({ identifier: "CaptureAnswer", description: "The changeset, and the operation that captures it." })
 export type CaptureAnswer = typeof CaptureAnswer.Type
 
 export const SessionExecutor = Schema.Struct({
-  backend: Schema.String,
-  lease: Schema.Struct({
-    id: Schema.NullOr(Schema.String),
-    state: LeaseState,
-    created_at: Schema.NullOr(Timestamp),
-    last_used_at: Schema.NullOr(Timestamp)
-  }),
-  workspace: Schema.Struct({ state: WorkspaceState, base_commit: Schema.NullOr(Schema.String) })
-}).annotations({ identifier: "SessionExecutor" })
+  backend: field(Schema.String, "The executor backend."),
+  lease: field(
+    Schema.Struct({
+      id: field(Schema.NullOr(Schema.String), "The id of the lease; null before the first."),
+      state: field(LeaseState, "Where the lease stands."),
+      created_at: field(Schema.NullOr(Timestamp), "The time at which it began; null before the first."),
+      last_used_at: field(Schema.NullOr(Timestamp), "The time of its last use; null before the first.")
+    }),
+    "The newest lease."
+  ),
+  workspace: field(
+    Schema.Struct({
+      state: field(WorkspaceState, "The state of the files."),
+      base_commit: field(
+        Schema.NullOr(Schema.String),
+        "The commit that they started from; null for an empty start and until they are made."
+      )
+    }),
+    "The files of the session."
+  )
+}).annotations({
+  identifier: "SessionExecutor",
+  description: "The executor of a session, and the workspace that it works in."
+})
 export type SessionExecutor = typeof SessionExecutor.Type
 
-export const ActivationInput = Schema.Struct({ backend: optional(ExecutorSelection.fields.backend) }).annotations({
-  identifier: "ActivationInput"
+export const ActivationInput = Schema.Struct({
+  backend: field(optional(installed("executors")), "The executor backend of the session. Another one is refused.")
+}).annotations({
+  identifier: "ActivationInput",
+  description: "What is to be made ready."
 })
 export type ActivationInput = typeof ActivationInput.Type
 
-export const ReleaseInput = Schema.Struct({ force: optional(Schema.Boolean) }).annotations({
-  identifier: "ReleaseInput"
+export const ReleaseInput = Schema.Struct({
+  force: field(
+    optional(Schema.Boolean),
+    "True cancels the turn that runs; without it a release during a turn is answered with `turn_active`."
+  )
+}).annotations({
+  identifier: "ReleaseInput",
+  description: "How the executor is to be released."
 })
 export type ReleaseInput = typeof ReleaseInput.Type
 
 export const ExecutorAnswer = Schema.Struct({
-  operation: OperationRef,
-  executor: SessionExecutor,
-  event_watermark: Schema.Int
-}).annotations({ identifier: "ExecutorAnswer" })
+  operation: field(OperationRef, "The operation that does the work."),
+  executor: field(SessionExecutor, "The executor as it is now."),
+  event_watermark: field(
+    Schema.Int,
+    "The `seq` of the newest event of the session; read on from it to follow the work."
+  )
+}).annotations({ identifier: "ExecutorAnswer", description: "The executor, and the operation that works on it." })
 export type ExecutorAnswer = typeof ExecutorAnswer.Type
 
-/** A file that is put into the workspace of a session, whole. */
 export const FileUpload = Schema.Struct({
-  path: Schema.String,
-  content: Schema.String,
-  encoding: optional(Schema.Literal("utf-8", "base64")),
-  /** Permission bits in octal, as in `0644`. Those of the file that is replaced, else `0644`. */
-  mode: optional(Schema.String.pipe(Schema.pattern(/^0?[0-7]{3}$/))),
-  /** Lets the file be written only over the file with this digest, or with `absent` only where there is none. */
-  expected_digest: optional(Schema.String.pipe(Schema.pattern(/^(absent|sha256:[0-9a-f]{64})$/)))
-}).annotations({ identifier: "FileUpload" })
+  path: field(Schema.String, "The path from the root of the workspace, without a leading slash."),
+  content: field(Schema.String, "The content, in the form that `encoding` says."),
+  encoding: field(optional(Schema.Literal("utf-8", "base64")), "The form of `content`; `utf-8` when absent."),
+  mode: field(
+    optional(Schema.String.pipe(Schema.pattern(/^0?[0-7]{3}$/))),
+    "Permission bits in octal, as in `0644`. When absent, those of the file that is replaced, else `0644`."
+  ),
+  expected_digest: field(
+    optional(Schema.String.pipe(Schema.pattern(/^(absent|sha256:[0-9a-f]{64})$/))),
+    "Lets the file be written only over the file with this digest, or with `absent` only where there is none."
+  )
+}).annotations({ identifier: "FileUpload", description: "A file that is put into the workspace of a session, whole." })
 export type FileUpload = typeof FileUpload.Type
 
 export const HarnessSwitchInput = Schema.Struct({
-  harness: HarnessSelection,
-  connection_id: optional(ConnectionId),
-  /** Tells the next agent of the work so far. It is the first message of the new session. */
-  summary: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
-  /** A changeset of this session that the workspace of the new one starts with. */
-  changeset_id: optional(ChangesetId)
-}).annotations({ identifier: "HarnessSwitchInput" })
+  harness: field(HarnessSelection, "The provider of the new session."),
+  connection_id: field(optional(ConnectionId), "The connection for the model of the new session."),
+  summary: field(
+    Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100_000)),
+    "Tells the next agent of the work so far. It is the first message of the new session."
+  ),
+  changeset_id: field(
+    optional(ChangesetId),
+    "A changeset of this session that the workspace of the new one starts with."
+  )
+}).annotations({ identifier: "HarnessSwitchInput", description: "The provider to go on with." })
 export type HarnessSwitchInput = typeof HarnessSwitchInput.Type
 
-/** The agent's own record of a conversation, as an archive. */
 export const NativeState = Schema.Struct({
-  format: Schema.Literal("tar+gzip"),
-  encoding: Schema.Literal("base64"),
-  content: Schema.String,
-  /** The digest of the archive. */
-  digest: Schema.String,
-  /** The digest of the state itself, which is equal for equal files whenever they are archived. */
-  state_digest: Schema.String,
-  files: Schema.Array(Schema.Struct({ path: Schema.String, size: Schema.Int }))
-}).annotations({ identifier: "NativeState" })
+  format: field(Schema.Literal("tar+gzip"), "The form of the archive."),
+  encoding: field(Schema.Literal("base64"), "The form of `content`."),
+  content: field(Schema.String, "The archive."),
+  digest: field(Schema.String, "The SHA-256 of the archive, as in `sha256:<hex>`."),
+  state_digest: field(
+    Schema.String,
+    "The digest of the state itself, which is equal for equal files whenever they are archived."
+  ),
+  files: field(
+    Schema.Array(
+      Schema.Struct({
+        path: field(Schema.String, "The path in the archive."),
+        size: field(Schema.Int, "The size in bytes.")
+      })
+    ),
+    "The files of the archive."
+  )
+}).annotations({ identifier: "NativeState", description: "The agent's own record of a conversation, as an archive." })
 export type NativeState = typeof NativeState.Type
 
 const session = idPath("session_id")
@@ -189,12 +292,9 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           activity: Schema.optionalWith(SessionActivity, { exact: true }),
           project_id: Schema.optionalWith(Schema.String, { exact: true }),
           parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
-          label: Schema.optionalWith(
-            Schema.String.pipe(Schema.pattern(/^[^=]+=/)).annotations({
-              description:
-                "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
-            }),
-            { exact: true }
+          label: field(
+            Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^[^=]+=/)), { exact: true }),
+            "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
           )
         })
       )
@@ -209,6 +309,12 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .annotateContext(extension)
   )
   .add(read("get", "/api/sessions/:session_id", "Read a session").setPath(session).addSuccess(Session))
+  .add(
+    read("getUsage", "/api/sessions/:session_id/usage", "The usage of a session, over its turns that have ended")
+      .setPath(session)
+      .addSuccess(SessionUsage)
+      .annotateContext(extension)
+  )
   .add(
     patch("update", "/api/sessions/:session_id", "Change a session")
       .setPath(session)
@@ -226,7 +332,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     post("close", "/api/sessions/:session_id/closures", "Close a session for good").setPath(session).addSuccess(Session)
   )
   .add(
-    read("changes", "/api/sessions/:session_id/changes", "What differs from the base now")
+    read("getChanges", "/api/sessions/:session_id/changes", "What differs from the base now")
       .setPath(session)
       .addSuccess(LiveChanges)
   )
@@ -255,13 +361,13 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .addSuccess(DelegationAnswer)
   )
   .add(
-    read("events", "/api/sessions/:session_id/events", "Read or stream the events of a session")
+    read("listEvents", "/api/sessions/:session_id/events", "Read or stream the events of a session")
       .setPath(session)
       .setUrlParams(EventQuery)
       .addSuccess(EventPage)
   )
   .add(
-    read("executor", "/api/sessions/:session_id/executor", "The executor of a session")
+    read("getExecutor", "/api/sessions/:session_id/executor", "The executor of a session")
       .setPath(session)
       .addSuccess(SessionExecutor)
   )
@@ -295,7 +401,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .addSuccess(FileList)
   )
   .add(
-    read("readFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
+    read("getFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
       .setPath(session)
       .setUrlParams(Schema.Struct({ path: Schema.String }))
       .addSuccess(FileContent)
@@ -308,7 +414,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .annotateContext(extension)
   )
   .add(
-    read("nativeState", "/api/sessions/:session_id/native-state", "The agent's own record of the conversation")
+    read("getNativeState", "/api/sessions/:session_id/native-state", "The agent's own record of the conversation")
       .setPath(session)
       .addSuccess(NativeState)
       .annotateContext(extension)

@@ -1,11 +1,16 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { EmailAddress, Member, Role, Workspace } from "../domain/Account.js"
+import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
 import { extension, idPath, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
+import { UsageQuery, WorkspaceUsage } from "./Usage.js"
 
-export const MemberInput = Schema.Struct({ email: EmailAddress, role: Role }).annotations({ identifier: "MemberInput" })
+export const MemberInput = Schema.Struct({
+  email: field(EmailAddress, "The address of the person."),
+  role: field(Role, "What the person may do.")
+}).annotations({ identifier: "MemberInput", description: "A person to invite, or a member whose role is to change." })
 
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(
@@ -18,6 +23,13 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
     read("get", "/api/workspaces/:workspace_id", "Read a workspace")
       .setPath(idPath("workspace_id"))
       .addSuccess(Workspace)
+      .annotateContext(extension)
+  )
+  .add(
+    read("getUsage", "/api/workspaces/:workspace_id/usage", "The usage of a workspace, over turns that have ended")
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(UsageQuery)
+      .addSuccess(WorkspaceUsage)
       .annotateContext(extension)
   )
   .add(

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Schema } from "effect"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import type { InstalledList } from "../domain/Installed.js"
 import { Executors } from "../executor/Executors.js"
@@ -10,6 +10,8 @@ export interface InstalledNames {
   readonly lists: Readonly<Record<InstalledList, ReadonlyArray<string>>>
   /** The names that a request without one means. */
   readonly defaults: { readonly providers: string }
+  /** The fields of the credential of each kind of connection, as far as its kind gives their schema. */
+  readonly credentials: Readonly<Record<string, Schema.Schema.AnyNoContext | undefined>>
 }
 
 /** The names that this installation has. Another installation may have others. */
@@ -19,9 +21,11 @@ export class Installed extends Context.Tag("@reins/core/catalog/Installed")<Inst
     Effect.gen(function* () {
       const executors = yield* Executors
       const { defaultId } = yield* Manifests
+      const kinds = yield* ConnectionKinds
       return Installed.of({
+        credentials: Object.fromEntries(kinds.list.map(({ credential, kind }) => [kind, credential.schema])),
         lists: {
-          connection_kinds: (yield* ConnectionKinds).list.map(({ kind }) => kind),
+          connection_kinds: kinds.list.map(({ kind }) => kind),
           forges: (yield* Forges).list.map(({ kind }) => kind),
           executors: executors.list.map(({ backend }) => backend)
         },

@@ -21,12 +21,20 @@ export {
 /** The fields of a credential, as texts. A field that was not given is absent or undefined. */
 export type CredentialFields = Readonly<Record<string, string | undefined>>
 
+/** Reads a credential. Its schema, when it has one, describes the fields in the OpenAPI document. */
+export interface ReadCredential {
+  /** Gives the fields as texts, with defaults, or everything that is wrong in one issue. */
+  (given: unknown): Effect.Effect<CredentialFields, ParseResult.ParseIssue>
+  /** The fields that it takes, each with a description. */
+  readonly schema?: Schema.Schema.AnyNoContext
+}
+
 /** A kind of connection, as a plain value. It holds everything that is particular to the kind. */
 export interface ConnectionKind {
   /** The name that the API, the manifests of providers and the database use. It never changes. */
   readonly kind: string
   /** Reads the credential that a caller gives. Make this function with `credentialOf`. */
-  readonly credential: (given: unknown) => Effect.Effect<CredentialFields, ParseResult.ParseIssue>
+  readonly credential: ReadCredential
   /** The fields of the credential that may be read again, as the connection's `settings`. All others are secret and sealed. */
   readonly settings: ReadonlySet<string>
   /** The capabilities that `probe` can observe. */
@@ -51,9 +59,8 @@ export interface ProbeMeans {
 }
 
 /** Reads credentials by a schema. One issue holds all faults of a credential. */
-export const credentialOf = <A extends CredentialFields, I>(
-  schema: Schema.Schema<A, I>
-): ConnectionKind["credential"] => ParseResult.decodeUnknown(schema, { errors: "all" })
+export const credentialOf = <A extends CredentialFields, I>(schema: Schema.Schema<A, I>): ReadCredential =>
+  Object.assign(ParseResult.decodeUnknown(schema, { errors: "all" }), { schema })
 
 /** An http or https URL of at most 2,000 characters, without credentials in it. */
 export const BaseUrl = Schema.String.pipe(

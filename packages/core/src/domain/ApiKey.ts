@@ -1,28 +1,41 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { ApiKeyId, WorkspaceId } from "./Ids.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** `write` includes `read`; `admin` includes both and adds keys, connection secrets and members. */
-export const Scope = Schema.Literal("read", "write", "admin")
+export const Scope = Schema.Literal("read", "write", "admin").annotations({
+  description: "`write` includes `read`; `admin` includes both and adds keys, connection secrets and members."
+})
 export type Scope = typeof Scope.Type
 
 export const ApiKey = Schema.Struct({
-  id: ApiKeyId,
-  name: Schema.String,
-  prefix: Schema.String,
-  last4: Schema.String,
-  scopes: Schema.Array(Scope),
-  /** The only workspace that the key is good for; null is every workspace of the account. */
-  workspace_id: Schema.NullOr(WorkspaceId),
-  expires_at: Schema.NullOr(Timestamp),
-  last_used_at: Schema.NullOr(Timestamp),
-  revoked_at: Schema.NullOr(Timestamp),
-  created_at: Timestamp
-}).annotations({ identifier: "ApiKey" })
+  id: field(ApiKeyId, "The id of the key, which is not its secret."),
+  name: field(Schema.String, "The name that its owner gave it."),
+  prefix: field(Schema.String, "The first characters of the secret, to recognise it by."),
+  last4: field(Schema.String, "The last 4 characters of the secret."),
+  scopes: field(Schema.Array(Scope), "What the key may do."),
+  workspace_id: field(
+    Schema.NullOr(WorkspaceId),
+    "The only workspace that the key is good for; null is every workspace of the account."
+  ),
+  expires_at: field(
+    Schema.NullOr(Timestamp),
+    "The time from which the key is refused; null for a key that does not expire."
+  ),
+  last_used_at: field(Schema.NullOr(Timestamp), "The time of a recent request with the key; null before the first."),
+  revoked_at: field(Schema.NullOr(Timestamp), "The time at which the key was revoked; null while it is good."),
+  created_at: field(Timestamp, "The time at which the key was made.")
+}).annotations({
+  identifier: "ApiKey",
+  description: "A key that a program calls with, as `Authorization: Bearer rk_...`. Its secret is not part of it."
+})
 export type ApiKey = typeof ApiKey.Type
 
-/** A new key with its secret, which is shown only once. */
-export const IssuedApiKey = Schema.Struct({ ...ApiKey.fields, secret: Schema.String }).annotations({
-  identifier: "IssuedApiKey"
+export const IssuedApiKey = Schema.Struct({
+  ...ApiKey.fields,
+  secret: field(Schema.String, "The whole key, as it goes after `Bearer`. It is never shown again.")
+}).annotations({
+  identifier: "IssuedApiKey",
+  description: "A new key with its secret, which is shown only once."
 })
 export type IssuedApiKey = typeof IssuedApiKey.Type

@@ -1,49 +1,82 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { ConnectionId } from "./Ids.js"
 
-/** `unknown` is never treated as `supported`. */
-export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
+export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown").annotations({
+  description: "`unknown` is never treated as `supported`."
+})
 export type CapabilityValue = typeof CapabilityValue.Type
 
-export const SupportTier = Schema.Literal("supported", "experimental", "disabled")
+export const SupportTier = Schema.Literal("supported", "experimental", "disabled").annotations({
+  description: "`supported` is tested with every release, `experimental` may change, `disabled` cannot be selected."
+})
 export type SupportTier = typeof SupportTier.Type
 
-/** A provider as the catalog lists it. */
 export const HarnessEntry = Schema.Struct({
-  provider_id: Schema.String,
-  display_name: Schema.String,
-  tier: SupportTier,
-  /** The kind of connection that it runs with; null when it needs none. */
-  connection: Schema.NullOr(Schema.Struct({ kind: Schema.String, required: Schema.Boolean })),
-  capabilities: Schema.Record({ key: Schema.String, value: CapabilityValue }),
-  /** True when the pinned packages are in the cache of this machine. A disabled provider has none. */
-  installed: Schema.Boolean,
-  version: Schema.NullOr(Schema.String)
-}).annotations({ identifier: "Harness" })
+  provider_id: field(Schema.String, "The neutral name of the provider, which sessions and projects select it by."),
+  display_name: field(Schema.String, "The name of the provider for people."),
+  tier: field(SupportTier, "How far the provider can be relied on."),
+  connection: field(
+    Schema.NullOr(
+      Schema.Struct({
+        kind: field(
+          Schema.String,
+          "The kind of the connection, as `POST /api/workspaces/{workspace_id}/connections` takes it."
+        ),
+        required: field(Schema.Boolean, "True when the provider does not run without one.")
+      })
+    ),
+    "The kind of connection that it runs with; null when it needs none."
+  ),
+  capabilities: field(
+    Schema.Record({ key: Schema.String, value: CapabilityValue }),
+    "What the provider can do, by the name of the capability. What is not `supported` is refused."
+  ),
+  installed: field(
+    Schema.Boolean,
+    "True when the pinned packages are in the cache of this machine. A disabled provider has none."
+  ),
+  version: field(Schema.NullOr(Schema.String), "The pinned version of the agent; null for a disabled provider.")
+}).annotations({ identifier: "Harness", description: "A provider as the catalog lists it." })
 export type HarnessEntry = typeof HarnessEntry.Type
 
-/** A model that a connection gives access to, as its gateway names it. */
 export const Model = Schema.Struct({
-  id: Schema.String,
-  provider_id: Schema.String,
-  connection_id: ConnectionId,
-  display_name: Schema.NullOr(Schema.String),
-  /** In tokens; null when the gateway does not tell. */
-  context_window: Schema.NullOr(Schema.Int)
-}).annotations({ identifier: "Model" })
+  id: field(Schema.String, "The name of the model, which sessions and projects select it by."),
+  provider_id: field(Schema.String, "The provider that was asked about."),
+  connection_id: field(ConnectionId, "The connection whose gateway has the model."),
+  display_name: field(
+    Schema.NullOr(Schema.String),
+    "The name for people, as the gateway gives it; null when it gives none."
+  ),
+  context_window: field(
+    Schema.NullOr(Schema.Int),
+    "The size of its context in tokens; null when the gateway does not tell."
+  )
+}).annotations({
+  identifier: "Model",
+  description: "A model that a connection gives access to, as its gateway names it."
+})
 export type Model = typeof Model.Type
 
-/** An executor backend, and the boundaries that it puts between an agent and the rest of the machine. */
 export const ExecutorBackend = Schema.Struct({
-  backend: Schema.String,
-  available: Schema.Boolean,
-  default: Schema.Boolean,
-  isolation: Schema.Struct({
-    security_boundary: Schema.Boolean,
-    filesystem: Schema.String,
-    network: Schema.String,
-    processes: Schema.String
-  }),
-  note: Schema.String
-}).annotations({ identifier: "ExecutorBackend" })
+  backend: field(Schema.String, "The name by which sessions and projects select it."),
+  available: field(Schema.Boolean, "True when sessions can run on it now."),
+  default: field(Schema.Boolean, "True for the backend of sessions that select none."),
+  isolation: field(
+    Schema.Struct({
+      security_boundary: field(
+        Schema.Boolean,
+        "True when an agent that means harm is kept in. Without it an agent can do what the user of the service can."
+      ),
+      filesystem: field(Schema.String, "The files that the agent reaches, in one word, as in `shared`."),
+      network: field(Schema.String, "The network that the agent reaches, in one word, as in `shared`."),
+      processes: field(Schema.String, "The processes that the agent sees or is part of, in one word.")
+    }),
+    "What separates the agent from the rest."
+  ),
+  note: field(Schema.String, "Sentences for people: what the isolation means.")
+}).annotations({
+  identifier: "ExecutorBackend",
+  description: "An executor backend, and the boundaries that it puts between an agent and the rest of the machine."
+})
 export type ExecutorBackend = typeof ExecutorBackend.Type

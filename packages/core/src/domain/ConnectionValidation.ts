@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { CapabilityValue } from "./Catalog.js"
+import { field } from "./Field.js"
 import { ConnectionId, CredentialId, ValidationId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** `inconclusive`: the check learned nothing about the credential. `superseded`: the credential was replaced or revoked before the end. */
 export const ConnectionValidationState = Schema.Literal(
   "queued",
   "running",
@@ -12,7 +12,10 @@ export const ConnectionValidationState = Schema.Literal(
   "failed",
   "inconclusive",
   "superseded"
-)
+).annotations({
+  description:
+    "`inconclusive`: the check learned nothing about the credential. `superseded`: the credential was replaced or revoked before the end."
+})
 export type ConnectionValidationState = typeof ConnectionValidationState.Type
 
 export const connectionValidationStates = /* @__PURE__ */ StateMachine.make<ConnectionValidationState>("validation", {
@@ -24,10 +27,6 @@ export const connectionValidationStates = /* @__PURE__ */ StateMachine.make<Conn
   superseded: []
 })
 
-/**
- * The reason why a validation did not pass. `credential_refused`, `address_refused`, `redirect`, `tls` and `credential_unreadable` last until
- * somebody changes something. The others may go away by themselves, or tell that there was nothing to check.
- */
 export const ConnectionValidationReason = Schema.Literal(
   "credential_refused",
   "credential_unreadable",
@@ -42,47 +41,67 @@ export const ConnectionValidationReason = Schema.Literal(
   "unexpected_answer",
   "model_required",
   "no_endpoint"
-)
+).annotations({
+  description:
+    "`credential_refused`, `address_refused`, `redirect`, `tls` and `credential_unreadable` last until somebody changes something. The others may go away by themselves, or tell that there was nothing to check."
+})
 export type ConnectionValidationReason = typeof ConnectionValidationReason.Type
 
-/** A fact about a connection. Its evidence is the request and the status of the answer. */
 export const Observation = Schema.Struct({
-  capability: Schema.String,
-  value: CapabilityValue,
-  evidence: Schema.String,
-  observed_at: Timestamp
-}).annotations({ identifier: "Observation" })
+  capability: field(Schema.String, "The name of the capability, as in `authentication`."),
+  value: field(CapabilityValue, "What was found."),
+  evidence: field(Schema.String, "The request that was made and the status of its answer."),
+  observed_at: field(Timestamp, "The time of the answer.")
+}).annotations({
+  identifier: "Observation",
+  description: "A fact about a connection. Its evidence is the request and the status of the answer."
+})
 export type Observation = typeof Observation.Type
 
-/** A check of one exact version of a credential. */
 export const ConnectionValidation = Schema.Struct({
-  id: ValidationId,
-  connection_id: ConnectionId,
-  credential: Schema.Struct({ id: CredentialId, ordinal: Schema.Int }),
-  state: ConnectionValidationState,
-  reason: Schema.NullOr(ConnectionValidationReason),
-  /** A message for a person: what happened, and what to do next. */
-  reason_message: Schema.NullOr(Schema.String),
-  observations: Schema.Array(Observation),
-  created_at: Timestamp,
-  started_at: Schema.NullOr(Timestamp),
-  finished_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "ConnectionValidation" })
+  id: field(ValidationId, "The id of the validation."),
+  connection_id: field(ConnectionId, "The connection that is checked."),
+  credential: field(
+    Schema.Struct({
+      id: field(CredentialId, "The id of the version."),
+      ordinal: field(Schema.Int, "The number of the version, counted from 1.")
+    }),
+    "The version of the credential that is checked."
+  ),
+  state: field(ConnectionValidationState, "Where the validation stands."),
+  reason: field(Schema.NullOr(ConnectionValidationReason), "Why it did not pass; null when it passed or goes on."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  ),
+  observations: field(Schema.Array(Observation), "What the check has found, in the order in which it was found."),
+  created_at: field(Timestamp, "The time at which the validation was asked for."),
+  started_at: field(Schema.NullOr(Timestamp), "The time at which it began; null while it waits."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time of its end; null while it goes on.")
+}).annotations({ identifier: "ConnectionValidation", description: "A check of one exact version of a credential." })
 export type ConnectionValidation = typeof ConnectionValidation.Type
 
-/** A capability of a connection. It is `unknown`, without evidence, until it was observed with the current credential. */
 export const ConnectionCapability = Schema.Struct({
-  capability: Schema.String,
-  value: CapabilityValue,
-  evidence: Schema.NullOr(Schema.String),
-  observed_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "ConnectionCapability" })
+  capability: field(Schema.String, "The name of the capability."),
+  value: field(CapabilityValue, "What was found with the current credential."),
+  evidence: field(
+    Schema.NullOr(Schema.String),
+    "The request that was made and the status of its answer; null until it was observed."
+  ),
+  observed_at: field(Schema.NullOr(Timestamp), "The time of the answer; null until it was observed.")
+}).annotations({
+  identifier: "ConnectionCapability",
+  description:
+    "A capability of a connection. It is `unknown`, without evidence, until it was observed with the current credential."
+})
 export type ConnectionCapability = typeof ConnectionCapability.Type
 
 export const ConnectionCapabilities = Schema.Struct({
-  connection_id: ConnectionId,
-  /** The provider that runs with such a connection; null for forges. */
-  provider_id: Schema.NullOr(Schema.String),
-  items: Schema.Array(ConnectionCapability)
-}).annotations({ identifier: "ConnectionCapabilities" })
+  connection_id: field(ConnectionId, "The connection that was looked at."),
+  provider_id: field(Schema.NullOr(Schema.String), "The provider that runs with such a connection; null for forges."),
+  items: field(Schema.Array(ConnectionCapability), "Each capability with what was observed of it.")
+}).annotations({
+  identifier: "ConnectionCapabilities",
+  description: "The capabilities that a connection of its kind can have."
+})
 export type ConnectionCapabilities = typeof ConnectionCapabilities.Type

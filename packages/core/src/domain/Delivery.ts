@@ -1,11 +1,18 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { ChangesetId, ConnectionId, DeliveryId, SessionId } from "./Ids.js"
 import { DeliveryTransport } from "./Project.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** `blocked`: a person has to decide or mend something before another try. */
-export const DeliveryState = Schema.Literal("pending", "executing", "succeeded", "failed", "blocked", "cancelled")
+export const DeliveryState = Schema.Literal(
+  "pending",
+  "executing",
+  "succeeded",
+  "failed",
+  "blocked",
+  "cancelled"
+).annotations({ description: "`blocked`: a person has to decide or mend something before another try." })
 export type DeliveryState = typeof DeliveryState.Type
 
 /** The moves of a delivery. */
@@ -18,66 +25,95 @@ export const deliveryStates = /* @__PURE__ */ StateMachine.make<DeliveryState>("
   cancelled: []
 })
 
-/** The reasons for which a delivery is blocked or fails. */
 export const DeliveryReason = Schema.Literal(
   "remote_head_changed",
   "auth_required",
   "branch_protected",
   "remote_unavailable",
   "empty_changeset"
-)
+).annotations({
+  description:
+    "`remote_head_changed`: the branch is not where it was last seen. `auth_required`: the remote refused the credential. `branch_protected`: the remote refused the push. `remote_unavailable`: it could not be reached. `empty_changeset`: there is nothing to deliver."
+})
 export type DeliveryReason = typeof DeliveryReason.Type
 
-/** One step of a delivery. Steps are kept in the order in which they happened, and are only ever added. */
 export const DeliveryStep = Schema.Struct({
-  kind: Schema.Literal("materialize", "push", "observe"),
-  outcome: Schema.Literal("succeeded", "failed"),
-  attempt: Schema.Int,
-  detail: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
-  recorded_at: Timestamp
-}).annotations({ identifier: "DeliveryStep" })
+  kind: field(
+    Schema.Literal("materialize", "push", "observe"),
+    "`materialize` makes the commit or the patch, `push` moves the branch, `observe` looks at the remote."
+  ),
+  outcome: field(Schema.Literal("succeeded", "failed"), "How the step ended."),
+  attempt: field(Schema.Int, "The number of the attempt of the job that made the step, counted from 1."),
+  detail: field(
+    Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+    "The evidence of the step, such as the branch and the commits that were seen."
+  ),
+  recorded_at: field(Timestamp, "The time of the step.")
+}).annotations({
+  identifier: "DeliveryStep",
+  description: "One step of a delivery. Steps are kept in the order in which they happened, and are only ever added."
+})
 export type DeliveryStep = typeof DeliveryStep.Type
 
-/** `fast_forward` only moves a branch forward. `force_with_lease` replaces exactly the head that was last seen. */
-export const UpdateStrategy = Schema.Literal("fast_forward", "force_with_lease")
+export const UpdateStrategy = Schema.Literal("fast_forward", "force_with_lease").annotations({
+  description:
+    "`fast_forward` only moves a branch forward. `force_with_lease` replaces exactly the head that was last seen."
+})
 export type UpdateStrategy = typeof UpdateStrategy.Type
 
-/** A sealed changeset on its way out: as a patch, or as a branch of the repository. */
 export const Delivery = Schema.Struct({
-  id: DeliveryId,
-  changeset_id: ChangesetId,
-  session_id: SessionId,
-  transport: DeliveryTransport,
-  connection_id: Schema.NullOr(ConnectionId),
-  target_ref: Schema.String,
-  title: Schema.NullOr(Schema.String),
-  update_strategy: UpdateStrategy,
-  state: DeliveryState,
-  reason: Schema.NullOr(DeliveryReason),
-  reason_message: Schema.NullOr(Schema.String),
-  remote_url: Schema.NullOr(Schema.String),
-  commit: Schema.NullOr(Schema.String),
-  observed_head: Schema.NullOr(Schema.String),
-  /** The text of the patch, with the transport `patch`. */
-  patch: Schema.NullOr(Schema.String),
-  steps: Schema.Array(DeliveryStep),
-  version: Schema.Int,
-  created_at: Timestamp,
-  updated_at: Timestamp
+  id: field(DeliveryId, "The id of the delivery."),
+  changeset_id: field(ChangesetId, "The changeset that is delivered."),
+  session_id: field(SessionId, "The session that the changeset comes from."),
+  transport: field(DeliveryTransport, "How it is delivered."),
+  connection_id: field(
+    Schema.NullOr(ConnectionId),
+    "The connection that it is delivered with; null when none was chosen."
+  ),
+  target_ref: field(Schema.String, "The branch, without `refs/heads/`. For a patch a name only."),
+  title: field(Schema.NullOr(Schema.String), "The subject of the commit; null for the default."),
+  update_strategy: field(UpdateStrategy, "How an existing branch may be moved."),
+  state: field(DeliveryState, "Where the delivery stands."),
+  reason: field(Schema.NullOr(DeliveryReason), "Why it failed or is blocked; null otherwise."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  ),
+  remote_url: field(Schema.NullOr(Schema.String), "The repository that the branch goes to; null for a patch."),
+  commit: field(Schema.NullOr(Schema.String), "The commit that was made for the changeset; null until then."),
+  observed_head: field(
+    Schema.NullOr(Schema.String),
+    "The commit at which the branch was last seen on the remote; null when it was not seen."
+  ),
+  patch: field(
+    Schema.NullOr(Schema.String),
+    "The text of the patch, with the transport `patch`; null otherwise and until it is made."
+  ),
+  steps: field(Schema.Array(DeliveryStep), "What was done, in the order in which it happened."),
+  version: field(Schema.Int, "Grows by one with each change."),
+  created_at: field(Timestamp, "The time at which the delivery was asked for."),
+  updated_at: field(Timestamp, "The time of its last change.")
+}).annotations({
+  identifier: "Delivery",
+  description: "A sealed changeset on its way out: as a patch, or as a branch of the repository."
 })
 export type Delivery = typeof Delivery.Type
 
-/** The commands on a delivery that its caller can give. */
-export const DeliveryAction = Schema.Literal("cancel", "open_merge_request", "refresh", "retry")
+export const DeliveryAction = Schema.Literal("cancel", "open_merge_request", "refresh", "retry").annotations({
+  description: "A command on a delivery that its caller can give."
+})
 export type DeliveryAction = typeof DeliveryAction.Type
 
 /** A delivery as clients read it, with what they can do with it. */
 export const ActionableDelivery = Schema.Struct({
   ...Delivery.fields,
-  actions: Schema.Array(DeliveryAction).annotations({
-    description:
-      "What the caller can do with the delivery now: its state, the role and the scope of the credentials allow it. A merge request also needs a " +
-      "connection to the forge. Empty for credentials that may only read."
-  })
-}).annotations({ identifier: "Delivery" })
+  actions: field(
+    Schema.Array(DeliveryAction),
+    "What the caller can do with the delivery now: its state, the role and the scope of the credentials allow it. A merge request also needs a connection to the forge. Empty for credentials that may only read."
+  )
+}).annotations({
+  identifier: "Delivery",
+  description:
+    "A sealed changeset on its way out, with what the caller can do with it: as a patch, or as a branch of the repository."
+})
 export type ActionableDelivery = typeof ActionableDelivery.Type

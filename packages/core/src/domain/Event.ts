@@ -3,6 +3,7 @@ import { ApplicationReason, ApplicationState, ApplicationStrategy } from "./Appl
 import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
 import { DelegationReason, DelegationState, ResultKind } from "./Delegation.js"
 import { DeliveryReason, DeliveryState, DeliveryStep } from "./Delivery.js"
+import { field } from "./Field.js"
 import {
   ApplicationId,
   ChangesetId,
@@ -27,123 +28,209 @@ import { Timestamp } from "./Timestamp.js"
 import { Turn } from "./Turn.js"
 
 const SessionPayload = Schema.Struct({
-  lifecycle: SessionLifecycle,
-  title: Schema.NullOr(Schema.String),
-  labels: Labels,
-  harness: Schema.Struct({ provider_id: Schema.String, model: Schema.NullOr(Schema.String) }),
-  version: Schema.Int
-})
-/** A new session that goes on from another; both sessions hold the same event. */
+  lifecycle: field(SessionLifecycle, "The state of the session."),
+  title: field(Schema.NullOr(Schema.String), "Its title; null for none."),
+  labels: field(Labels, "The names and values that clients gave it."),
+  harness: field(
+    Schema.Struct({
+      provider_id: field(Schema.String, "The provider, as `GET /api/harnesses` lists it."),
+      model: field(Schema.NullOr(Schema.String), "The model; null for the preference of the connection.")
+    }),
+    "The provider that runs it."
+  ),
+  version: field(Schema.Int, "The version of the session after the change.")
+}).annotations({ identifier: "SessionPayload", description: "The session after what happened to it." })
 const LinkPayload = Schema.Struct({
-  from_session_id: SessionId,
-  to_session_id: SessionId,
-  link_kind: LinkKind,
-  /** The start of the workspace of the new session; null for its repository as it is. */
-  changeset_id: Schema.NullOr(ChangesetId)
+  from_session_id: field(SessionId, "The session that was left."),
+  to_session_id: field(SessionId, "The session that goes on."),
+  link_kind: field(LinkKind, "Why there is another session."),
+  changeset_id: field(
+    Schema.NullOr(ChangesetId),
+    "The start of the workspace of the new session; null for its repository as it is."
+  )
+}).annotations({
+  identifier: "LinkPayload",
+  description: "A new session that goes on from another; both sessions hold the same event."
 })
-const MessageRef = Schema.Struct({ message_id: MessageId })
-const PartPayload = Schema.Struct({ message_id: MessageId, part: MessagePart })
-const TurnPayload = Schema.Struct({ turn: Turn })
-/** A turn can wait for several answers at once. It runs again when the last one is resolved. */
-const ActionPayload = Schema.Struct({ turn: Turn, interaction: Interaction })
+const MessagePayload = Schema.Struct({ message: field(Message, "All of the message, with its content.") }).annotations({
+  identifier: "MessagePayload",
+  description: "A message, whole."
+})
+const MessageRef = Schema.Struct({ message_id: field(MessageId, "The message that went its way.") }).annotations({
+  identifier: "MessageRefPayload",
+  description: "A message that went its way. The event `message.accepted` holds all of it."
+})
+const PartPayload = Schema.Struct({
+  message_id: field(MessageId, "The message that the agent is writing. It is whole with `message.completed`."),
+  part: field(MessagePart, "The piece, new or changed.")
+}).annotations({ identifier: "PartPayload", description: "A piece of what the agent says." })
+const TurnPayload = Schema.Struct({ turn: field(Turn, "The whole turn.") }).annotations({
+  identifier: "TurnPayload",
+  description: "The turn after what happened to it."
+})
+const ActionPayload = Schema.Struct({
+  turn: field(Turn, "The whole turn."),
+  interaction: field(Interaction, "The question, and its answer once it is resolved.")
+}).annotations({
+  identifier: "ActionPayload",
+  description:
+    "A turn and what its agent asks. A turn can wait for several answers at once. It runs again when the last one is resolved."
+})
 const ExecutorPayload = Schema.Struct({
-  lease_id: LeaseId,
-  backend: Schema.String,
-  reason: Schema.NullOr(Schema.String)
-})
+  lease_id: field(LeaseId, "The lease that began, moved or ended."),
+  backend: field(Schema.String, "The executor backend."),
+  reason: field(
+    Schema.NullOr(Schema.String),
+    "Why it was released or lost, in a word or a sentence; null when there is nothing to tell."
+  )
+}).annotations({ identifier: "ExecutorPayload", description: "A lease of the executor that began, moved or ended." })
 const WorkspacePayload = Schema.Struct({
-  base_commit: Schema.NullOr(Schema.String),
-  path: Schema.NullOr(Schema.String)
-})
+  base_commit: field(
+    Schema.NullOr(Schema.String),
+    "The commit that the workspace started from; null for an empty start."
+  ),
+  path: field(Schema.NullOr(Schema.String), "The file that was written; null for the whole workspace.")
+}).annotations({ identifier: "WorkspacePayload", description: "Files of the workspace that were made or written." })
 const ChangesetPayload = Schema.Struct({
-  state: ChangesetState,
-  origin: ChangesetOrigin,
-  subject_digest: Schema.NullOr(Schema.String),
-  empty: Schema.Boolean,
-  file_count: Schema.Int,
-  additions: Schema.Int,
-  deletions: Schema.Int,
-  reason: Schema.NullOr(Schema.String)
+  state: field(ChangesetState, "Where the capture stands."),
+  origin: field(ChangesetOrigin, "What captured it."),
+  subject_digest: field(Schema.NullOr(Schema.String), "The digest of the sealed change; null until `ready`."),
+  empty: field(Schema.Boolean, "True when nothing differs from the base commit."),
+  file_count: field(Schema.Int, "The number of files that differ."),
+  additions: field(Schema.Int, "The number of added lines."),
+  deletions: field(Schema.Int, "The number of deleted lines."),
+  reason: field(Schema.NullOr(Schema.String), "Why the capture failed, as a sentence; null otherwise.")
+}).annotations({
+  identifier: "ChangesetPayload",
+  description: "The capture of a changeset, without its list of files."
 })
 const DeliveryPayload = Schema.Struct({
-  state: DeliveryState,
-  reason: Schema.NullOr(DeliveryReason),
-  reason_message: Schema.NullOr(Schema.String),
-  target_ref: Schema.String,
-  commit: Schema.NullOr(Schema.String),
-  step: Schema.NullOr(DeliveryStep)
-})
+  state: field(DeliveryState, "Where the delivery stands."),
+  reason: field(Schema.NullOr(DeliveryReason), "Why it failed or is blocked; null otherwise."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  ),
+  target_ref: field(Schema.String, "The branch, without `refs/heads/`."),
+  commit: field(Schema.NullOr(Schema.String), "The commit that was made for the changeset; null until then."),
+  step: field(Schema.NullOr(DeliveryStep), "The step that was made; null when the event is no step.")
+}).annotations({ identifier: "DeliveryPayload", description: "A delivery after what happened to it." })
 
 const DelegationPayload = Schema.Struct({
-  state: DelegationState,
-  role: Schema.String,
-  child_session_id: SessionId,
-  reason: Schema.NullOr(DelegationReason),
-  reason_message: Schema.NullOr(Schema.String)
+  state: field(DelegationState, "Where the delegation stands."),
+  role: field(Schema.String, "The part that the child plays."),
+  child_session_id: field(SessionId, "The session that works."),
+  reason: field(Schema.NullOr(DelegationReason), "Why it failed or was cancelled; null otherwise."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  )
+}).annotations({ identifier: "DelegationPayload", description: "A delegation after what happened to it." })
+const DelegationMessagePayload = Schema.Struct({
+  child_session_id: field(SessionId, "The session that works."),
+  message_id: field(MessageId, "The message, in the child session.")
+}).annotations({
+  identifier: "DelegationMessagePayload",
+  description: "A message that went to the child session; it is in the log of that session."
 })
-/** A message that went to the child session; it is in the log of that session. */
-const DelegationMessagePayload = Schema.Struct({ child_session_id: SessionId, message_id: MessageId })
 const DelegationResultPayload = Schema.Struct({
-  result_id: ResultId,
-  kind: ResultKind,
-  verdict: Schema.NullOr(Schema.String),
-  changeset_id: Schema.NullOr(ChangesetId)
+  result_id: field(ResultId, "The result that was given."),
+  kind: field(ResultKind, "What was done."),
+  verdict: field(Schema.NullOr(Schema.String), "The judgement; null for none."),
+  changeset_id: field(Schema.NullOr(ChangesetId), "The changes that belong to the result; null for none.")
+}).annotations({
+  identifier: "DelegationResultPayload",
+  description: "The result of a delegation, without its words and its value."
 })
-const WaitPayload = Schema.Struct({ wait_id: WaitId, message_id: MessageId })
-/** The end of an application. The application itself lists every path. */
+const WaitPayload = Schema.Struct({
+  wait_id: field(WaitId, "The wait that is over."),
+  message_id: field(MessageId, "The message that was posted to this session.")
+}).annotations({ identifier: "WaitPayload", description: "The end of a wait that was to wake the session." })
 const ApplicationPayload = Schema.Struct({
-  application_id: ApplicationId,
-  /** The session that the changeset comes from. */
-  source_session_id: SessionId,
-  strategy: ApplicationStrategy,
-  dry_run: Schema.Boolean,
-  state: ApplicationState,
-  changed_count: Schema.Int,
-  conflict_count: Schema.Int,
-  /** The first 100 paths that conflict. */
-  conflicts: Schema.Array(Schema.String),
-  reason: Schema.NullOr(ApplicationReason),
-  reason_message: Schema.NullOr(Schema.String)
+  application_id: field(ApplicationId, "The application that ended."),
+  source_session_id: field(SessionId, "The session that the changeset comes from."),
+  strategy: field(ApplicationStrategy, "How the changes were brought in."),
+  dry_run: field(Schema.Boolean, "True when nothing was written."),
+  state: field(ApplicationState, "How the application ended."),
+  changed_count: field(Schema.Int, "The number of paths that were written, or would be."),
+  conflict_count: field(Schema.Int, "The number of paths that conflict."),
+  conflicts: field(Schema.Array(Schema.String), "The first 100 paths that conflict."),
+  reason: field(Schema.NullOr(ApplicationReason), "Why the application failed; null otherwise."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
+  )
+}).annotations({
+  identifier: "ApplicationPayload",
+  description: "The end of an application. The application itself lists every path."
 })
 const MergeRequestPayload = Schema.Struct({
-  merge_request_id: MergeRequestId,
-  state: MergeRequestState,
-  reason: Schema.NullOr(MergeRequestReason),
-  reason_message: Schema.NullOr(Schema.String),
-  base_branch: Schema.String,
-  number: Schema.NullOr(Schema.Int),
-  web_url: Schema.NullOr(Schema.String),
-  head_sha: Schema.NullOr(Schema.String),
-  adopted: Schema.Boolean
-})
-
-/** A tool call of the agent. It is sent again, whole, with each change of it. */
-export const ToolPayload = Schema.Struct({
-  tool_id: Schema.String,
-  kind: Schema.String,
-  title: Schema.String,
-  input: Schema.Unknown,
-  state: Schema.Literal("pending", "running", "done", "failed", "aborted"),
-  output_text: Schema.NullOr(Schema.String),
-  diffs: Schema.Array(
-    Schema.Struct({
-      path: Schema.String,
-      old_text: Schema.NullOr(Schema.String),
-      new_text: Schema.String
-    })
+  merge_request_id: field(MergeRequestId, "The merge request that it happened to."),
+  state: field(MergeRequestState, "Where it stands."),
+  reason: field(Schema.NullOr(MergeRequestReason), "Why the last command did not take effect; null otherwise."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened and what to do next. Null when there is no reason."
   ),
-  truncated: Schema.Boolean
+  base_branch: field(Schema.String, "The branch that it is to be merged into."),
+  number: field(Schema.NullOr(Schema.Int), "The number that the forge shows; null until it is open."),
+  web_url: field(Schema.NullOr(Schema.String), "Its page on the forge; null until it is open."),
+  head_sha: field(Schema.NullOr(Schema.String), "The commit that it would merge, as last observed; null until then."),
+  adopted: field(Schema.Boolean, "True when somebody else had opened it on the forge.")
+}).annotations({ identifier: "MergeRequestPayload", description: "A merge request after what happened to it." })
+
+export const ToolPayload = Schema.Struct({
+  tool_id: field(Schema.String, "The id of the call within its turn, as the agent gives it."),
+  kind: field(Schema.String, "The agent's own word for the kind of tool, as in `edit` or `execute`."),
+  title: field(Schema.String, "What the call does, for people."),
+  input: field(
+    Schema.Unknown,
+    "The input of the tool, as the agent gives it. An input above 65,536 characters is `{truncated}` with its start."
+  ),
+  state: field(
+    Schema.Literal("pending", "running", "done", "failed", "aborted"),
+    "Where the call stands. `aborted`: its turn ended first."
+  ),
+  output_text: field(
+    Schema.NullOr(Schema.String),
+    "What the tool has put out, at most 65,536 characters; null for none."
+  ),
+  diffs: field(
+    Schema.Array(
+      Schema.Struct({
+        path: field(Schema.String, "The path, as the agent names it."),
+        old_text: field(
+          Schema.NullOr(Schema.String),
+          "The text before, at most 65,536 characters; null for a new file."
+        ),
+        new_text: field(Schema.String, "The text after, at most 65,536 characters.")
+      })
+    ),
+    "The files that the call changes."
+  ),
+  truncated: field(Schema.Boolean, "True when a text of this payload was cut.")
+}).annotations({
+  identifier: "ToolPayload",
+  description: "A tool call of the agent. It is sent again, whole, with each change of it."
 })
 export type ToolPayload = typeof ToolPayload.Type
 
-/** Output of a harness that Reins does not understand. It is kept rather than dropped. */
-const DiagnosticPayload = Schema.Struct({ kind: Schema.String, line: Schema.String })
+const DiagnosticPayload = Schema.Struct({
+  kind: field(Schema.String, "What it is, as in `unparsed`."),
+  line: field(Schema.String, "The output.")
+}).annotations({
+  identifier: "DiagnosticPayload",
+  description: "Output of a harness that Reins does not understand. It is kept rather than dropped."
+})
 
 const UsagePayload = Schema.Struct({
-  usage: Usage,
-  context_used: Schema.NullOr(Schema.Int),
-  context_size: Schema.NullOr(Schema.Int)
-})
+  usage: field(Usage, "Tokens and cost of the turn so far."),
+  context_used: field(Schema.NullOr(Schema.Int), "The tokens in the context of the agent; null when it does not tell."),
+  context_size: field(
+    Schema.NullOr(Schema.Int),
+    "The most tokens that the context holds; null when the agent does not tell."
+  )
+}).annotations({ identifier: "UsagePayload", description: "What the turn has used so far." })
 
 /** Every event type with the schema of its payload. A new type is a line here. */
 export const eventPayloads = {
@@ -153,12 +240,12 @@ export const eventPayloads = {
   "session.unarchived": SessionPayload,
   "session.closed": SessionPayload,
   "session.linked": LinkPayload,
-  "message.accepted": Schema.Struct({ message: Message }),
+  "message.accepted": MessagePayload,
   "message.delivered": MessageRef,
   "message.discarded": MessageRef,
   "message.part_added": PartPayload,
   "message.part_updated": PartPayload,
-  "message.completed": Schema.Struct({ message: Message }),
+  "message.completed": MessagePayload,
   "turn.queued": TurnPayload,
   "turn.preparing": TurnPayload,
   "turn.started": TurnPayload,
@@ -218,34 +305,64 @@ export type EventPayload<T extends EventType> = Schema.Schema.Type<(typeof event
 export const eventTypes = Object.keys(eventPayloads).filter((type): type is EventType => type in eventPayloads)
 
 export const Actor = Schema.Struct({
-  kind: Schema.Literal("account", "api_key", "harness", "system"),
-  id: Schema.String
-}).annotations({ identifier: "Actor" })
+  kind: field(
+    Schema.Literal("account", "api_key", "harness", "system"),
+    "`account` for a person who is logged in, `api_key` for a program, `harness` for the agent, `system` for the service itself."
+  ),
+  id: field(
+    Schema.String,
+    "The id of the account or key, the provider of the harness, or the name of the part of the service."
+  )
+}).annotations({ identifier: "Actor", description: "Who did it." })
 export type Actor = typeof Actor.Type
 
 /** The resources that an event belongs to besides its session. Each is absent when the event belongs to none. */
 export const EventSubjects = Schema.Struct({
-  turn_id: Schema.optionalWith(TurnId, { exact: true }),
-  job_id: Schema.optionalWith(JobId, { exact: true }),
-  changeset_id: Schema.optionalWith(ChangesetId, { exact: true }),
-  delivery_id: Schema.optionalWith(DeliveryId, { exact: true }),
-  delegation_id: Schema.optionalWith(DelegationId, { exact: true })
+  turn_id: field(
+    Schema.optionalWith(TurnId, { exact: true }),
+    "The turn that the event belongs to. Absent when it belongs to none."
+  ),
+  job_id: field(
+    Schema.optionalWith(JobId, { exact: true }),
+    "The job that the event belongs to. Absent when it belongs to none."
+  ),
+  changeset_id: field(
+    Schema.optionalWith(ChangesetId, { exact: true }),
+    "The changeset that the event belongs to. Absent when it belongs to none."
+  ),
+  delivery_id: field(
+    Schema.optionalWith(DeliveryId, { exact: true }),
+    "The delivery that the event belongs to. Absent when it belongs to none."
+  ),
+  delegation_id: field(
+    Schema.optionalWith(DelegationId, { exact: true }),
+    "The delegation that the event belongs to. Absent when it belongs to none."
+  )
 })
 export type EventSubjects = typeof EventSubjects.Type
 
-/** One fact of a session. `seq` starts at 1 and has no gaps; the pair (session_id, seq) never changes its meaning. */
 export const Event = Schema.Struct({
-  id: EventId,
-  seq: Schema.Int,
-  type: Schema.String,
-  schema_version: Schema.Int,
-  session_id: SessionId,
-  workspace_id: WorkspaceId,
-  recorded_at: Timestamp,
-  actor: Actor,
+  id: field(EventId, "The id of the event."),
+  seq: field(Schema.Int, "The number of the event in its session, counted from 1 without a gap. `after` takes it."),
+  type: field(Schema.String, "What happened. It decides the payload."),
+  schema_version: field(
+    Schema.Int,
+    "The version of the shape of the payload. It grows when a reader of the old shape could misread the new one."
+  ),
+  session_id: field(SessionId, "The session whose log it is in."),
+  workspace_id: field(WorkspaceId, "The workspace of the session."),
+  recorded_at: field(Timestamp, "The time at which it was committed."),
+  actor: field(Actor, "Who did it."),
   ...EventSubjects.fields,
-  payload: Schema.Record({ key: Schema.String, value: Schema.Unknown })
-}).annotations({ identifier: "Event" })
+  payload: field(
+    Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+    "The facts. Their shape depends on `type`."
+  )
+}).annotations({
+  identifier: "Event",
+  description:
+    "One fact of a session. `seq` starts at 1 and has no gaps; the pair (session_id, seq) never changes its meaning."
+})
 export type Event = typeof Event.Type
 
 /** An event as a typed union, for readers that switch over `type`. */

@@ -6,6 +6,9 @@ export type InstalledList = "connection_kinds" | "forges" | "executors"
 /** The annotation that names the list of a text. */
 export const InstalledFrom = Symbol.for("@reins/core/domain/InstalledFrom")
 
+/** In place of a list: the fields are those of the credentials that the installed kinds of connection take. */
+export const installedCredentials = "credentials"
+
 /** In a JSON schema, where the values of the list belong. */
 export const installedKeyword = "x-reins-installed"
 

@@ -1,9 +1,17 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { AttemptId, JobId, OperationId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-export const JobState = Schema.Literal("queued", "running", "retry_wait", "succeeded", "failed", "cancelled")
+export const JobState = Schema.Literal(
+  "queued",
+  "running",
+  "retry_wait",
+  "succeeded",
+  "failed",
+  "cancelled"
+).annotations({ description: "`retry_wait`: the last attempt did not succeed, and another one follows at `run_at`." })
 export type JobState = typeof JobState.Type
 
 /** The moves of a job. The jobs room writes no other. */
@@ -24,8 +32,10 @@ export const waitingJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ jobStat
 /** The states of a job that has not ended. */
 export const liveJobStates: ReadonlyArray<JobState> = /* @__PURE__ */ waitingJobStates.concat("running")
 
-/** The worker of an `abandoned` attempt was lost. The outside effect of an `unknown` one may or may not have happened. */
-export const AttemptState = Schema.Literal("running", "succeeded", "failed", "abandoned", "unknown")
+export const AttemptState = Schema.Literal("running", "succeeded", "failed", "abandoned", "unknown").annotations({
+  description:
+    "The worker of an `abandoned` attempt was lost. The outside effect of an `unknown` one may or may not have happened."
+})
 export type AttemptState = typeof AttemptState.Type
 
 /** The moves of an attempt. The jobs room writes no other. */
@@ -40,61 +50,70 @@ export const attemptStates = /* @__PURE__ */ StateMachine.make<AttemptState>("at
 /** The states of an attempt that has ended and may have changed something outside without anybody knowing. */
 export const unprovenAttemptStates: ReadonlyArray<AttemptState> = ["abandoned", "unknown"]
 
-/** The reason that a job or an attempt did not succeed. The message is for a person. */
 export const JobFailure = Schema.Struct({
-  code: Schema.String,
-  message: Schema.String,
-  retryable: Schema.Boolean
-}).annotations({ identifier: "JobFailure" })
+  code: field(Schema.String, "The reason for programs."),
+  message: field(Schema.String, "A sentence for people: what happened."),
+  retryable: field(Schema.Boolean, "True when another attempt may succeed.")
+}).annotations({ identifier: "JobFailure", description: "The reason that a job or an attempt did not succeed." })
 export type JobFailure = typeof JobFailure.Type
 
 export const Attempt = Schema.Struct({
-  id: AttemptId,
-  ordinal: Schema.Int,
-  state: AttemptState,
-  worker_id: Schema.String,
-  started_at: Timestamp,
-  heartbeat_at: Timestamp,
-  finished_at: Schema.NullOr(Timestamp),
-  error: Schema.NullOr(JobFailure)
-}).annotations({ identifier: "Attempt" })
+  id: field(AttemptId, "The id of the attempt."),
+  ordinal: field(Schema.Int, "The number of the attempt, counted from 1."),
+  state: field(AttemptState, "How the attempt stands or ended."),
+  worker_id: field(Schema.String, "The server that works or worked it."),
+  started_at: field(Timestamp, "The time at which it began."),
+  heartbeat_at: field(Timestamp, "The time of the last sign of life of its worker."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time of its end; null while it goes on."),
+  error: field(Schema.NullOr(JobFailure), "Why it did not succeed; null otherwise.")
+}).annotations({ identifier: "Attempt", description: "One try at a job." })
 export type Attempt = typeof Attempt.Type
 
-export const Subject = Schema.Struct({ type: Schema.String, id: Schema.String }).annotations({ identifier: "Subject" })
+export const Subject = Schema.Struct({
+  type: field(Schema.String, "The kind of the resource, as in `turn` or `delivery`."),
+  id: field(Schema.String, "The id of the resource.")
+}).annotations({ identifier: "Subject", description: "The resource that is worked on." })
 export type Subject = typeof Subject.Type
 
 export const Job = Schema.Struct({
-  id: JobId,
-  operation_id: OperationId,
-  kind: Schema.String,
-  state: JobState,
-  subject: Subject,
-  attempt_count: Schema.Int,
-  /** One is added for an attempt whose worker was lost, up to 30 in all. */
-  max_attempts: Schema.Int,
-  /** The earliest time of the next attempt. Null once the job has ended. */
-  run_at: Schema.NullOr(Timestamp),
-  error: Schema.NullOr(JobFailure),
-  attempts: Schema.Array(Attempt),
-  created_at: Timestamp,
-  finished_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "Job" })
+  id: field(JobId, "The id of the job."),
+  operation_id: field(OperationId, "The operation that it belongs to."),
+  kind: field(Schema.String, "The kind of work."),
+  state: field(JobState, "Where the job stands."),
+  subject: field(Subject, "What is worked on."),
+  attempt_count: field(Schema.Int, "The number of attempts that have begun."),
+  max_attempts: field(
+    Schema.Int,
+    "The most attempts. One is added for an attempt whose worker was lost, up to 30 in all."
+  ),
+  run_at: field(Schema.NullOr(Timestamp), "The earliest time of the next attempt. Null once the job has ended."),
+  error: field(Schema.NullOr(JobFailure), "Why the last attempt did not succeed; null otherwise."),
+  attempts: field(Schema.Array(Attempt), "The attempts, the first one first."),
+  created_at: field(Timestamp, "The time at which the job was queued."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time of its end; null while it goes on.")
+}).annotations({ identifier: "Job", description: "Durable work and its attempts." })
 export type Job = typeof Job.Type
 
-/** The jobs of one request together. It is put together from them when it is read. */
 export const Operation = Schema.Struct({
-  id: OperationId,
-  kind: Schema.String,
-  state: JobState,
-  subject: Subject,
-  jobs: Schema.Array(Job),
-  created_at: Timestamp,
-  finished_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "Operation" })
+  id: field(OperationId, "The id of the operation."),
+  kind: field(Schema.String, "The kind of work that was asked for."),
+  state: field(JobState, "The state of its work as a whole."),
+  subject: field(Subject, "What is worked on."),
+  jobs: field(Schema.Array(Job), "The jobs, the first one first."),
+  created_at: field(Timestamp, "The time of the request."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time at which the last job ended; null while one goes on.")
+}).annotations({
+  identifier: "Operation",
+  description: "The jobs of one request together. It is put together from them when it is read."
+})
 export type Operation = typeof Operation.Type
 
-/** Answers a long-running mutation at once. Read the operation or the job by these ids to follow it. */
-export const OperationRef = Schema.Struct({ id: OperationId, job_id: JobId, state: JobState }).annotations({
-  identifier: "OperationRef"
+export const OperationRef = Schema.Struct({
+  id: field(OperationId, "The id of the operation."),
+  job_id: field(JobId, "The id of the job that does the work."),
+  state: field(JobState, "The state of the job when the answer was made.")
+}).annotations({
+  identifier: "OperationRef",
+  description: "Answers a long-running mutation at once. Read the operation or the job by these ids to follow it."
 })
 export type OperationRef = typeof OperationRef.Type

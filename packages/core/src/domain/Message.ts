@@ -1,10 +1,13 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { MessageId, SessionId, TurnId, UploadId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** The way of a message to the agent. A note is `accepted` and goes to no agent, unless it is the summary that an agent begins with. */
-export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded")
+export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded").annotations({
+  description:
+    "The way of a message to the agent. A note is `accepted` and goes to no agent, unless it is the summary that an agent begins with."
+})
 export type MessageState = typeof MessageState.Type
 
 /**
@@ -19,35 +22,42 @@ export const messageStates = /* @__PURE__ */ StateMachine.make<MessageState>("me
   discarded: []
 })
 
-/** The speaker: `user` stands for people and programs, `assistant` for the agent, `system` for the service. */
-export const MessageRole = Schema.Literal("user", "assistant", "system")
+export const MessageRole = Schema.Literal("user", "assistant", "system").annotations({
+  description: "`user` stands for people and programs, `assistant` for the agent, `system` for the service."
+})
 export type MessageRole = typeof MessageRole.Type
 
-/** `queue` starts a turn of its own, `steer` goes into the running turn, `note` is kept for readers and starts nothing. */
-export const Routing = Schema.Literal("queue", "steer", "note")
+export const Routing = Schema.Literal("queue", "steer", "note").annotations({
+  description:
+    "`queue` starts a turn of its own, `steer` goes into the running turn, `note` is kept for readers and starts nothing."
+})
 export type Routing = typeof Routing.Type
 
-/** Text in a message. */
-export const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }).annotations({
-  identifier: "TextBlock"
+export const TextBlock = Schema.Struct({
+  type: field(Schema.Literal("text"), "Tells the kinds of blocks apart."),
+  text: field(Schema.String, "What is said.")
+}).annotations({
+  identifier: "TextBlock",
+  description: "Text in a message."
 })
 
-/**
- * A file that came with a message, as it was uploaded. The message keeps this description when the file in the workspace changes or is
- * deleted later. The bytes are in the workspace only.
- */
 export const FileBlock = Schema.Struct({
-  type: Schema.Literal("file"),
-  upload_id: UploadId,
-  path: Schema.String,
-  /** In bytes. */
-  size: Schema.Int,
-  digest: Schema.String
-}).annotations({ identifier: "FileBlock" })
+  type: field(Schema.Literal("file"), "Tells the kinds of blocks apart."),
+  upload_id: field(UploadId, "The upload that put the file into the workspace."),
+  path: field(Schema.String, "Its path from the root of the workspace."),
+  size: field(Schema.Int, "Its size in bytes."),
+  digest: field(Schema.String, "Its SHA-256, as in `sha256:<hex>`.")
+}).annotations({
+  identifier: "FileBlock",
+  description:
+    "A file that came with a message, as it was uploaded. The message keeps this description when the file in the workspace changes or is deleted later. The bytes are in the workspace only."
+})
 export type FileBlock = typeof FileBlock.Type
 
-/** A part of the content of a message. */
-export const ContentBlock = Schema.Union(TextBlock, FileBlock).annotations({ identifier: "ContentBlock" })
+export const ContentBlock = Schema.Union(TextBlock, FileBlock).annotations({
+  identifier: "ContentBlock",
+  description: "A part of the content of a message."
+})
 export type ContentBlock = typeof ContentBlock.Type
 
 /** The text of a content, a line for each block, without its files. */
@@ -60,7 +70,10 @@ export const maxAttachments = 20
 /** The most blocks of one message: each is stored, sent with events and read again by every reader. */
 const maxBlocks = 1000
 
-const FileInput = Schema.Struct({ type: Schema.Literal("file"), upload_id: UploadId })
+const FileInput = Schema.Struct({
+  type: field(Schema.Literal("file"), "Tells the kinds of blocks apart."),
+  upload_id: field(UploadId, "The `upload_id` that the upload was answered with.")
+}).annotations({ description: "A file that was uploaded to the session." })
 
 const ContentInput = Schema.Union(TextBlock, FileInput)
 type ContentInput = typeof ContentInput.Type
@@ -75,14 +88,12 @@ const isSaid = (content: string | ReadonlyArray<ContentInput>): boolean => {
   return (holdsFile || textLength(content) >= 1) && textLength(content) <= 100_000
 }
 
-/**
- * The content that a client may send: text, or a list of at most 1,000 blocks. It has 100,000 characters at most, and at least one unless
- * there is a file.
- */
 export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInput).pipe(Schema.maxItems(maxBlocks)))
   .pipe(Schema.filter(isSaid, { message: () => "Input should hold 1 to 100000 characters of text" }))
   .annotations({
     identifier: "MessageInput",
+    description:
+      "Text, or a list of at most 1,000 blocks. It has 100,000 characters at most, and at least one unless there is a file.",
     jsonSchema: {
       anyOf: [
         { type: "string", minLength: 1, maxLength: 100_000 },
@@ -107,46 +118,82 @@ export const MessageInput = Schema.Union(Schema.String, Schema.Array(ContentInpu
     }
   })
 
-/** A piece of the agent's output, as `message.part_added` and `message.part_updated` carry it. */
-export const MessagePart = Schema.Struct({
-  part_key: Schema.String,
-  kind: Schema.Literal("text", "reasoning", "tool", "diff"),
-  /** A reader applies an append only when its revision follows the known one, and a replace when its revision is higher. */
-  revision: Schema.Int,
-  mode: Schema.Literal("replace", "append"),
-  content: Schema.Unknown,
-  /** True when the part will not change again. */
-  sealed: Schema.Boolean
-}).annotations({ identifier: "MessagePart" })
+const partOf = <Kind extends "text" | "reasoning" | "tool" | "diff", Content extends Schema.Schema.All>(
+  kinds: readonly [Kind, Kind],
+  content: Schema.propertySignature<Content>
+) =>
+  Schema.Struct({
+    part_key: field(Schema.String, "The name of the part within its message."),
+    kind: field(Schema.Literal(...kinds), "What the part is."),
+    revision: field(
+      Schema.Int,
+      "Counts the changes of the part. A reader applies an append only when its revision follows the known one, and a replace when its revision is higher."
+    ),
+    mode: field(
+      Schema.Literal("replace", "append"),
+      "`append` adds the content to what there is, `replace` takes its place."
+    ),
+    content,
+    sealed: field(Schema.Boolean, "True when the part will not change again.")
+  })
+
+const WordsPart = partOf(["text", "reasoning"], field(Schema.String, "The words.")).annotations({
+  identifier: "WordsPart",
+  description: "Words that the agent says, or thinks."
+})
+
+const OtherPart = partOf(["tool", "diff"], field(Schema.Unknown, "What the agent gives.")).annotations({
+  identifier: "OtherPart",
+  description: "What the agent shows besides words."
+})
+
+export const MessagePart = Schema.Union(WordsPart, OtherPart).annotations({
+  identifier: "MessagePart",
+  description: "A piece of the agent's output, as `message.part_added` and `message.part_updated` carry it."
+})
 export type MessagePart = typeof MessagePart.Type
 
-/**
- * Words of a part as the agent says them, sent before they are in the log and never kept. The log holds them too: `offset` is the number of
- * characters of the part that come before, so a reader can leave out those that it has. Some deltas may be missing.
- */
 export const MessageDelta = Schema.Struct({
-  session_id: SessionId,
-  turn_id: TurnId,
-  message_id: MessageId,
-  part_key: Schema.String,
-  kind: Schema.Literal("text", "reasoning"),
-  offset: Schema.Int,
-  text: Schema.String
-}).annotations({ identifier: "MessageDelta" })
+  session_id: field(SessionId, "The session whose agent speaks."),
+  turn_id: field(TurnId, "The turn whose agent speaks."),
+  message_id: field(MessageId, "The message that the agent is writing."),
+  part_key: field(Schema.String, "The part that the words belong to."),
+  kind: field(Schema.Literal("text", "reasoning"), "What the part is."),
+  offset: field(
+    Schema.Int,
+    "The number of characters of the part that come before, so that a reader can leave out those that it has from the log."
+  ),
+  text: field(Schema.String, "The words.")
+}).annotations({
+  identifier: "MessageDelta",
+  description:
+    "Words of a part as the agent says them, sent before they are in the log and never kept. Some deltas may be missing."
+})
 export type MessageDelta = typeof MessageDelta.Type
 
-/** A message of a session. `ordinal` counts them from 1. */
 export const Message = Schema.Struct({
-  id: MessageId,
-  session_id: SessionId,
-  ordinal: Schema.Int,
-  role: MessageRole,
-  kind: Schema.Literal("message", "handoff_summary", "delegation"),
-  author: Schema.Struct({ kind: Schema.String, id: Schema.String }),
-  routing: Routing,
-  content: Schema.Array(ContentBlock),
-  turn_id: Schema.NullOr(TurnId),
-  state: MessageState,
-  created_at: Timestamp
-}).annotations({ identifier: "Message" })
+  id: field(MessageId, "The id of the message."),
+  session_id: field(SessionId, "The session that the message belongs to."),
+  ordinal: field(Schema.Int, "The number of the message in its session, counted from 1."),
+  role: field(MessageRole, "Who speaks."),
+  kind: field(
+    Schema.Literal("message", "handoff_summary", "delegation"),
+    "`handoff_summary` is what a session begins with that goes on from another one; `delegation` passes between a session and its child; all others are a `message`."
+  ),
+  author: field(
+    Schema.Struct({
+      kind: field(
+        Schema.String,
+        "`account` or `api_key` for a caller, `harness` for an agent, `system` for the service."
+      ),
+      id: field(Schema.String, "The id of the author, of the kind that `kind` says.")
+    }),
+    "Who wrote it."
+  ),
+  routing: field(Routing, "Where the message goes."),
+  content: field(Schema.Array(ContentBlock), "The text and the files, in order."),
+  turn_id: field(Schema.NullOr(TurnId), "The turn that works on it or has written it; null for a note."),
+  state: field(MessageState, "How far it has come."),
+  created_at: field(Timestamp, "The time at which it was accepted, or completed by the agent.")
+}).annotations({ identifier: "Message", description: "A message of a session." })
 export type Message = typeof Message.Type

@@ -1,8 +1,12 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 
 /** The schema of a page of a list. */
 export const Page = <A, I, R>(identifier: string, item: Schema.Schema<A, I, R>) =>
-  Schema.Struct({ items: Schema.Array(item), next_cursor: Schema.NullOr(Schema.String) }).annotations({ identifier })
+  Schema.Struct({
+    items: field(Schema.Array(item), "The items of the page, in the order of the list."),
+    next_cursor: field(Schema.NullOr(Schema.String), "The `cursor` of the next page; null on the last page.")
+  }).annotations({ identifier, description: "One page of a list." })
 
 /** A page of a list. */
 export interface Page<A> {

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
 import { refused } from "./Refused.js"
@@ -6,76 +7,120 @@ import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
 
-/** The origin of a workspace: any URL that git fetches, without credentials in it. */
 export const Repository = Schema.Struct({
-  url: Schema.String.pipe(
-    Schema.minLength(1),
-    Schema.maxLength(2000),
-    Schema.filter((url) => !/^-|\s|^[a-z+]+:\/\/[^/@]*:[^/@]*@/i.test(url), {
-      message: () => "Input should be a git URL without credentials in it; hold credentials in a connection"
-    })
+  url: field(
+    Schema.String.pipe(
+      Schema.minLength(1),
+      Schema.maxLength(2000),
+      Schema.filter((url) => !/^-|\s|^[a-z+]+:\/\/[^/@]*:[^/@]*@/i.test(url), {
+        message: () => "Input should be a git URL without credentials in it; hold credentials in a connection"
+      })
+    ),
+    "Any URL that git fetches, without credentials in it; those belong in a connection. At most 2,000 characters."
   ),
-  base_ref: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)))
-}).annotations({ identifier: "Repository" })
+  base_ref: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
+    "The branch or tag to start from; the default branch when absent."
+  )
+}).annotations({ identifier: "Repository", description: "The origin of a workspace." })
 export type Repository = typeof Repository.Type
 
 export const HarnessSelection = Schema.Struct({
-  provider_id: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(64)),
-  model: optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)))
-}).annotations({ identifier: "HarnessSelection" })
+  provider_id: field(
+    Schema.String.pipe(Schema.minLength(1), Schema.maxLength(64)),
+    "The provider, as `GET /api/harnesses` lists it."
+  ),
+  model: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
+    "The model, as `GET /api/models` lists it. When absent, the preference of the connection."
+  )
+}).annotations({ identifier: "HarnessSelection", description: "The provider that runs the sessions." })
 export type HarnessSelection = typeof HarnessSelection.Type
 
 export const ExecutorSelection = Schema.Struct({
-  backend: installed("executors"),
+  backend: field(installed("executors"), "The executor backend, as `GET /api/executor-backends` lists it."),
   limits: refused("executor limits are not enforced yet, so a session would run without them; leave them out")
-}).annotations({ identifier: "ExecutorSelection" })
+}).annotations({ identifier: "ExecutorSelection", description: "The executor that the sessions run on." })
 export type ExecutorSelection = typeof ExecutorSelection.Type
 
-export const DeliveryTransport = Schema.Literal("patch", "git_branch")
+export const DeliveryTransport = Schema.Literal("patch", "git_branch").annotations({
+  description: "`git_branch` pushes a branch to the repository, `patch` keeps a text."
+})
 export type DeliveryTransport = typeof DeliveryTransport.Type
 
 export const ProjectSpec = Schema.Struct({
-  repository: optional(Repository),
-  harness: optional(HarnessSelection),
-  executor: optional(ExecutorSelection),
-  connection_ids: optional(Schema.Array(ConnectionId)),
-  setup: refused("setup steps are not run yet, so a workspace would begin without them; leave them out"),
-  delivery: optional(
-    Schema.Struct({
-      transport: optional(DeliveryTransport),
-      branch_prefix: optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/)))
-    })
+  repository: field(optional(Repository), "The origin of the workspace; without it a workspace starts empty."),
+  harness: field(optional(HarnessSelection), "The provider; the default of the installation when absent."),
+  executor: field(optional(ExecutorSelection), "The executor; the default of the installation when absent."),
+  connection_ids: field(
+    optional(Schema.Array(ConnectionId)),
+    "The connections that sessions may use: for the model, for cloning and for delivering."
   ),
-  /** True lets the service acknowledge interrupted turns in the same commit, so that the turns behind them go on by themselves. */
-  auto_acknowledge: optional(Schema.Boolean)
-}).annotations({ identifier: "ProjectSpec" })
+  setup: refused("setup steps are not run yet, so a workspace would begin without them; leave them out"),
+  delivery: field(
+    optional(
+      Schema.Struct({
+        transport: field(
+          optional(DeliveryTransport),
+          "The transport; by default `git_branch` for a session with a repository and `patch` for one without."
+        ),
+        branch_prefix: field(
+          optional(Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$/))),
+          "The start of the names of branches; `reins/` by default."
+        )
+      })
+    ),
+    "How changesets are delivered when a request does not say."
+  ),
+  auto_acknowledge: field(
+    optional(Schema.Boolean),
+    "True lets the service acknowledge interrupted turns in the same commit, so that the turns behind them go on by themselves."
+  )
+}).annotations({
+  identifier: "ProjectSpec",
+  description: "What sessions of a project start from. A session may select other values for itself."
+})
 export type ProjectSpec = typeof ProjectSpec.Type
 
-export const Slug = Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/))
+export const Slug = Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/)).annotations({
+  description: "Lower-case letters, digits and hyphens, at most 64 characters, with neither end a hyphen."
+})
 
 export const Project = Schema.Struct({
-  id: ProjectId,
-  workspace_id: WorkspaceId,
-  slug: Schema.String,
-  name: Schema.String,
-  description: Schema.NullOr(Schema.String),
-  latest_version: Schema.NullOr(Schema.Struct({ id: ProjectVersionId, ordinal: Schema.Int })),
-  archived_at: Schema.NullOr(Timestamp),
-  version: Schema.Int,
-  created_at: Timestamp,
-  updated_at: Timestamp
-}).annotations({ identifier: "Project" })
+  id: field(ProjectId, "The id of the project."),
+  workspace_id: field(WorkspaceId, "The workspace that owns it."),
+  slug: field(Schema.String, "Its short name, which is unique in the workspace and never changes."),
+  name: field(Schema.String, "Its name for people."),
+  description: field(Schema.NullOr(Schema.String), "Its description; null for none."),
+  latest_version: field(
+    Schema.NullOr(
+      Schema.Struct({
+        id: field(ProjectVersionId, "The id of the version."),
+        ordinal: field(Schema.Int, "The number of the version, counted from 1.")
+      })
+    ),
+    "The version that new sessions start from; null before the first one is published."
+  ),
+  archived_at: field(Schema.NullOr(Timestamp), "The time at which it was archived; null while it is in use."),
+  version: field(
+    Schema.Int,
+    "Grows by one with each change of the project itself, for `expected_version` and `If-Match`."
+  ),
+  created_at: field(Timestamp, "The time at which the project was made."),
+  updated_at: field(Timestamp, "The time of its last change.")
+}).annotations({ identifier: "Project", description: "A named setting for sessions, in published versions." })
 export type Project = typeof Project.Type
 
-/** A published spec. It never changes, and publishing the same spec again gives back this version. */
 export const ProjectVersion = Schema.Struct({
-  id: ProjectVersionId,
-  project_id: ProjectId,
-  ordinal: Schema.Int,
-  spec: ProjectSpec,
-  /** SHA-256 of the spec in canonical JSON. */
-  spec_digest: Schema.String,
-  notes: Schema.NullOr(Schema.String),
-  published_at: Timestamp
-}).annotations({ identifier: "ProjectVersion" })
+  id: field(ProjectVersionId, "The id of the version."),
+  project_id: field(ProjectId, "The project that it is a version of."),
+  ordinal: field(Schema.Int, "The number of the version, counted from 1."),
+  spec: field(ProjectSpec, "What sessions start from."),
+  spec_digest: field(Schema.String, "SHA-256 of the spec in canonical JSON."),
+  notes: field(Schema.NullOr(Schema.String), "What was said of the version; null for nothing."),
+  published_at: field(Timestamp, "The time at which it was published.")
+}).annotations({
+  identifier: "ProjectVersion",
+  description: "A published spec. It never changes, and publishing the same spec again gives back this version."
+})
 export type ProjectVersion = typeof ProjectVersion.Type

@@ -1,7 +1,7 @@
 import { Data, Effect, Schema } from "effect"
 import type { ErrorDetails } from "./ErrorDetails.js"
+import { field } from "./Field.js"
 
-/** The closed set of error categories. */
 export const ErrorCategory = Schema.Literal(
   "request",
   "authentication",
@@ -17,7 +17,7 @@ export const ErrorCategory = Schema.Literal(
   "events",
   "upstream",
   "platform"
-)
+).annotations({ description: "Groups the codes for programs that do not know each one." })
 export type ErrorCategory = typeof ErrorCategory.Type
 
 interface ErrorKind {
@@ -159,13 +159,29 @@ export const notFound = (): ReinsError<"not_found"> =>
 
 /** The wire form of a `ReinsError`. */
 export const ErrorEnvelope = Schema.Struct({
-  error: Schema.Struct({
-    code: Schema.String,
-    category: ErrorCategory,
-    message: Schema.String,
-    retryable: Schema.Boolean,
-    details: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
-    request_id: Schema.String
-  })
-}).annotations({ identifier: "ErrorEnvelope" })
+  error: field(
+    Schema.Struct({
+      code: field(
+        // A client has to read the codes of a newer service too, so only the document closes the set.
+        Schema.String.annotations({ jsonSchema: { type: "string", enum: Object.keys(errorKinds) } }),
+        "What went wrong, for programs. New releases may add codes."
+      ),
+      category: field(ErrorCategory, "The group of the code."),
+      message: field(
+        Schema.String,
+        "A sentence for people: what happened and what to do next. It never holds a secret."
+      ),
+      retryable: field(Schema.Boolean, "True when the same request may succeed later."),
+      details: field(
+        Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+        "Facts for programs: ids, numbers and names, depending on the code. Empty for most."
+      ),
+      request_id: field(Schema.String, "The id of the request, as in the header `X-Request-Id` and in the logs.")
+    }),
+    "The failure."
+  )
+}).annotations({
+  identifier: "ErrorEnvelope",
+  description: "Every failure but a malformed request, which is an `HTTPValidationError`."
+})
 export type ErrorEnvelope = typeof ErrorEnvelope.Type

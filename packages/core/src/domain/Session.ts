@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import {
   ConnectionId,
   DelegationId,
@@ -12,8 +13,9 @@ import {
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** An `archived` session takes no work until it is opened again; a `closed` one never does. */
-export const SessionLifecycle = Schema.Literal("open", "archived", "closed")
+export const SessionLifecycle = Schema.Literal("open", "archived", "closed").annotations({
+  description: "An `archived` session takes no work until it is opened again; a `closed` one never does."
+})
 export type SessionLifecycle = typeof SessionLifecycle.Type
 
 /** The moves of the lifecycle, which `SessionStore` makes. */
@@ -23,12 +25,15 @@ export const sessionStates = /* @__PURE__ */ StateMachine.make<SessionLifecycle>
   closed: []
 })
 
-/** It follows from the turns: with `attention` an interrupted turn waits for its acknowledgement, with `requires_action` an agent waits for an answer. */
-export const SessionActivity = Schema.Literal("idle", "queued", "running", "requires_action", "attention")
+export const SessionActivity = Schema.Literal("idle", "queued", "running", "requires_action", "attention").annotations({
+  description:
+    "With `attention` an interrupted turn waits for its acknowledgement, with `requires_action` an agent waits for an answer."
+})
 export type SessionActivity = typeof SessionActivity.Type
 
-/** The state of the newest lease of an executor. A `quiescing` lease is being released; a `lost` one ended without a release. */
-export const LeaseState = Schema.Literal("none", "allocating", "ready", "quiescing", "released", "lost")
+export const LeaseState = Schema.Literal("none", "allocating", "ready", "quiescing", "released", "lost").annotations({
+  description: "A `quiescing` lease is being released; a `lost` one ended without a release."
+})
 export type LeaseState = typeof LeaseState.Type
 
 /** The moves of one lease, which `Leases` makes. After its end a session begins the next lease from `none`. */
@@ -44,8 +49,10 @@ export const leaseStates = /* @__PURE__ */ StateMachine.make<LeaseState>("execut
 /** True for a lease that has begun and not ended. */
 export const isLeaseHeld = (state: LeaseState): boolean => state !== "none" && !leaseStates.isTerminal(state)
 
-/** The state of the files that the agent of a session works in. */
-export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed")
+export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed").annotations({
+  description:
+    "`none` until the workspace is made by a turn, an activation or an upload; `removed` after the session was closed."
+})
 export type WorkspaceState = typeof WorkspaceState.Type
 
 /** The moves of a workspace, which `SessionStore` makes. A workspace that a backup did not hold is `none` again after the restore. */
@@ -56,14 +63,16 @@ export const workspaceStates = /* @__PURE__ */ StateMachine.make<WorkspaceState>
   removed: []
 })
 
-/** Tokens and cost as the harness reported them. Those of a session are the sum over its turns. */
 export const Usage = Schema.Struct({
-  input_tokens: Schema.Int,
-  output_tokens: Schema.Int,
-  cached_tokens: Schema.Int,
-  reasoning_tokens: Schema.Int,
-  cost_usd: Schema.NullOr(Schema.Number)
-}).annotations({ identifier: "Usage" })
+  input_tokens: field(Schema.Int, "Tokens that the model read."),
+  output_tokens: field(Schema.Int, "Tokens that the model wrote."),
+  cached_tokens: field(Schema.Int, "Tokens that the model read from a cache."),
+  reasoning_tokens: field(Schema.Int, "Tokens that the model thought with."),
+  cost_usd: field(Schema.NullOr(Schema.Number), "The cost in US dollars; null when the harness reported none.")
+}).annotations({
+  identifier: "Usage",
+  description: "Tokens and cost as the harness reported them. Those of a session are the sum over its turns."
+})
 export type Usage = typeof Usage.Type
 
 /** The usage before the first report. */
@@ -84,16 +93,19 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cost_usd: a.cost_usd === null && b.cost_usd === null ? null : (a.cost_usd ?? 0) + (b.cost_usd ?? 0)
 })
 
-/** Names and values that clients give a session; at most 50. */
-export const Labels = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
-  Schema.filter((labels) => Object.keys(labels).length <= 50, { message: () => "Input should have at most 50 labels" })
-)
+export const Labels = Schema.Record({ key: Schema.String, value: Schema.String })
+  .pipe(
+    Schema.filter((labels) => Object.keys(labels).length <= 50, {
+      message: () => "Input should have at most 50 labels"
+    })
+  )
+  .annotations({ description: "Names and values that clients give a session; at most 50." })
 
-/** The reason for which a session goes on from another one. */
-export const LinkKind = Schema.Literal("harness_switch")
+export const LinkKind = Schema.Literal("harness_switch").annotations({
+  description: "The reason for which a session goes on from another one."
+})
 export type LinkKind = typeof LinkKind.Type
 
-/** The commands on a session that its caller can give. */
 export const SessionAction = Schema.Literal(
   "send_message",
   "activate_executor",
@@ -106,51 +118,79 @@ export const SessionAction = Schema.Literal(
   "unarchive",
   "update",
   "upload_file"
-)
+).annotations({ description: "A command on a session that its caller can give." })
 export type SessionAction = typeof SessionAction.Type
 
-/** A session as clients see it. */
 export const Session = Schema.Struct({
-  id: SessionId,
-  workspace_id: WorkspaceId,
-  project_id: Schema.NullOr(ProjectId),
-  project_version_id: Schema.NullOr(ProjectVersionId),
-  title: Schema.NullOr(Schema.String),
-  labels: Labels,
-  harness: Schema.Struct({
-    provider_id: Schema.String,
-    model: Schema.NullOr(Schema.String),
-    connection_id: Schema.NullOr(ConnectionId)
-  }),
-  executor: Schema.Struct({ backend: Schema.String, state: LeaseState, lease_id: Schema.NullOr(LeaseId) }),
-  base: Schema.Struct({
-    repository: Schema.NullOr(Schema.String),
-    ref: Schema.NullOr(Schema.String),
-    commit: Schema.NullOr(Schema.String)
-  }),
-  workspace: Schema.Struct({ state: WorkspaceState }),
-  auto_capture: Schema.Boolean,
-  lifecycle: SessionLifecycle,
-  activity: SessionActivity,
-  active_turn_id: Schema.NullOr(TurnId),
-  /** The session that this one goes on from; null for a session of its own. */
-  linked_from_session_id: Schema.NullOr(SessionId),
-  link_kind: Schema.NullOr(LinkKind),
-  /** The delegation that a child session works for; null for every other session. */
-  parent_delegation_id: Schema.NullOr(DelegationId),
-  usage: Usage,
-  /** The `seq` of the newest event. */
-  event_watermark: Schema.Int,
-  version: Schema.Int,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  archived_at: Schema.NullOr(Timestamp),
-  closed_at: Schema.NullOr(Timestamp),
-  actions: Schema.Array(SessionAction).annotations({
-    description:
-      "What the caller can do with the session now: its state, the role and the scope of the credentials allow it. `send_message` is a message " +
-      "that starts a turn (a note needs an open session only), `release_executor` is a release without `force`; the others are named as their " +
-      "endpoints. Empty for credentials that may only read. A connection that was revoked meanwhile, or a limit of delegations, can still refuse."
-  })
-}).annotations({ identifier: "Session" })
+  id: field(SessionId, "The id of the session."),
+  workspace_id: field(WorkspaceId, "The workspace that owns the session."),
+  project_id: field(Schema.NullOr(ProjectId), "The project that it was created from; null for none."),
+  project_version_id: field(
+    Schema.NullOr(ProjectVersionId),
+    "The version of the project that it is pinned to; null for none."
+  ),
+  title: field(Schema.NullOr(Schema.String), "Its title; null for none."),
+  labels: field(Labels, "Names and values that clients gave it."),
+  harness: field(
+    Schema.Struct({
+      provider_id: field(Schema.String, "The provider, as `GET /api/harnesses` lists it."),
+      model: field(
+        Schema.NullOr(Schema.String),
+        "The model of the next turn; null for the preference of the connection."
+      ),
+      connection_id: field(
+        Schema.NullOr(ConnectionId),
+        "The connection that was chosen for it; null for the newest fitting one of the workspace."
+      )
+    }),
+    "The provider that runs it."
+  ),
+  executor: field(
+    Schema.Struct({
+      backend: field(Schema.String, "The executor backend."),
+      state: field(LeaseState, "The state of its newest lease."),
+      lease_id: field(Schema.NullOr(LeaseId), "The newest lease; null before the first.")
+    }),
+    "The executor that runs its agent."
+  ),
+  base: field(
+    Schema.Struct({
+      repository: field(Schema.NullOr(Schema.String), "The URL of the repository; null for an empty start."),
+      ref: field(Schema.NullOr(Schema.String), "The branch or tag that was asked for; null for the default branch."),
+      commit: field(Schema.NullOr(Schema.String), "The commit; null until the workspace is made.")
+    }),
+    "What the files started from."
+  ),
+  workspace: field(
+    Schema.Struct({ state: field(WorkspaceState, "The state of the files.") }),
+    "The files that the agent works in."
+  ),
+  auto_capture: field(Schema.Boolean, "True when a changeset is captured at the end of every succeeded turn."),
+  lifecycle: field(SessionLifecycle, "Tells if the session takes work."),
+  activity: field(SessionActivity, "What it is doing; follows from its turns."),
+  active_turn_id: field(Schema.NullOr(TurnId), "The turn that has left the queue and has not ended; null for none."),
+  linked_from_session_id: field(
+    Schema.NullOr(SessionId),
+    "The session that this one goes on from; null for a session of its own."
+  ),
+  link_kind: field(Schema.NullOr(LinkKind), "Why it goes on from another one; null for a session of its own."),
+  parent_delegation_id: field(
+    Schema.NullOr(DelegationId),
+    "The delegation that a child session works for; null for every other session."
+  ),
+  usage: field(Usage, "What its turns have used."),
+  event_watermark: field(Schema.Int, "The `seq` of the newest event."),
+  version: field(
+    Schema.Int,
+    "Grows by one with each change of the session itself, for `expected_version` and `If-Match`."
+  ),
+  created_at: field(Timestamp, "The time at which the session was made."),
+  updated_at: field(Timestamp, "The time of its last change."),
+  archived_at: field(Schema.NullOr(Timestamp), "The time at which it was archived; null while it is not."),
+  closed_at: field(Schema.NullOr(Timestamp), "The time at which it was closed; null while it is not."),
+  actions: field(
+    Schema.Array(SessionAction),
+    "What the caller can do with the session now: its state, the role and the scope of the credentials allow it. `send_message` is a message that starts a turn (a note needs an open session only), `release_executor` is a release without `force`; the others are named as their endpoints. Empty for credentials that may only read. A connection that was revoked meanwhile, or a limit of delegations, can still refuse."
+  )
+}).annotations({ identifier: "Session", description: "A conversation and a workspace of files, run by one provider." })
 export type Session = typeof Session.Type

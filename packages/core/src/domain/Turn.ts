@@ -1,10 +1,10 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import { MessageId, SessionId, TurnId } from "./Ids.js"
 import { Usage } from "./Session.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
-/** The state of a turn, from the queue to its end. */
 export const TurnState = Schema.Literal(
   "queued",
   "preparing",
@@ -15,7 +15,10 @@ export const TurnState = Schema.Literal(
   "failed",
   "cancelled",
   "interrupted"
-)
+).annotations({
+  description:
+    "`queued`, `preparing`, `running`, `requires_action` and `cancelling` go on; the other states are ends. The end of an `interrupted` turn cannot be proven."
+})
 export type TurnState = typeof TurnState.Type
 
 /** The moves of a turn, which `TurnStore` makes. */
@@ -62,7 +65,6 @@ export const cancellableTurnStates = [
 /** The state of a turn whose end nobody saw. It holds the queue until it is acknowledged. */
 export const unprovenTurnState = "interrupted" satisfies TurnState
 
-/** The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` means that the end cannot be proven. */
 export const TurnReason = Schema.Literal(
   "waiting_capacity",
   "executor_unavailable",
@@ -78,51 +80,76 @@ export const TurnReason = Schema.Literal(
   "upstream_error",
   "context_unavailable",
   "connection_required"
-)
+).annotations({
+  description:
+    "The reason for the state of a turn. `interrupted` with `outcome_unknown` or `service_restart` means that the end cannot be proven."
+})
 export type TurnReason = typeof TurnReason.Type
 
-/** The work of the agent on one message, as its events tell of it. `ordinal` counts the turns of a session from 1. */
 export const Turn = Schema.Struct({
-  id: TurnId,
-  session_id: SessionId,
-  ordinal: Schema.Int,
-  message_id: MessageId,
-  state: TurnState,
-  reason: Schema.NullOr(TurnReason),
-  /** A sentence for people: what happened, and what to do next. */
-  reason_message: Schema.NullOr(Schema.String),
-  outcome: Schema.NullOr(
-    Schema.Struct({
-      /** The message that holds the agent's words; null when it said nothing. */
-      message_id: Schema.NullOr(MessageId),
-      /** `denied` means that the agent was refused what it had asked for and then ended without another word or finished tool. */
-      stop_reason: Schema.String
-    })
+  id: field(TurnId, "The id of the turn."),
+  session_id: field(SessionId, "The session that the turn belongs to."),
+  ordinal: field(Schema.Int, "The number of the turn in its session, counted from 1."),
+  message_id: field(MessageId, "The message that it works on."),
+  state: field(TurnState, "Where the turn stands."),
+  reason: field(Schema.NullOr(TurnReason), "The reason for the state; null when there is nothing to tell."),
+  reason_message: field(
+    Schema.NullOr(Schema.String),
+    "A sentence for people: what happened, and what to do next. Null when there is no reason."
   ),
-  usage: Usage,
-  settings: Schema.Struct({ provider_id: Schema.String, model: Schema.NullOr(Schema.String) }),
-  retry_of_turn_id: Schema.NullOr(TurnId),
-  /** An interrupted turn holds the queue until this is set. */
-  acknowledged_at: Schema.NullOr(Timestamp),
-  created_at: Timestamp,
-  started_at: Schema.NullOr(Timestamp),
-  finished_at: Schema.NullOr(Timestamp)
-}).annotations({ identifier: "TurnSnapshot" })
+  outcome: field(
+    Schema.NullOr(
+      Schema.Struct({
+        message_id: field(
+          Schema.NullOr(MessageId),
+          "The message that holds the agent's words; null when it said nothing."
+        ),
+        stop_reason: field(
+          Schema.String,
+          "The agent's word for its end, as in `completed`. `denied` means that the agent was refused what it had asked for and then ended without another word or finished tool."
+        )
+      })
+    ),
+    "What came out; null until the agent has ended."
+  ),
+  usage: field(Usage, "What the turn has used."),
+  settings: field(
+    Schema.Struct({
+      provider_id: field(Schema.String, "The provider, as `GET /api/harnesses` lists it."),
+      model: field(Schema.NullOr(Schema.String), "The model; null for the preference of the connection.")
+    }),
+    "What the turn runs with, as it was when it began."
+  ),
+  retry_of_turn_id: field(Schema.NullOr(TurnId), "The turn that this one tries again; null for none."),
+  acknowledged_at: field(
+    Schema.NullOr(Timestamp),
+    "An interrupted turn holds the queue until this is set. Null until then and for every other turn."
+  ),
+  created_at: field(Timestamp, "The time at which it was queued."),
+  started_at: field(Schema.NullOr(Timestamp), "The time at which it left the queue; null while it waits."),
+  finished_at: field(Schema.NullOr(Timestamp), "The time of its end; null while it goes on.")
+}).annotations({
+  identifier: "TurnSnapshot",
+  description: "The work of the agent on one message, as its events tell of it."
+})
 export type Turn = typeof Turn.Type
 
-/** The commands on a turn that its caller can give. */
-export const TurnAction = Schema.Literal("acknowledge", "cancel", "retry")
+export const TurnAction = Schema.Literal("acknowledge", "cancel", "retry").annotations({
+  description: "A command on a turn that its caller can give."
+})
 export type TurnAction = typeof TurnAction.Type
 
 /** A turn as clients read it, with what they can do with it. */
 export const ActionableTurn = Schema.Struct({
   ...Turn.fields,
-  actions: Schema.Array(TurnAction).annotations({
-    description:
-      "What the caller can do with the turn now: its state and that of its session, the role and the scope of the credentials allow it. " +
-      "Cancelling and acknowledging once more is allowed and changes nothing. Empty for credentials that may only read."
-  })
-}).annotations({ identifier: "Turn" })
+  actions: field(
+    Schema.Array(TurnAction),
+    "What the caller can do with the turn now: its state and that of its session, the role and the scope of the credentials allow it. Cancelling and acknowledging once more is allowed and changes nothing. Empty for credentials that may only read."
+  )
+}).annotations({
+  identifier: "Turn",
+  description: "The work of the agent on one message, with what the caller can do with it."
+})
 export type ActionableTurn = typeof ActionableTurn.Type
 
 /** True for an interrupted turn that nobody has acknowledged: no turn behind it starts. */

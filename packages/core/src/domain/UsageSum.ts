@@ -1,30 +1,29 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 import type { Usage } from "./Session.js"
 
 const tokens = (what: string) =>
-  Schema.NullOr(Schema.Int).annotations({
-    description: `${what} of the reported turns, summed up. Null when no turn reported its usage: unknown is not nothing.`
-  })
+  field(
+    Schema.NullOr(Schema.Int),
+    `${what} of the reported turns, summed up. Null when no turn reported its usage: unknown is not nothing.`
+  )
 
-/** Usage summed up, with the number of turns that each figure was taken over. */
 export const UsageSum = Schema.Struct({
-  turns: Schema.Int.annotations({
-    description: "The turns that were started and have ended. Those that still run are not in any figure."
-  }),
-  reported_turns: Schema.Int.annotations({
-    description: "Those of them whose agent reported its tokens: the tokens are summed over these."
-  }),
-  priced_turns: Schema.Int.annotations({
-    description: "Those of them whose agent reported a cost: `cost_usd` is summed over these."
-  }),
+  turns: field(Schema.Int, "The turns that were started and have ended. Those that still run are not in any figure."),
+  reported_turns: field(Schema.Int, "Those of them whose agent reported its tokens: the tokens are summed over these."),
+  priced_turns: field(Schema.Int, "Those of them whose agent reported a cost: `cost_usd` is summed over these."),
   input_tokens: tokens("Tokens that the models read"),
   output_tokens: tokens("Tokens that the models wrote"),
   cached_tokens: tokens("Tokens that came from the caches of gateways"),
   reasoning_tokens: tokens("Tokens of reasoning"),
-  cost_usd: Schema.NullOr(Schema.Number).annotations({
-    description: "US dollars, as the agents reported them, over the priced turns. Null when no turn reported a cost."
-  })
-}).annotations({ identifier: "UsageSum" })
+  cost_usd: field(
+    Schema.NullOr(Schema.Number),
+    "US dollars, as the agents reported them, over the priced turns. Null when no turn reported a cost."
+  )
+}).annotations({
+  identifier: "UsageSum",
+  description: "Usage summed up, with the number of turns that each figure was taken over."
+})
 export type UsageSum = typeof UsageSum.Type
 
 /** The sums as they are kept: unknown figures add nothing, and the counts tell what is known. */

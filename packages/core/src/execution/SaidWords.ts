@@ -14,7 +14,7 @@ export interface SaidWords {
   readonly parts: ReadonlyArray<SaidPart>
 }
 
-interface SaidPart extends MessagePart {
+type SaidPart = MessagePart & {
   readonly text: string
 }
 

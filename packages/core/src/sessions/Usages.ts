@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Access, type Unseen } from "../access/Access.js"
-import type { SessionUsage, UsageQuery, WorkspaceUsage } from "../api/UsageApi.js"
+import type { SessionUsage, UsageQuery, WorkspaceUsage } from "../api/Usage.js"
 import { fn } from "../base/Traced.js"
 import { WorkspaceId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"

@@ -113,7 +113,7 @@ export const byPages: Follow = async ({ apiKey, baseUrl, sessionId }, goal) => {
   while (cursor < goal) {
     try {
       const limit = 1 + Math.floor(Math.random() * 1000)
-      const page = await reins.sessions.events({ session_id: sessionId, after: cursor, limit })
+      const page = await reins.sessions.listEvents({ session_id: sessionId, after: cursor, limit })
       seen.push(...page.items.map(({ seq }) => seq))
       cursor = page.next_after
       if (!page.has_more) await pause()

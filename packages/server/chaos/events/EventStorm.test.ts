@@ -86,7 +86,7 @@ const ofTypes = async ({ apiKey, baseUrl, sessionId }: Source, types: string): P
   const reins = new Reins({ baseUrl, apiKey })
   const seqs: Array<number> = []
   for (let after = 0; ; ) {
-    const page = await reins.sessions.events({ session_id: sessionId, after, limit: 1000, types })
+    const page = await reins.sessions.listEvents({ session_id: sessionId, after, limit: 1000, types })
     seqs.push(...page.items.map(({ seq }) => seq))
     if (!page.has_more) return seqs
     after = page.next_after

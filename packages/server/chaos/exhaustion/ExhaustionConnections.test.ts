@@ -22,7 +22,7 @@ it("a server with few file descriptors keeps some for its own work, and takes co
       await eventually("it answers again", read)
       // Files and git need descriptors too.
       await client.sessions.uploadFile({ session_id: sessionId, path: "a.txt", content: "a" })
-      assert.strictEqual((await client.sessions.readFile({ session_id: sessionId, path: "a.txt" })).content, "a")
+      assert.strictEqual((await client.sessions.getFile({ session_id: sessionId, path: "a.txt" })).content, "a")
       assert.notInclude(server.log(), "EMFILE")
     },
     { launcher: ["sh", "-c", 'ulimit -n 256 && exec "$0" "$@"'] }

@@ -127,7 +127,7 @@ it("a full disk refuses writes in words, loses nothing, and everything goes on w
     }
   })
   // Reading goes on.
-  assert.strictEqual((await client.sessions.readFile({ session_id: other, path: "before.txt" })).content, "kept")
+  assert.strictEqual((await client.sessions.getFile({ session_id: other, path: "before.txt" })).content, "kept")
   await eventually("the agent whose words cannot be kept is ended", () => processesOf(begun.lease_id).length === 0)
 
   free()
@@ -211,7 +211,7 @@ it("a data directory that takes no writes any more refuses them in words, and is
     const refused = await refusal(client.projects.create({ workspace_id, slug: "no", name: "No" }))
     assert.deepStrictEqual([refused.status, refused.code, refused.retryable], [503, "waiting_capacity", true])
     assert.strictEqual((await readiness(server.url)).status, 503)
-    assert.strictEqual((await client.sessions.readFile({ session_id: session, path: "before.txt" })).content, "kept")
+    assert.strictEqual((await client.sessions.getFile({ session_id: session, path: "before.txt" })).content, "kept")
   } finally {
     chattr("-i")
   }

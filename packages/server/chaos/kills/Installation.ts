@@ -174,7 +174,7 @@ export class Installation {
   }
 
   private async connect(): Promise<void> {
-    this.workspaceId = (await this.api.accounts.me()).workspaces[0]?.id ?? ""
+    this.workspaceId = (await this.api.accounts.getMe()).workspaces[0]?.id ?? ""
     await this.api.connections.create({
       workspace_id: this.workspaceId,
       kind: "alpha_gateway",

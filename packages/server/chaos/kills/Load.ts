@@ -1,4 +1,4 @@
-import type { Turn } from "@reins/core/domain/Turn"
+import type { Turn } from "@reins/client"
 import { password } from "@reins/testing/process/Caller"
 import type { Installation } from "./Installation.js"
 import {

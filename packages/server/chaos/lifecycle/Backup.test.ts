@@ -18,14 +18,16 @@ it("a backup under load restores to all that was acknowledged before it, whole, 
   const { apiKey, workspaceId: workspace_id } = caller
   const before = caller.at(server)
   const worked = await caller.newSession(before)
-  const first = await before.run({
-    session_id: worked,
-    content: script("Do it.", { tool: "write", path: "made.txt", content: "by the agent\n" }, { say: "Made." })
-  })
+  const first = await before
+    .run({
+      session_id: worked,
+      content: script("Do it.", { tool: "write", path: "made.txt", content: "by the agent\n" }, { say: "Made." })
+    })
+    .final()
   assert.strictEqual(first.turn.state, "succeeded")
   const [changeset] = (await before.sessions.listChangesets({ session_id: worked })).items
   assert.strictEqual(changeset?.state, "ready")
-  const diff = (await before.changesets.diff({ changeset_id: changeset?.id ?? "" })).diff
+  const diff = (await before.changesets.getDiff({ changeset_id: changeset?.id ?? "" })).diff
   assert.include(diff, "by the agent")
 
   const busy = await caller.newSession(before)
@@ -88,7 +90,7 @@ it("a backup under load restores to all that was acknowledged before it, whole, 
     const session = await after.sessions.get({ session_id: id })
     const { content } =
       session.workspace.state === "ready"
-        ? await after.sessions.readFile({ session_id: id, path: "f.txt" })
+        ? await after.sessions.getFile({ session_id: id, path: "f.txt" })
         : { content: "closed\n" }
     assert.match(content, /^(?:\d+ \d+|closed)\n$/)
   }
@@ -98,7 +100,7 @@ it("a backup under load restores to all that was acknowledged before it, whole, 
   for (const { event_watermark, id } of sessions)
     assert.strictEqual((await wholeLog(after, id)).length, event_watermark)
 
-  assert.strictEqual((await after.changesets.diff({ changeset_id: changeset?.id ?? "" })).diff, diff)
+  assert.strictEqual((await after.changesets.getDiff({ changeset_id: changeset?.id ?? "" })).diff, diff)
   const target_session_id = await caller.newSession(after)
   await after.sessions.uploadFile({ session_id: target_session_id, path: "mine.txt", content: "mine\n" })
   const { application, operation } = await after.changesets.apply({
@@ -107,7 +109,7 @@ it("a backup under load restores to all that was acknowledged before it, whole, 
   })
   await after.jobs.wait({ job_id: operation.job_id })
   assert.strictEqual((await after.applications.get({ application_id: application.id })).state, "applied")
-  const applied = await after.sessions.readFile({ session_id: target_session_id, path: "made.txt" })
+  const applied = await after.sessions.getFile({ session_id: target_session_id, path: "made.txt" })
   assert.strictEqual(applied.content, "by the agent\n")
 
   // The agent's own state came along: it goes on with the conversation that it had.
@@ -135,5 +137,5 @@ it("a backup that is killed leaves no file of its name, and one of a stopped ins
   assert.strictEqual(reins(elsewhere, ["restore", file]).status, 0)
   const second = await startServer({ dataDir: elsewhere })
   const after = caller.at(second)
-  assert.strictEqual((await after.sessions.readFile({ session_id, path: "f.txt" })).content, "f\n")
+  assert.strictEqual((await after.sessions.getFile({ session_id, path: "f.txt" })).content, "f\n")
 })

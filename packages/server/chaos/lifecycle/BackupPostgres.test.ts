@@ -44,7 +44,7 @@ it("an installation on PostgreSQL is backed up and restored by the very commands
   const server = await startServer({ dataDir, env })
   const apiKey = newKey(dataDir, env)
   const before = new Reins({ baseUrl: server.url, apiKey })
-  const workspace_id = (await before.accounts.me()).workspaces[0]?.id ?? ""
+  const workspace_id = (await before.accounts.getMe()).workspaces[0]?.id ?? ""
   const connection = await before.connections.create({
     workspace_id,
     kind: "alpha_gateway",
@@ -58,7 +58,7 @@ it("an installation on PostgreSQL is backed up and restored by the very commands
   const { changeset } = await before.sessions.capture({ session_id: session.id })
   for await (const event of before.sessions.stream({ session_id: session.id }))
     if (event.type === "changeset.ready") break
-  const diff = await before.changesets.diff({ changeset_id: changeset.id })
+  const diff = await before.changesets.getDiff({ changeset_id: changeset.id })
   assert.include(diff.diff, "+sealed")
 
   const refused = reins(dataDir, ["backup", join(root, "files.tar")], env)
@@ -103,8 +103,8 @@ it("an installation on PostgreSQL is backed up and restored by the very commands
     [session.id]
   )
   assert.isFalse(existsSync(join(elsewhere, "sessions", later.id)))
-  assert.deepStrictEqual(await after.changesets.diff({ changeset_id: changeset.id }), diff)
-  const file = await after.sessions.readFile({ session_id: session.id, path: "größe.txt" })
+  assert.deepStrictEqual(await after.changesets.getDiff({ changeset_id: changeset.id }), diff)
+  const file = await after.sessions.getFile({ session_id: session.id, path: "größe.txt" })
   assert.strictEqual(file.content, "after the dump\n")
   // The key ring opens what is sealed: a validation gets as far as the closed port.
   const { validation } = await after.connections.validate({ connection_id: connection.id })

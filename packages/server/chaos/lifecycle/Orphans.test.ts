@@ -78,7 +78,7 @@ for (const { provider_id } of agents) {
     const { client, session_id } = await newSession(server, provider_id)
     const left = daemons()
     const content = script("Do it.", { tool: "bash", cmd: left.cmd }, { say: "Done." })
-    const ended = await client.run({ session_id, content })
+    const ended = await client.run({ session_id, content }).final()
     assert.strictEqual(ended.turn.state, "succeeded", JSON.stringify(ended.turn))
     assert.deepStrictEqual([left.living(), agentsIn(dataDir)], [[], []])
 

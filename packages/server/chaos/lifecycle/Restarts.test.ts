@@ -40,7 +40,9 @@ for (const { provider_id } of agents) {
     const caller = await newCaller(first, place.dataDir, place.gateway)
     const before = caller.at(first)
     const session_id = await caller.newSession(before, provider_id)
-    const told = await before.run({ session_id, content: script("The password is tangerine.", { say: "I keep it." }) })
+    const told = await before
+      .run({ session_id, content: script("The password is tangerine.", { say: "I keep it." }) })
+      .final()
     assert.strictEqual(told.turn.state, "succeeded", JSON.stringify(told.turn))
     const native = nativeSession(session_id)
     assert.notInclude(native, "null")

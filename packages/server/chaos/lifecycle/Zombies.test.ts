@@ -63,7 +63,7 @@ const begin = async (server: ServerProcess, dataDir: string, env: Readonly<Recor
   const workspace_id = caller.workspaceId
   const delivering = await client.sessions.create({ workspace_id, harness, repository: { url: remote.url } })
   const write = script("Write it.", { tool: "write", path: "a.txt", content: "a\n" }, { say: "Written." })
-  const written = await client.run({ session_id: delivering.id, content: write })
+  const written = await client.run({ session_id: delivering.id, content: write }).final()
   assert.strictEqual(written.turn.state, "succeeded", JSON.stringify(written.turn))
   const [changeset] = (await client.sessions.listChangesets({ session_id: delivering.id })).items
   const { delivery, operation } = await client.changesets.deliver({ changeset_id: changeset?.id ?? "" })
@@ -96,7 +96,7 @@ const begin = async (server: ServerProcess, dataDir: string, env: Readonly<Recor
 type Given = Awaited<ReturnType<typeof begin>>
 
 const attemptsOf = async (client: Reins, operation_id: string) => {
-  const operation = await client.jobs.operation({ operation_id })
+  const operation = await client.jobs.getOperation({ operation_id })
   return operation.jobs.flatMap(({ attempts }) => attempts.map(({ error, state }) => [state, error?.message ?? null]))
 }
 
@@ -242,7 +242,7 @@ it("a workspace that a stopped server was making is taken over, and whole when t
     changeset?.files.map(({ path, status }) => [path, status]),
     [["taken.txt", "added"]]
   )
-  assert.strictEqual((await there.sessions.readFile({ session_id, path: "taken.txt" })).content, "given\n")
+  assert.strictEqual((await there.sessions.getFile({ session_id, path: "taken.txt" })).content, "given\n")
   const states = (await attemptsOf(there, operation?.id ?? "")).map(([state]) => state)
   assert.deepStrictEqual(states, ["abandoned", "succeeded"])
 })

@@ -10,7 +10,7 @@ export const newestChangeset = async (reins: Reins, session_id: string): Promise
   const ready = items.find(({ state }) => state === "ready")
   if (ready !== undefined) return ready
   const { changeset, operation } = await reins.sessions.capture({ session_id })
-  const job = await reins.jobs.wait({ job_id: operation.job_id })
+  const job = await reins.jobs.wait(operation)
   if (job.state === "succeeded") return reins.changesets.get({ changeset_id: changeset.id })
   throw new CommandFailed({
     message: `The changes could not be captured: ${job.error?.message ?? "no reason was given."}`
@@ -29,7 +29,7 @@ export const changesetOf = async (
 
 /** Writes a diff: with colours for a person, else exactly as it is, so that `git apply` takes it. */
 export const writeDiff = async (reins: Reins, changeset: Changeset): Promise<void> => {
-  const { diff, truncated } = await reins.changesets.diff({ changeset_id: changeset.id })
+  const { diff, truncated } = await reins.changesets.getDiff({ changeset_id: changeset.id })
   process.stdout.write(process.stdout.isTTY ? shown(diff) : diff)
   if (truncated) tell("The diff is longer than the server shows: it was cut. `reins sessions deliver` gives all of it.")
 }
@@ -69,7 +69,7 @@ export const deliver = async (
       ...(title !== undefined && { title }),
       ...(transport !== undefined && { transport })
     })
-    await reins.jobs.wait({ job_id: operation.job_id })
+    await reins.jobs.wait(operation)
     return await reins.deliveries.get({ delivery_id: delivery.id })
   } finally {
     busy.clear()

@@ -226,7 +226,7 @@ const sandbox = Effect.map(
       ? warn(
           "sandbox",
           "agents run as the user of the server, without a boundary",
-          "Run the server as a user of its own, in a container or a virtual machine; see README, Security."
+          "Run the server as a user of its own, in a container or a virtual machine; see docs/security.md."
         )
       : ok("sandbox", isolation.level)
 )

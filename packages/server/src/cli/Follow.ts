@@ -1,4 +1,4 @@
-import type { Interaction, MessageDelta, Reins, Turn, TypedEvent } from "@reins/client"
+import type { Interaction, MessageDelta, Reins, TurnSnapshot, TypedEvent } from "@reins/client"
 import { type Answering, approvals } from "./Approvals.js"
 import { takeInterrupts } from "./Interrupts.js"
 import { tell } from "./Output.js"
@@ -37,7 +37,7 @@ export interface Following {
 }
 
 /** Follows a turn to its end. Undefined when the person has left it before. */
-export const follow = async (following: Following): Promise<Turn | undefined> => {
+export const follow = async (following: Following): Promise<TurnSnapshot | undefined> => {
   const { after, display, reins, sessionId: session_id, turnId: turn_id } = following
   const left = new AbortController()
   const interrupts = takeInterrupts((times) => {
@@ -77,7 +77,7 @@ export const follow = async (following: Following): Promise<Turn | undefined> =>
 const questionOf = (event: TypedEvent): Interaction | undefined =>
   event.type === "turn.action_required" || event.type === "turn.action_resolved" ? event.payload.interaction : undefined
 
-const endOf = (event: TypedEvent): Turn | undefined => {
+const endOf = (event: TypedEvent): TurnSnapshot | undefined => {
   switch (event.type) {
     case "turn.succeeded":
     case "turn.failed":
@@ -90,7 +90,7 @@ const endOf = (event: TypedEvent): Turn | undefined => {
 }
 
 /** The exit code that tells how a turn has ended. */
-export const exitCodeOf = (turn: Turn | undefined): number => {
+export const exitCodeOf = (turn: TurnSnapshot | undefined): number => {
   if (turn === undefined) return exitCodes.detached
   const codes: Readonly<Record<string, number>> = {
     succeeded: 0,
@@ -102,7 +102,7 @@ export const exitCodeOf = (turn: Turn | undefined): number => {
 }
 
 /** Says on the standard error how a turn has ended, unless it succeeded. */
-export const tellEnd = (turn: Turn | undefined, sessionId: string): void => {
+export const tellEnd = (turn: TurnSnapshot | undefined, sessionId: string): void => {
   const paint = painter(process.stderr)
   const why = harmless(turn?.reason_message ?? turn?.reason ?? "no reason was given.")
   if (turn === undefined) tell(`The turn goes on without you. Look at it again: reins sessions watch ${sessionId}`)

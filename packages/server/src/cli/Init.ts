@@ -74,7 +74,7 @@ export const init = Command.make("init", options, (given) =>
 
     done("agent", yield* readyAgent(config, server, reins, provider))
 
-    const limits = yield* attempt(() => reins.catalog.limits())
+    const limits = yield* attempt(() => reins.catalog.getLimits())
     done("ready", `a turn may take ${limits.turn_minutes} minutes`)
     tellNext(running === undefined ? serve : undefined)
   }).pipe(Effect.scoped)

@@ -23,7 +23,7 @@ export const readyAgent = (config: Config, server: InitServer, reins: Reins, pro
   })
 
 const entryOf = async (reins: Reins, provider: string) => {
-  const { items } = await reins.catalog.harnesses()
+  const { items } = await reins.catalog.listHarnesses()
   const entry = items.find(({ provider_id }) => provider_id === provider)
   if (entry === undefined) throw new CommandFailed({ message: `There is no provider "${provider}".` })
   return entry

@@ -25,7 +25,7 @@ export const readyConnection = (
   gateway: Answers["gateway"]
 ) =>
   Effect.gen(function* () {
-    const { items: providers } = yield* attempt(() => reins.catalog.harnesses())
+    const { items: providers } = yield* attempt(() => reins.catalog.listHarnesses())
     const { connection: needed } = yield* chosenProvider(providers, wanted.provider)
     const kind = kinds.find((known) => known === needed?.kind)
     if (kind === undefined) {
@@ -108,7 +108,7 @@ const validate = async (reins: Reins, { id: connection_id, settings }: Connectio
     const busy = progress()
     busy.say("Asking the gateway")
     const { operation, validation: begun } = await reins.connections.validate({ connection_id })
-    await reins.jobs.wait({ job_id: operation.job_id }).finally(busy.clear)
+    await reins.jobs.wait(operation).finally(busy.clear)
     const { items } = await reins.connections.listValidations({ connection_id, limit: 20 })
     const validation = items.find(({ id }) => id === begun.id)
     if (validation?.state === "passed") return
@@ -133,7 +133,7 @@ const chooseModel = async (reins: Reins, workspace_id: string, provider_id: stri
 /** Not every gateway lists what it has. */
 const listModels = async (reins: Reins, workspace_id: string, provider_id: string): Promise<ReadonlyArray<string>> => {
   try {
-    return (await reins.catalog.models({ workspace_id, provider_id })).items.map(({ id }) => id)
+    return (await reins.catalog.listModels({ workspace_id, provider_id })).items.map(({ id }) => id)
   } catch (error) {
     if (error instanceof ReinsApiError && /^(?:upstream_error|unsupported_capability)$/.test(error.code)) return []
     throw error

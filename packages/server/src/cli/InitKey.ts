@@ -13,7 +13,7 @@ import { target } from "./Profile.js"
 import { ask, isInteractive } from "./Prompts.js"
 import { attempt, client } from "./Remote.js"
 
-type Me = Awaited<ReturnType<Reins["accounts"]["me"]>>
+type Me = Awaited<ReturnType<Reins["accounts"]["getMe"]>>
 
 interface Caller {
   readonly apiKey: string
@@ -44,7 +44,7 @@ export const readyKey = (config: Config, server: InitServer, answers: Answers) =
 /** The account behind a key; undefined when the server does not know the key. */
 const callerOf = async (url: string, apiKey: string): Promise<Me | undefined> => {
   try {
-    return await client(url, apiKey).accounts.me()
+    return await client(url, apiKey).accounts.getMe()
   } catch (error) {
     if (error instanceof ReinsApiError && error.status === 401) return undefined
     throw error

@@ -38,7 +38,7 @@ const revoke = Command.make(
   ({ key }) =>
     attempt(async () => {
       const { reins } = await connect()
-      const { auth } = await reins.accounts.me()
+      const { auth } = await reins.accounts.getMe()
       const { name } = await reins.apiKeys.revoke({ key_id: key })
       tell(`The key "${harmless(name)}" (${key}) is good for nothing any more.`)
       if (auth.key_id === key) tell("It was the one that you called with. Run `reins init` for another.")

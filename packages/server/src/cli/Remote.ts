@@ -39,7 +39,7 @@ export const connect = async (workspace?: string): Promise<Remote> => {
     })
   }
   const reins = client(url, apiKey)
-  const { workspaces } = await reins.accounts.me()
+  const { workspaces } = await reins.accounts.getMe()
   return { reins, url, workspaceId: workspaceOf(workspaces, workspace) }
 }
 

@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers"
 import { Args, Command, Options } from "@effect/cli"
-import type { Changeset, Delivery, Turn } from "@reins/client"
+import type { Changeset, Delivery, TurnSnapshot } from "@reins/client"
 import { Option } from "effect"
 import type { Answering } from "./Approvals.js"
 import { CommandFailed } from "./CommandFailed.js"
@@ -112,7 +112,7 @@ const finish = async (
   given: Given,
   view: Display,
   sessionId: string,
-  turn: Turn | undefined
+  turn: TurnSnapshot | undefined
 ): Promise<void> => {
   const changeset = turn?.state === "succeeded" ? await changesetOf(reins, sessionId, turn.id) : undefined
   if (!given.json) {
@@ -157,7 +157,7 @@ const isWanted = async ({ deliver, json }: Given, sessionId: string): Promise<bo
 
 const resultOf = (
   session_id: string,
-  turn: Turn | undefined,
+  turn: TurnSnapshot | undefined,
   changeset: Changeset | undefined,
   delivery: Delivery | undefined,
   exit_code: number

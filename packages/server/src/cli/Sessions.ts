@@ -73,7 +73,7 @@ const watch = Command.make("watch", { session, json }, ({ json, session }) =>
 
 /** The `seq` before the first event of a turn. */
 const beginOf = async (reins: Reins, session_id: string, turn_id: string): Promise<number> => {
-  const { items } = await reins.sessions.events({ session_id, turn_id, limit: 1 })
+  const { items } = await reins.sessions.listEvents({ session_id, turn_id, limit: 1 })
   return (items[0]?.seq ?? 1) - 1
 }
 

@@ -73,7 +73,7 @@ export class TurnView {
   }
 
   private partOf({ message_id, part }: EventPayload<"message.part_added">): void {
-    if ((part.kind !== "text" && part.kind !== "reasoning") || typeof part.content !== "string") return
+    if (part.kind !== "text" && part.kind !== "reasoning") return
     const key = `${message_id} ${part.part_key}`
     const offset = part.mode === "append" ? (this.told.get(key) ?? 0) : 0
     this.told.set(key, offset + part.content.length)

@@ -4,6 +4,7 @@ import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { Members } from "@reins/core/identity/Members"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Workspaces } from "@reins/core/identity/Workspaces"
+import { Usages } from "@reins/core/sessions/Usages"
 import { Effect } from "effect"
 import type { Handlers } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
@@ -21,7 +22,7 @@ export const accounts = Effect.gen(function* () {
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
     changePassword: ({ body, exchange, principal }) => passwords.change(principal, body, exchange),
     resetPassword: ({ body }) => passwords.reset(body),
-    me: ({ principal }) => accounts.me(principal)
+    getMe: ({ principal }) => accounts.me(principal)
   }
   return handlers
 })
@@ -39,9 +40,11 @@ export const apiKeys = Effect.gen(function* () {
 export const workspaces = Effect.gen(function* () {
   const workspaces = yield* Workspaces
   const members = yield* Members
+  const usages = yield* Usages
   const handlers: Handlers<"workspaces"> = {
     list: ({ principal, query }) => workspaces.list(principal, query),
     get: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
+    getUsage: ({ path, principal, query }) => usages.workspace(principal, path.workspace_id, query),
     listMembers: ({ path, principal, query }) => members.list(principal, path.workspace_id, query),
     addMember: ({ body, path, principal }) => members.add(principal, path.workspace_id, body),
     removeMember: ({ path, principal }) => members.remove(principal, path.workspace_id, path.account_id)

@@ -1,9 +1,11 @@
+import { apiVersion } from "@reins/core/api/Api"
 import { Limits } from "@reins/core/catalog/Limits"
 import { Models } from "@reins/core/catalog/Models"
 import { Providers } from "@reins/core/catalog/Providers"
 import { Executors } from "@reins/core/executor/Executors"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Effect } from "effect"
+import packageJson from "../../package.json" with { type: "json" }
 import type { Handlers } from "./Handlers.js"
 
 export const catalog = Effect.gen(function* () {
@@ -12,10 +14,11 @@ export const catalog = Effect.gen(function* () {
   const models = yield* Models
   const providers = yield* Providers
   const handlers: Handlers<"catalog"> = {
-    executorBackends: () => Effect.succeed({ items: executors.list }),
-    harnesses: () => Effect.map(providers.list, (items) => ({ items })),
-    models: ({ principal, query }) => models.list(principal, query),
-    limits: () => Effect.succeed(limits)
+    listExecutorBackends: () => Effect.succeed({ items: executors.list }),
+    listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
+    listModels: ({ principal, query }) => models.list(principal, query),
+    getLimits: () => Effect.succeed(limits),
+    getVersion: () => Effect.succeed({ release: packageJson.version, api_version: apiVersion })
   }
   return handlers
 })
@@ -24,7 +27,7 @@ export const jobs = Effect.gen(function* () {
   const jobs = yield* Jobs
   const handlers: Handlers<"jobs"> = {
     get: ({ path, principal }) => jobs.get(principal, path.job_id),
-    operation: ({ path, principal }) => jobs.operation(principal, path.operation_id)
+    getOperation: ({ path, principal }) => jobs.operation(principal, path.operation_id)
   }
   return handlers
 })

@@ -14,7 +14,7 @@ export const connections = Effect.gen(function* () {
     disconnect: ({ path, principal }) => connections.disconnect(principal, path.connection_id),
     replaceCredential: ({ body, path, principal }) =>
       connections.replaceCredential(principal, path.connection_id, body),
-    capabilities: ({ path, principal }) => validations.capabilities(principal, path.connection_id),
+    listCapabilities: ({ path, principal }) => validations.capabilities(principal, path.connection_id),
     listValidations: ({ path, principal, query }) => validations.list(principal, path.connection_id, query),
     validate: ({ path, principal }) => validations.request(principal, path.connection_id)
   }

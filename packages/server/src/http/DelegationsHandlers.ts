@@ -13,8 +13,8 @@ export const delegations = Effect.gen(function* () {
   const handlers: Handlers<"delegations"> = {
     get: ({ path, principal }) => delegations.get(principal, path.delegation_id),
     cancel: ({ path, principal }) => delegations.cancel(principal, path.delegation_id),
-    send: ({ body, path, principal }) => delegations.send(principal, path.delegation_id, body),
-    result: ({ path, principal }) => results.get(principal, path.delegation_id),
+    sendMessage: ({ body, path, principal }) => delegations.send(principal, path.delegation_id, body),
+    getResult: ({ path, principal }) => results.get(principal, path.delegation_id),
     submitResult: ({ body, path, principal }) => results.submit(principal, path.delegation_id, body),
     wait: ({ body, path, principal }) => waits.wait(principal, path.delegation_id, body, shutdown.begun)
   }

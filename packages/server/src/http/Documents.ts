@@ -1,9 +1,10 @@
 import { Api } from "@reins/core/api/Api"
 import { Installed } from "@reins/core/catalog/Installed"
+import { notFound } from "@reins/core/domain/ReinsError"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
-import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
+import { cachedFile } from "./CachedFile.js"
 import { Reply } from "./Reply.js"
 import type { Route } from "./Route.js"
 
@@ -12,16 +13,28 @@ export const documentRoutes = Effect.gen(function* () {
   const installed = yield* Installed
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
-  const document = yield* Effect.cached(Effect.sync(() => documentOf(Api, installed)))
-  const json = yield* Effect.cached(Effect.map(document, (value) => Reply.json(200, value)))
-  // The page is large and seldom asked for, so it is loaded with the first request.
-  const page = yield* Effect.cached(
+  // Nobody may ever ask for it, so it is made with the first request.
+  const document = yield* Effect.cached(
+    Effect.map(
+      Effect.promise(() => import("./openapi/OpenApiDocument.js")),
+      ({ documentOf }) => documentOf(Api, installed)
+    )
+  )
+  const json = yield* Effect.cached(
+    Effect.flatMap(document, (value) => cachedFile(JSON.stringify(value), { "content-type": "application/json" }))
+  )
+  // The script is large and seldom asked for, so it is loaded with the first request.
+  const reference = yield* Effect.cached(
     Effect.gen(function* () {
-      const { pageOf } = yield* Effect.promise(() => import("./SwaggerPage.js"))
-      return new Reply(200, yield* pageOf(yield* document), {
+      const { referencePage, referenceScript } = yield* Effect.promise(() => import("./ReferencePage.js"))
+      const type = { "content-type": "text/javascript; charset=utf-8" }
+      const script = yield* cachedFile(yield* referenceScript, type, { immutable: true })
+      const name = `${script.digest}.js`
+      const page = yield* cachedFile(referencePage(name), {
         "content-type": "text/html; charset=utf-8",
         "content-security-policy": pagePolicy
       })
+      return { name, page, script }
     })
   )
   const ready = Effect.gen(function* () {
@@ -31,8 +44,13 @@ export const documentRoutes = Effect.gen(function* () {
     return reason === undefined ? Reply.json(200, { status: "ready", checks }) : unready(reason, checks)
   })
   return [
-    routeOf("/openapi.json", json),
-    routeOf("/docs", page),
+    fileRoute("/openapi.json", (exchange) => Effect.map(json, (file) => file.answer(exchange))),
+    fileRoute("/docs", (exchange) => Effect.map(reference, ({ page }) => page.answer(exchange))),
+    fileRoute("/docs/:script", (exchange, { script: asked }) =>
+      Effect.flatMap(reference, ({ name, script }) =>
+        asked === name ? Effect.succeed(script.answer(exchange)) : Effect.fail(notFound())
+      )
+    ),
     // Browsers ask for the icon with every page, and report an error as a fault of that page.
     routeOf("/favicon.ico", Effect.succeed(new Reply(204))),
     routeOf("/healthz", Effect.succeed(Reply.json(200, { status: "ok" }))),
@@ -40,12 +58,14 @@ export const documentRoutes = Effect.gen(function* () {
   ]
 })
 
-const routeOf = (path: `/${string}`, reply: Effect.Effect<Reply>): Route => ({
+const fileRoute = (path: `/${string}`, answer: Route["answer"]): Route => ({
   method: "GET",
   path,
   mutates: false,
-  answer: () => reply
+  answer
 })
+
+const routeOf = (path: `/${string}`, reply: Effect.Effect<Reply>): Route => fileRoute(path, () => reply)
 
 /** The fault that an operator has to mend first; undefined when there is none. */
 const reasonOf = ({ database, disk, migrations }: ReadinessReport): string | undefined => {
@@ -57,7 +77,7 @@ const reasonOf = ({ database, disk, migrations }: ReadinessReport): string | und
 const unready = (reason: string, checks: Partial<ReadinessReport>) =>
   Reply.json(503, { status: "unavailable", reason, checks })
 
-/** The page runs the script that it holds, and calls nobody but this service. */
+/** The page runs the script of this service, and calls nobody else. */
 const pagePolicy =
-  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; " +
+  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
   "connect-src 'self'; frame-ancestors 'none'"

@@ -1,5 +1,6 @@
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "@effect/platform"
 import type { Api } from "@reins/core/api/Api"
+import type { ErrorsOf } from "@reins/core/api/OperationErrors"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -26,21 +27,30 @@ export type Call<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = {
 /** The mutations that run again when they are repeated. The API annotates them too, and the router checks that the two agree. */
 export const repeatedEndpoints = ["login", "logout", "wait"] as const
 
-/** A handler may fail with every code, because each endpoint has others and the router answers all of them. */
-type Failure = ReinsError | RequestInvalid
+/** A handler fails with the codes that its operation lists, and with what is wrong with the request. */
+type Failure<Name extends string> = ReinsError<ErrorsOf<Name>> | RequestInvalid
 
 /** A read may answer with a reply of its own, as a stream does. A mutation is a command, so that its answer commits with it. */
-type Answer<E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonly method: "GET" }
-  ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E> | Reply, Failure>
+type Answer<Group extends string, E extends HttpApiEndpoint.HttpApiEndpoint.Any> = E extends { readonly method: "GET" }
+  ? Effect.Effect<
+      HttpApiEndpoint.HttpApiEndpoint.Success<E> | Reply,
+      Failure<`${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>
+    >
   : HttpApiEndpoint.HttpApiEndpoint.Name<E> extends (typeof repeatedEndpoints)[number]
-    ? Effect.Effect<HttpApiEndpoint.HttpApiEndpoint.Success<E>, Failure>
-    : Command<HttpApiEndpoint.HttpApiEndpoint.Success<E>, Failure>
+    ? Effect.Effect<
+        HttpApiEndpoint.HttpApiEndpoint.Success<E>,
+        Failure<`${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>
+      >
+    : Command<
+        HttpApiEndpoint.HttpApiEndpoint.Success<E>,
+        Failure<`${Group}.${HttpApiEndpoint.HttpApiEndpoint.Name<E>}`>
+      >
 
 /** One function for each endpoint of a group. It only moves values: from the request to a service, and the result back. */
 export type HandlersOf<Group extends HttpApiGroup.HttpApiGroup.Any> = {
   readonly [E in HttpApiGroup.HttpApiGroup.Endpoints<Group> as HttpApiEndpoint.HttpApiEndpoint.Name<E>]: (
     call: Call<E>
-  ) => Answer<E>
+  ) => Answer<HttpApiGroup.HttpApiGroup.Name<Group>, E>
 }
 
 export type AllHandlersOf<Groups extends HttpApiGroup.HttpApiGroup.Any> = {

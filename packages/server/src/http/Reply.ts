@@ -6,7 +6,7 @@ export class Reply {
   constructor(
     readonly status: number,
     /** Null for an answer without a body. */
-    readonly body: string | null = null,
+    readonly body: string | Uint8Array | null = null,
     /** By their names in lower case. */
     readonly headers: Readonly<Record<string, string>> = {}
   ) {}
@@ -27,7 +27,7 @@ export const send = ({ cookies, headers, response }: Exchange, reply: Reply): vo
   response.writeHead(reply.status, {
     ...headers,
     ...reply.headers,
-    ...(reply.status !== 204 && { "content-length": Buffer.byteLength(body) }),
+    ...(reply.status !== 204 && reply.status !== 304 && { "content-length": Buffer.byteLength(body) }),
     ...(cookies.length > 0 && { "set-cookie": cookies.map(Cookies.serializeCookie) })
   })
   // Node leaves the body out of the answer to HEAD.

@@ -9,6 +9,7 @@ import { parseJson } from "./JsonBody.js"
 import { readBody, type TooLarge } from "./middleware/BodyLimit.js"
 import { ValidationFailed } from "./middleware/ErrorEnvelope.js"
 import type { PathParams } from "./Route.js"
+import { namesOf, tellUnknown, unknownFieldsOf, unknownParameters } from "./UnknownFields.js"
 import { withBoundedIssues } from "./validation/BoundedIssues.js"
 import { withInstalledNames } from "./validation/InstalledNames.js"
 import { maxErrors, missing, toDetails, type ValidationError } from "./validation/Validation.js"
@@ -33,18 +34,22 @@ export type DecodeParts = (
 type Decoded = Either.Either<unknown, ReadonlyArray<ValidationError>>
 
 /** Prepares the decoders of an endpoint once. A request fails with all errors of its path, query, headers and body together. */
-export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, { lists }: InstalledNames): DecodeParts => {
+export const decoderOf = (endpoint: Endpoint, maxBodyBytes: number, installed: InstalledNames): DecodeParts => {
+  const { lists } = installed
   const payloadSchema = Option.map(endpoint.payloadSchema, (schema) => withInstalledNames(schema, lists))
   const decodePath = partDecoder("path", endpoint.pathSchema)
   const decodeQuery = partDecoder("query", endpoint.urlParamsSchema)
   const decodeHeaders = headerDecoder(endpoint.headersSchema)
-  const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes)
+  const decodeBody = bodyDecoder(payloadSchema, maxBodyBytes, installed)
+  const knownParameters = Option.match(endpoint.urlParamsSchema, { onNone: () => new Set<string>(), onSome: namesOf })
   const isConditional = Option.exists(payloadSchema, takesVersion)
   return Effect.fnUntraced(function* (exchange, pathParams) {
     // No id holds this character, and no text of PostgreSQL can.
     if (Object.values(pathParams).some((value) => value?.includes("\0"))) return yield* notFound()
     const path = decodePath(pathParams)
-    const query = decodeQuery(lastValues(exchange.query))
+    const given = lastValues(exchange.query)
+    const query = decodeQuery(given)
+    if (exchange.query !== "") tellUnknown(exchange, unknownParameters(knownParameters, given))
     const headers = decodeHeaders(exchange.request.headers)
     const condition = isConditional ? nothing : unconditional(exchange)
     const body = yield* decodeBody(exchange)
@@ -122,11 +127,16 @@ interface Body {
   readonly canonical: string
 }
 
-const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBytes: number) => {
+const bodyDecoder = (
+  schema: Option.Option<Schema.Schema<never, unknown>>,
+  maxBytes: number,
+  installed: InstalledNames
+) => {
   if (Option.isNone(schema)) return (): Effect.Effect<Body> => Effect.succeed({ decoded: nothing, canonical: "null" })
   const decode = decodeWith(schema.value)
   const mayBeAbsent = Either.isRight(decode({}))
   const isConditional = takesVersion(schema.value)
+  const unknownIn = unknownFieldsOf(schema.value, installed)
   const read = (exchange: Exchange, bytes: Buffer) => {
     const parsed =
       bytes.length === 0
@@ -139,6 +149,7 @@ const bodyDecoder = (schema: Option.Option<Schema.Schema<never, unknown>>, maxBy
     const conditional = isConditional ? withExpectedVersion(exchange, given) : Either.right(given)
     if (Either.isLeft(conditional)) return { decoded: Either.left([conditional.left]), sent: undefined }
     const sent = conditional.right
+    tellUnknown(exchange, unknownIn(sent, "body"))
     const decoded: Decoded =
       sent === null
         ? Either.left([missing(["body"], null)])

@@ -11,7 +11,6 @@ import { projects } from "./ProjectsHandlers.js"
 import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
 import { sessions } from "./SessionsHandlers.js"
-import { usage } from "./UsageHandlers.js"
 
 /** All routes of the service. */
 export const routes = Effect.gen(function* () {
@@ -31,8 +30,7 @@ export const routes = Effect.gen(function* () {
     mergeRequests,
     delegations,
     catalog,
-    jobs,
-    usage
+    jobs
   })
   return [...(yield* routesOf(Api, handlers)), ...(yield* documentRoutes), ...(yield* pageRoutes)]
 })

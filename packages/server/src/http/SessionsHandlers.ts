@@ -5,6 +5,7 @@ import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { Usages } from "@reins/core/sessions/Usages"
 import { Effect } from "effect"
 import { EventStreams } from "../EventStreams.js"
 import type { Handlers } from "./Handlers.js"
@@ -18,28 +19,30 @@ export const sessions = Effect.gen(function* () {
   const files = yield* SessionFiles
   const switches = yield* HarnessSwitches
   const nativeStates = yield* NativeStateExport
+  const usages = yield* Usages
   const handlers: Handlers<"sessions"> = {
     list: ({ path, principal, query }) => sessions.list(principal, path.workspace_id, query),
     create: ({ body, path, principal }) => sessions.create(principal, path.workspace_id, body),
     get: ({ path, principal }) => sessions.get(principal, path.session_id),
+    getUsage: ({ path, principal }) => usages.session(principal, path.session_id),
     update: ({ body, path, principal }) => sessions.update(principal, path.session_id, body),
     archive: ({ path, principal }) => sessions.archive(principal, path.session_id),
     unarchive: ({ path, principal }) => sessions.unarchive(principal, path.session_id),
     close: ({ path, principal }) => sessions.close(principal, path.session_id),
-    changes: ({ path, principal }) => changesets.changes(principal, path.session_id),
+    getChanges: ({ path, principal }) => changesets.changes(principal, path.session_id),
     listChangesets: ({ path, principal, query }) => changesets.list(principal, path.session_id, query),
     capture: ({ body, path, principal }) => changesets.capture(principal, path.session_id, body),
     listDelegations: ({ path, principal, query }) => delegations.list(principal, path.session_id, query),
     delegate: ({ body, path, principal }) => delegations.spawn(principal, path.session_id, body),
-    events: ({ exchange, path, principal, query }) => events.answer(exchange, principal, path.session_id, query),
-    executor: ({ path, principal }) => executors.get(principal, path.session_id),
+    listEvents: ({ exchange, path, principal, query }) => events.answer(exchange, principal, path.session_id, query),
+    getExecutor: ({ path, principal }) => executors.get(principal, path.session_id),
     activateExecutor: ({ body, path, principal }) => executors.activate(principal, path.session_id, body),
     releaseExecutor: ({ body, path, principal }) => executors.release(principal, path.session_id, body),
     uploadFile: ({ body, path, principal }) => files.upload(principal, path.session_id, body),
     listFiles: ({ path, principal, query }) => files.list(principal, path.session_id, query.path),
-    readFile: ({ path, principal, query }) => files.read(principal, path.session_id, query.path),
+    getFile: ({ path, principal, query }) => files.read(principal, path.session_id, query.path),
     switchHarness: ({ body, path, principal }) => switches.create(principal, path.session_id, body),
-    nativeState: ({ path, principal }) => nativeStates.read(principal, path.session_id)
+    getNativeState: ({ path, principal }) => nativeStates.read(principal, path.session_id)
   }
   return handlers
 })

@@ -206,7 +206,7 @@ const makeWorld = async (directory: string, options: WorldOptions) => {
     })
   )
   const client = new Reins({ baseUrl: url, apiKey: key.secret })
-  const workspaceId = (await client.accounts.me()).workspaces[0]?.id ?? ""
+  const workspaceId = (await client.accounts.getMe()).workspaces[0]?.id ?? ""
   const credential = { base_url: gateway.url, api_key: "gateway-key" }
   await client.connections.create({ workspace_id: workspaceId, kind: "alpha_gateway", label: "gateway", credential })
   const project = makeProject(directory)

@@ -21,7 +21,7 @@ const withTool = async (running: Running): Promise<string> => {
   const { client } = world()
   const id = await eventually("a session", () => /^Session (sess_\w+)$/m.exec(running.output())?.[1])
   await eventually("a running tool", async () =>
-    (await client.sessions.events({ session_id: id })).items.some(({ type }) => type === "tool.started")
+    (await client.sessions.listEvents({ session_id: id })).items.some(({ type }) => type === "tool.started")
   )
   return id
 }
@@ -88,7 +88,7 @@ describe("reins run", () => {
     assert.nestedPropertyVal(result, "turn.state", "succeeded")
     assert.nestedPropertyVal(result, "changeset.file_count", 1)
     assert.nestedPropertyVal(result, "delivery.state", "succeeded")
-    const { items } = await client.sessions.events({ session_id: result.session_id, limit: 1000 })
+    const { items } = await client.sessions.listEvents({ session_id: result.session_id, limit: 1000 })
     assert.deepStrictEqual(lines, JSON.parse(JSON.stringify(items.slice(0, lines.length))))
     assert.strictEqual(lines.at(-1).type, "turn.succeeded")
   })
@@ -247,7 +247,7 @@ describe("reins run at a server that takes no folders", () => {
       /^The turn failed: .*no repository by its file path: push it and use its https URL, .*REINS_ALLOW_LOCAL_REPOSITORIES=true.*\n$/m
     )
     const [session] = (await client.sessions.list({ workspace_id: workspaceId })).items
-    const { items } = await client.sessions.events({ session_id: session?.id ?? "" })
+    const { items } = await client.sessions.listEvents({ session_id: session?.id ?? "" })
     assert.lengthOf(
       items.filter(({ type }) => type === "executor.allocating"),
       1,

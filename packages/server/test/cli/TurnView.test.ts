@@ -1,6 +1,4 @@
 import type { EventPayload, TypedEvent } from "@reins/client"
-import { EventId, MessageId, SessionId, TurnId, WorkspaceId } from "@reins/core/domain/Ids"
-import { Timestamp } from "@reins/core/domain/Timestamp"
 import { TurnView } from "@reins/server/cli/TurnView"
 import { afterEach, assert, beforeEach, it } from "vitest"
 import { captured } from "./Cli.js"
@@ -16,12 +14,12 @@ beforeEach(() => {
 afterEach(() => output.release())
 
 const envelope = {
-  id: EventId.make("evt_01m82m355te9e81k0rh1p4tm1s"),
+  id: "evt_01m82m355te9e81k0rh1p4tm1s",
   seq: 1,
   schema_version: 1,
-  session_id: SessionId.make("sess_01m82m355te9e81k0rh1p4tm1s"),
-  workspace_id: WorkspaceId.make("wsp_01m82m355te9e81k0rh1p4tm1s"),
-  recorded_at: Timestamp.make("2026-01-01T00:00:00.000Z"),
+  session_id: "sess_01m82m355te9e81k0rh1p4tm1s",
+  workspace_id: "wsp_01m82m355te9e81k0rh1p4tm1s",
+  recorded_at: "2026-01-01T00:00:00.000Z",
   actor: { kind: "harness", id: "alpha" }
 } as const satisfies Partial<TypedEvent>
 
@@ -41,7 +39,7 @@ const completed = (fields: Partial<EventPayload<"tool.completed">>): TypedEvent 
   }
 })
 
-const message_id = MessageId.make("msg_01m82m355te9e81k0rh1p4tm1s")
+const message_id = "msg_01m82m355te9e81k0rh1p4tm1s"
 
 const said = (content: string, revision = 1): TypedEvent => ({
   ...envelope,
@@ -85,7 +83,7 @@ it("writes each word once, whether a delta or the log brings it first", () => {
   const delta = (offset: number, text: string) =>
     view.delta({
       session_id: envelope.session_id,
-      turn_id: TurnId.make("turn_01m82m355te9e81k0rh1p4tm1s"),
+      turn_id: "turn_01m82m355te9e81k0rh1p4tm1s",
       message_id,
       part_key: "text:1",
       kind: "text",

@@ -32,7 +32,7 @@ const isCode = (code: string): code is ErrorCode => code in errorKinds
 
 /** What of an answer is not as the document says for the operation; undefined when all of it is. */
 export const problemOf = (operation: Operation, answer: Answer): string | undefined => {
-  const declared = operation.responses[String(answer.status)] ?? operation.responses["default"]
+  const declared = operation.responses[String(answer.status)]
   if (declared === undefined) return "the status is not declared"
   const isSuccess = answer.status < 400
   if (isSuccess && !successes(operation).includes(answer.status)) return "the success is not declared"
@@ -43,8 +43,7 @@ export const problemOf = (operation: Operation, answer: Answer): string | undefi
   if (type !== "application/json") return undefined
   const json = jsonOf(answer.text)
   if (json === undefined) return "the body is no JSON"
-  const part = String(answer.status) in operation.responses ? answer.status : "default"
-  const validate = validatorOf(`${operation.name} ${part}`, content.schema)
+  const validate = validatorOf(`${operation.name} ${answer.status}`, content.schema)
   if (!validate(json)) return ajv.errorsText(validate.errors)
   return isSuccess || answer.status === 422 ? undefined : envelopeProblem(answer.status, json)
 }

@@ -33,7 +33,8 @@ const promised: Readonly<Record<string, number>> = {
   "POST /api/merge-requests/{merge_request_id}/merges": 202,
   "GET /api/limits": 200,
   "GET /api/sessions/{session_id}/usage": 200,
-  "GET /api/workspaces/{workspace_id}/usage": 200
+  "GET /api/workspaces/{workspace_id}/usage": 200,
+  "GET /api/version": 200
 }
 
 describe("the document has the extension", () => {

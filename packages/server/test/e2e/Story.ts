@@ -302,3 +302,31 @@ export const leave = async (
   for (const type of [...told, "merge_request.opened", "delegation.cancelled", "session.closed"])
     assert.isTrue(types.has(type), type)
 }
+
+/** All of it. `agentKeepsState` is true for an agent that has a record of its own. */
+export const whole = async (
+  visitor: Visitor,
+  around: Surroundings,
+  { agentKeepsState }: { readonly agentKeepsState: boolean }
+): Promise<void> => {
+  await arrive(visitor, around)
+  const known = await connect(visitor, around)
+  const project_id = await plan(visitor, known, around)
+  const newSession = async () =>
+    textAt(
+      await visitor.read("POST /api/workspaces/{workspace_id}/sessions", {
+        ids: { workspace_id: known.workspace_id },
+        body: { project_id }
+      }),
+      "id"
+    )
+  const ids = { ...known, project_id, session_id: await newSession() }
+  const other = await newSession()
+  const changeset = await work(visitor, ids)
+  if (agentKeepsState)
+    await visitor.call("GET /api/sessions/{session_id}/native-state", { ids: { session_id: ids.session_id } })
+  await review(visitor, changeset, other)
+  await deliver(visitor, ids, changeset, around)
+  await delegate(visitor, ids)
+  await leave(visitor, ids, other)
+}

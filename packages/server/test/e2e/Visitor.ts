@@ -1,6 +1,7 @@
 import { type EventType, Reins } from "@reins/client"
 import { problemOf } from "../contract/Answers.js"
 import { fill, type Operation, operations, successes } from "../contract/Document.js"
+import type { Recorded } from "../contract/Recording.js"
 
 export interface Call {
   /** The path parameters, by their names. */
@@ -48,19 +49,23 @@ export const itemsOf = (json: unknown): ReadonlyArray<unknown> => {
 export class Visitor {
   /** The operations that have succeeded. */
   readonly succeeded = new Set<string>()
+  /** What the first success of each was asked and answered. */
+  readonly recorded = new Map<string, Recorded>()
   private keys = 0
 
   constructor(
     private readonly url: string,
     /** Sent with every call; a credential above all. */
-    public headers: Readonly<Record<string, string>> = {}
+    public headers: Readonly<Record<string, string>> = {},
+    /** Carries its calls; streams go to the server itself. */
+    private readonly carry: (url: string, init: RequestInit) => Promise<Response> = fetch
   ) {}
 
   /** Calls an operation by its method and path, which has to succeed as declared. */
   readonly call = async (name: string, { body, headers, ids = {}, query = {} }: Call = {}): Promise<Answer> => {
     const operation = operationOf(name)
     const search = new URLSearchParams(query).toString()
-    const response = await fetch(`${this.url}${fill(operation.path, ids)}${search === "" ? "" : `?${search}`}`, {
+    const response = await this.carry(`${this.url}${fill(operation.path, ids)}${search === "" ? "" : `?${search}`}`, {
       method: operation.method,
       headers: {
         ...(operation.method !== "GET" && { "idempotency-key": `visit-${++this.keys}` }),
@@ -77,10 +82,9 @@ export class Visitor {
       throw new Error(`${name}: ${response.status} ${problem ?? ""}\n${text}`)
     }
     this.succeeded.add(name)
-    return {
-      json: text === "" || contentType?.includes("json") !== true ? text : JSON.parse(text),
-      headers: response.headers
-    }
+    const json = text === "" || contentType?.includes("json") !== true ? text : JSON.parse(text)
+    if (!this.recorded.has(name)) this.recorded.set(name, { body, answer: text === "" ? undefined : json })
+    return { json, headers: response.headers }
   }
 
   readonly read = async (name: string, call?: Call): Promise<unknown> => (await this.call(name, call)).json

@@ -97,6 +97,7 @@ export class ForgeServer {
 
   private answer(request: IncomingMessage, url: URL, raw: string): Answer {
     if (!this.dialect.authorized(request.headers, this.token)) return this.dialect.unauthorized
+    if (url.pathname === this.dialect.userPath) return { status: 200, body: { id: 7, login: "ann", username: "ann" } }
     const operation = this.dialect.route(request.method ?? "", url)
     if (operation === undefined) return this.dialect.notFound
     switch (operation.name) {
@@ -143,6 +144,8 @@ export class ForgeServer {
 export interface Dialect {
   readonly authorized: (headers: IncomingHttpHeaders, token: string) => boolean
   readonly unauthorized: Answer
+  /** Where it says who a token is for. */
+  readonly userPath: string
   readonly notFound: Answer
   readonly badBranch: Answer
   readonly notMergeable: Answer
@@ -180,6 +183,7 @@ const github = (repository: string): Dialect => {
   return {
     authorized: (headers, token) => headers.authorization === `Bearer ${token}` && headers["user-agent"] !== undefined,
     unauthorized: { status: 401, body: { message: "Bad credentials", ...docs, status: "401" } },
+    userPath: "/api/v3/user",
     notFound: { status: 404, body: { message: "Not Found", ...docs, status: "404" } },
     badBranch: invalid({ field: "base", code: "invalid" }),
     notMergeable: { status: 405, body: { message: "Pull Request is not mergeable", ...docs, status: "405" } },
@@ -226,6 +230,7 @@ const github = (repository: string): Dialect => {
 const gitlab = (repository: string): Dialect => ({
   authorized: (headers, token) => headers.authorization === `Bearer ${token}`,
   unauthorized: { status: 401, body: { message: "401 Unauthorized" } },
+  userPath: "/api/v4/user",
   notFound: { status: 404, body: { message: "404 Not found" } },
   badBranch: { status: 400, body: { message: { base: ["The source or target branch does not exist"] } } },
   notMergeable: { status: 405, body: { message: "405 Method Not Allowed" } },
@@ -274,6 +279,7 @@ const gitea = (repository: string): Dialect => {
   return {
     authorized: (headers, token) => headers.authorization === `token ${token}`,
     unauthorized: { status: 401, body: { message: "invalid username, password or token", ...swagger } },
+    userPath: "/api/v1/user",
     notFound: { status: 404, body: { errors: [], message: "The target couldn't be found.", ...swagger } },
     badBranch: { status: 404, body: { errors: [], message: "The target couldn't be found.", ...swagger } },
     notMergeable: { status: 405, body: { message: "Work in progress PRs cannot be merged", ...swagger } },

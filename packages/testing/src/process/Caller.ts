@@ -47,7 +47,7 @@ export const newCaller = async (
   const apiKey = newKey(dataDir, env)
   const at: Caller["at"] = ({ url }, options = {}) => new Reins({ ...options, baseUrl: url, apiKey })
   const client = at(server)
-  const workspaceId = (await client.accounts.me()).workspaces[0]?.id ?? ""
+  const workspaceId = (await client.accounts.getMe()).workspaces[0]?.id ?? ""
   for (const { kind } of agents) {
     const credential = { base_url: gateway.url, api_key: gatewayKey }
     await client.connections.create({ workspace_id: workspaceId, kind, label: kind, credential })

@@ -25,7 +25,7 @@ export const beginTurn = async (
 
 /** Checks that the session goes on and its agent answers. */
 export const assertAnswers = async (client: Reins, session_id: string): Promise<void> => {
-  const { text, turn } = await client.run({ session_id, content: script("Go on.", { say: "Here I am." }) })
+  const { text, turn } = await client.run({ session_id, content: script("Go on.", { say: "Here I am." }) }).final()
   assert.deepStrictEqual([turn.state, text.trim()], ["succeeded", "Here I am."], JSON.stringify(turn))
 }
 
@@ -43,7 +43,7 @@ export const assertWorkerLost = async (client: Reins, job_id: string): Promise<v
 export const wholeLog = async (client: Reins, session_id: string) => {
   const all = []
   for (let after = 0; ; ) {
-    const page = await client.sessions.events({ session_id, after, limit: 1000 })
+    const page = await client.sessions.listEvents({ session_id, after, limit: 1000 })
     all.push(...page.items)
     if (!page.has_more) break
     after = page.next_after

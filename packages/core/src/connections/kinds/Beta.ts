@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { field } from "../../domain/Field.js"
 import { BaseUrl, type ConnectionKind, credentialOf, optional, Secret } from "../ConnectionKind.js"
 import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 
@@ -8,7 +9,14 @@ const gateway = "openai_responses"
 export const beta: ConnectionKind = {
   kind: "beta",
   credential: credentialOf(
-    Schema.Struct({ base_url: optional(BaseUrl), api_key: optional(Secret), auth_json: optional(Secret) })
+    Schema.Struct({
+      base_url: field(optional(BaseUrl), "The address of a gateway; the usual one of the provider when absent."),
+      api_key: field(optional(Secret), "A key of the gateway. It never comes back."),
+      auth_json: field(
+        optional(Secret),
+        "The login that the agent has made, as the text of its `auth.json`, in place of a key. It never comes back."
+      )
+    })
   ),
   settings: new Set(["base_url"]),
   capabilities: gatewayCapabilities,

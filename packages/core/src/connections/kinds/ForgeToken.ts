@@ -1,4 +1,5 @@
 import { Effect, Redacted, Schema } from "effect"
+import { field } from "../../domain/Field.js"
 import { now } from "../../domain/Timestamp.js"
 import type { ForgeKind } from "../../forge/Forge.js"
 import { forgeHost } from "../../forge/ForgeHost.js"
@@ -9,7 +10,15 @@ import { type AskProbe, asking, passed, refusal, unexpected } from "../Verdict.j
 /** The kind of connection for a kind of forge: a token, and the address of the forge unless it is the usual one. */
 export const forgeToken = (forge: ForgeKind): ConnectionKind => ({
   kind: forge.kind,
-  credential: credentialOf(Schema.Struct({ base_url: optional(BaseUrl), token: Secret })),
+  credential: credentialOf(
+    Schema.Struct({
+      base_url: field(
+        optional(BaseUrl),
+        "The address of the forge, as in `https://gitea.example`; the public one of its kind when absent."
+      ),
+      token: field(Secret, "A token that may read and push, and open merge requests. It never comes back.")
+    })
+  ),
   settings: new Set(["base_url"]),
   capabilities: ["authentication"],
   forGit: true,

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { field } from "../../domain/Field.js"
 import { type ConnectionKind, credentialOf, Secret } from "../ConnectionKind.js"
 import { inconclusive } from "../Verdict.js"
 
@@ -12,7 +13,13 @@ const noUrl = inconclusive(
 export const plainGit: ConnectionKind = {
   kind: "git",
   credential: credentialOf(
-    Schema.Struct({ username: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)), password: Secret })
+    Schema.Struct({
+      username: field(
+        Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255)),
+        "The name that git logs in with, at most 255 characters."
+      ),
+      password: field(Secret, "The password or token that git logs in with. It never comes back.")
+    })
   ),
   settings: new Set(["username"]),
   capabilities: ["authentication"],

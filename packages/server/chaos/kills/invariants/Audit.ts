@@ -128,7 +128,7 @@ const lostFiles = async (installation: Installation, entries: Entries): Promise<
   for (const { content, path, sessionId } of last.values()) {
     const session = await installation.api.sessions.get({ session_id: sessionId })
     if (session.lifecycle === "closed") continue
-    const file = await installation.api.sessions.readFile({ session_id: sessionId, path })
+    const file = await installation.api.sessions.getFile({ session_id: sessionId, path })
     if (file.content !== content) wrong.push(`${sessionId} ${path} holds something else than was uploaded last`)
   }
   return wrong

@@ -1,4 +1,4 @@
-import type { TypedEvent } from "@reins/core/domain/Event"
+import type { TypedEvent } from "@reins/client"
 import { Schema } from "effect"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
@@ -50,8 +50,8 @@ export class History {
   private async readOn(session_id: string, watermark: number): Promise<void> {
     let after = this.read.get(session_id) ?? 0
     while (after < watermark) {
-      const { items } = await this.installation.api.sessions.events({ session_id, after, limit: 1000 })
-      for (const event of items.filter(isTyped)) {
+      const { items } = await this.installation.api.sessions.listEvents({ session_id, after, limit: 1000 })
+      for (const event of items) {
         assert.strictEqual(event.seq, ++after, `the events of ${session_id}`)
         this.note(event)
       }
@@ -69,9 +69,6 @@ export class History {
     if (once !== undefined) this.times.set(once, (this.times.get(once) ?? 0) + 1)
   }
 }
-
-/** Boundary of the client: a page holds events of the types that the contract lists. */
-const isTyped = (event: { readonly type: string }): event is TypedEvent => event.type !== ""
 
 /** What an event says of the state of resources. */
 const statesIn = (event: TypedEvent): ReadonlyArray<readonly [string, string]> => {

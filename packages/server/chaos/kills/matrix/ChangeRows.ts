@@ -25,7 +25,7 @@ export const captureIsSealedOnce = (attempts: Attempts): Row => ({
       JSON.stringify(sealed)
     )
     const { content } = await installation.api.changesets
-      .files({ changeset_id: changeset.id, path: "b/c.txt" })
+      .listFiles({ changeset_id: changeset.id, path: "b/c.txt" })
       .then(contentOf)
     assert.strictEqual(content, "c\n")
     await holdsAttempts(installation, operation, attempts)

@@ -11,7 +11,7 @@ export const executorIsActivatedOnce = (attempts: Attempts): Row => ({
   play: async (installation, crash) => {
     const session = await newSession(installation, repository(installation))
     const { operation } = await crash(() => installation.api.sessions.activateExecutor({ session_id: session.id }))
-    const { lease, workspace } = await installation.api.sessions.executor({ session_id: session.id })
+    const { lease, workspace } = await installation.api.sessions.getExecutor({ session_id: session.id })
     assert.deepStrictEqual([lease.state, workspace.state], ["ready", "ready"])
     const { items } = await installation.api.sessions.listFiles({ session_id: session.id })
     assert.includeMembers(
@@ -27,7 +27,7 @@ export const workspaceIsMadeByUpload: Row = {
   play: async (installation, crash) => {
     const session = await newSession(installation, repository(installation))
     await crash(() => upload(installation, session.id, { "a.txt": "mine\n" }))
-    const file = await installation.api.sessions.readFile({ session_id: session.id, path: "b.txt" })
+    const file = await installation.api.sessions.getFile({ session_id: session.id, path: "b.txt" })
     assert.strictEqual(file.content, "two\n")
   }
 }
@@ -50,7 +50,7 @@ export const executorIsReleasedOnce = (attempts: Attempts): Row => ({
   play: async (installation, crash) => {
     const session = await activated(installation)
     const { operation } = await crash(() => installation.api.sessions.releaseExecutor({ session_id: session.id }))
-    const { lease } = await installation.api.sessions.executor({ session_id: session.id })
+    const { lease } = await installation.api.sessions.getExecutor({ session_id: session.id })
     assert.strictEqual(lease.state, "released")
     const salvages = await salvagesOf(installation, session.id)
     assert.deepStrictEqual(
@@ -66,7 +66,7 @@ export const workspaceIsRemoved: Row = {
   play: async (installation, crash) => {
     const session = await activated(installation)
     await crash(() => installation.api.sessions.close({ session_id: session.id }))
-    const { lease, workspace } = await installation.api.sessions.executor({ session_id: session.id })
+    const { lease, workspace } = await installation.api.sessions.getExecutor({ session_id: session.id })
     assert.deepStrictEqual([lease.state, workspace.state], ["released", "removed"])
     assert.lengthOf(await salvagesOf(installation, session.id), 1)
   }

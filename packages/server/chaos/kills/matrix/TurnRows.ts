@@ -57,7 +57,7 @@ export const turnIsInterrupted = (passage = 1, leaves: "an agent" | "nothing" = 
     if (leaves === "an agent") assert.isNotEmpty(installation.orphans)
     await holdsEnd(installation, sent, { state: "interrupted", reason: "service_restart", attempts: ["abandoned"] })
     await installation.api.turns.acknowledge({ turn_id: sent.turn_id ?? "" })
-    const next = await installation.api.run({ session_id: session.id, content: say("Here I am.") })
+    const next = await installation.api.run({ session_id: session.id, content: say("Here I am.") }).final()
     assert.deepStrictEqual([next.turn.state, next.text.trim()], ["succeeded", "Here I am."], JSON.stringify(next.turn))
   }
 })
@@ -89,7 +89,7 @@ export const delegationRunsOnce: Row = {
       })
     )
     await holdsAttempts(installation, operation, once)
-    const result = await installation.api.delegations.result({ delegation_id: delegation.id })
+    const result = await installation.api.delegations.getResult({ delegation_id: delegation.id })
     assert.strictEqual(result.summary, "I looked.")
   }
 }

@@ -1,13 +1,25 @@
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, HttpMethod, OpenApi } from "@effect/platform"
 import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
+import { operationErrors } from "@reins/core/api/OperationErrors"
 import type { InstalledNames } from "@reins/core/catalog/Installed"
-import { defaultKeyword, installedKeyword } from "@reins/core/domain/Installed"
-import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
-import { Context, Option, Predicate, Schema } from "effect"
+import { type ErrorCode, ErrorEnvelope } from "@reins/core/domain/ReinsError"
+import { Context, Option, Schema, SchemaAST } from "effect"
 import { HTTPValidationError } from "../validation/Validation.js"
+import { withCredentials } from "./CredentialSchemas.js"
+import { described } from "./Descriptions.js"
+import { eventSchemas, withEventUnion } from "./EventSchemas.js"
+import recorded from "./examples.json" with { type: "json" }
+import { fieldsOf, type Json, mapFields, refersTo } from "./Json.js"
 import * as Texts from "./OpenApiTexts.js"
-
-type Json = Readonly<Record<string, unknown>>
+import { plain } from "./Plain.js"
+import {
+  type Answering,
+  errorExamples,
+  errorResponses,
+  responseHeaders,
+  sharedResponses,
+  successHeaders
+} from "./Responses.js"
 
 /**
  * The OpenAPI 3.1 description of an API as an installation serves it. It adds to the schemas the names that the installation has, the answers
@@ -17,16 +29,22 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   installed: InstalledNames
 ): Json => {
-  const operations = new Map<string, Endpoint>()
+  const operations = new Map<string, Operation>()
   HttpApi.reflect(api, {
     onGroup: () => {},
-    onEndpoint: ({ endpoint }) => {
-      operations.set(`${endpoint.method} ${endpoint.path.replace(/:(\w+)/g, "{$1}")}`, endpoint)
+    onEndpoint: ({ endpoint, group }) => {
+      operations.set(`${endpoint.method} ${patternOf(endpoint)}`, {
+        endpoint,
+        name: `${group.identifier}.${endpoint.name}`
+      })
     }
   })
-  const described = api.annotate(HttpApi.AdditionalSchemas, [HTTPValidationError, ErrorEnvelope])
-  const spec = plain(OpenApi.fromApi(described, { additionalPropertiesStrategy: "allow" }), installed)
+  const additional = [HTTPValidationError, ErrorEnvelope, ...eventSchemas]
+  const whole = api.annotate(HttpApi.AdditionalSchemas, additional)
+  const spec = plain(OpenApi.fromApi(whole, { additionalPropertiesStrategy: "allow" }), installed)
+  const schemas = [...additional, ...[...operations.values()].flatMap(({ endpoint }) => schemasOf(endpoint))]
   const components = fieldsOf(spec["components"])
+  const answerings = [...operations.values()].map(answeringOf)
   return {
     ...spec,
     info: { ...fieldsOf(spec["info"]), ...Texts.info },
@@ -34,20 +52,37 @@ export const documentOf = <Id extends string, Groups extends HttpApiGroup.HttpAp
     tags: tagsOf(spec["tags"]),
     paths: mapFields(fieldsOf(spec["paths"]), (path, methods) =>
       mapFields(fieldsOf(methods), (method, operation) => {
-        const endpoint = operations.get(`${method.toUpperCase()} ${path}`)
-        return endpoint === undefined ? operation : completed(fieldsOf(operation), endpoint)
+        const known = operations.get(`${method.toUpperCase()} ${path}`)
+        return known === undefined ? operation : completed(fieldsOf(operation), known)
       })
     ),
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(fieldsOf(components["schemas"])).filter(([name]) => !ofThePlatform.has(name))
-      ),
+      schemas: componentsOf(fieldsOf(components["schemas"]), schemas, installed),
+      responses: sharedResponses(answerings),
+      examples: errorExamples(answerings),
+      headers: responseHeaders,
       securitySchemes
     }
   }
 }
 
 type Endpoint = HttpApiEndpoint.HttpApiEndpoint<string, HttpMethod.HttpMethod>
+
+interface Operation {
+  readonly endpoint: Endpoint
+  /** As `group.endpoint`. */
+  readonly name: string
+}
+
+const schemasOf = ({ payloadSchema, successSchema }: Endpoint): ReadonlyArray<Schema.Schema.All> => [
+  successSchema,
+  ...Option.toArray(payloadSchema)
+]
+
+const componentsOf = (components: Json, schemas: ReadonlyArray<Schema.Schema.All>, installed: InstalledNames): Json => {
+  const own = Object.fromEntries(Object.entries(components).filter(([name]) => !ofThePlatform.has(name)))
+  return plain(withCredentials(withEventUnion(described(own, schemas)), installed), installed)
+}
 
 /** Components for answers that the service never gives, and a component that is written out where it is used. */
 const ofThePlatform: ReadonlySet<string> = new Set(["HttpApiDecodeError", "Issue", "PropertyKey", "Int"])
@@ -70,21 +105,25 @@ const tagsOf = (tags: unknown): ReadonlyArray<Json> =>
     .sort()
     .map((name) => ({ name, ...(name in Texts.tags && { description: Texts.tags[name] }) }))
 
-const completed = (operation: Json, endpoint: Endpoint): Json => {
-  const mutates = HttpMethod.hasBody(endpoint.method) || endpoint.method === "DELETE"
-  const scope = Option.getOrElse(Context.getOption(endpoint.annotations, RequiredScope), () => "read" as const)
+const completed = (operation: Json, known: Operation): Json => {
+  const { endpoint } = known
+  const answering = answeringOf(known)
+  const { isReplayed, mutates, scope } = answering
   const isPublic = scope === "public"
   const { 400: _, ...responses } = fieldsOf(operation["responses"])
   const streams = endpoint.path.endsWith("/events")
   const body = fieldsOf(operation["requestBody"])
   const parameters = Array.isArray(operation["parameters"]) ? operation["parameters"].map(fieldsOf) : []
+  const example = examples[`${endpoint.method} ${patternOf(endpoint)}`]
+  const answer = (response: unknown) => withExample(fieldsOf(response), example?.answer)
+  const summary = String(operation["summary"] ?? operation["operationId"])
   return {
     ...operation,
     description: Texts.descriptionOf({
-      summary: String(operation["summary"] ?? operation["operationId"]),
+      summary,
       scope,
       mutates,
-      isReplayed: Option.isNone(Context.getOption(endpoint.annotations, NotReplayed)),
+      isReplayed,
       holdsSecret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer))
     }),
     parameters: [
@@ -92,20 +131,45 @@ const completed = (operation: Json, endpoint: Endpoint): Json => {
       ...(mutates && !isPublic ? [csrfParameter] : []),
       ...(streams ? [lastEventIdParameter] : [])
     ],
-    ...("requestBody" in operation && { requestBody: { ...body, required: !mayBeAbsent(endpoint) } }),
+    ...("requestBody" in operation && {
+      requestBody: {
+        description: Texts.bodyDescription,
+        ...withExample(body, example?.body),
+        required: !mayBeAbsent(endpoint)
+      }
+    }),
     security: isPublic ? [] : [{ bearer: [] }, { cookie: [] }],
     responses: {
-      ...mapFields(responses, (_, response) => (streams ? withStream(fieldsOf(response)) : response)),
-      422: jsonAnswer("The request is malformed", "HTTPValidationError"),
-      default: jsonAnswer("A failure; `code` says which", "ErrorEnvelope")
+      ...mapFields(responses, (_, response) => ({
+        ...(streams ? withStream(answer(response)) : answer(response)),
+        description: Texts.answerDescription(summary, endpoint.successSchema.ast),
+        headers: successHeaders(answering)
+      })),
+      ...errorResponses(answering)
     }
+  }
+}
+
+const answeringOf = ({ endpoint, name }: Operation): Answering => {
+  const fields = SchemaAST.getPropertySignatures(SchemaAST.encodedAST(endpoint.successSchema.ast)).map(
+    (each) => each.name
+  )
+  const codes: Readonly<Record<string, ReadonlyArray<ErrorCode> | undefined>> = operationErrors
+  return {
+    scope: Option.getOrElse(Context.getOption(endpoint.annotations, RequiredScope), () => "read" as const),
+    mutates: HttpMethod.hasBody(endpoint.method) || endpoint.method === "DELETE",
+    isReplayed: Option.isNone(Context.getOption(endpoint.annotations, NotReplayed)),
+    isVersioned: fields.includes("version"),
+    isPage: fields.includes("next_cursor"),
+    setsCookies: name === "accounts.login" || name === "accounts.logout",
+    codes: codes[name] ?? []
   }
 }
 
 /** An optional parameter without a default may be null, as in FastAPI's documents. */
 const parameterOf = (parameter: Json, defaults: Json): Json => {
   const name = String(parameter["name"])
-  const schema = fieldsOf(parameter["schema"])
+  const { description: own, ...schema } = fieldsOf(parameter["schema"])
   if (parameter["in"] === "header" && name === "idempotency-key") {
     return {
       ...parameter,
@@ -115,7 +179,8 @@ const parameterOf = (parameter: Json, defaults: Json): Json => {
         "Names this change: sent again with the same key, it happens once and is answered the same for 72 hours."
     }
   }
-  const described = { ...parameter, ...(name in Texts.parameters && { description: Texts.parameters[name] }) }
+  const description = own ?? Texts.parameters[name]
+  const described = { ...parameter, schema, ...(description !== undefined && { description }) }
   if (parameter["in"] !== "query" || parameter["required"] === true) return described
   return {
     ...described,
@@ -144,19 +209,36 @@ const lastEventIdParameter = {
   description: "For streams: the id of the last event that was received, which wins over `after`."
 }
 
+/** The path as the document writes it. */
+const patternOf = ({ path }: Endpoint): string => path.replace(/:(\w+)/g, "{$1}")
+
+/** Requests and answers of the end-to-end story and the tests of the contract, recorded by `node scripts/examples.mjs`. */
+const examples: Readonly<Record<string, { readonly body?: unknown; readonly answer?: unknown } | undefined>> = recorded
+
+const withExample = (described: Json, example: unknown): Json => {
+  const content = fieldsOf(described["content"])
+  if (example === undefined || !("application/json" in content)) return described
+  return {
+    ...described,
+    content: { ...content, "application/json": { ...fieldsOf(content["application/json"]), example } }
+  }
+}
+
 const withStream = (response: Json): Json => ({
   ...response,
   content: {
     ...fieldsOf(response["content"]),
     "text/event-stream": {
-      schema: { type: "string", description: Texts.streamDescription }
+      schema: {
+        type: "string",
+        description: Texts.streamDescription,
+        contentMediaType: "text/event-stream",
+        // The data of each frame.
+        contentSchema: { anyOf: [refersTo("Event"), refersTo("MessageDelta"), refersTo("StreamEnd")] }
+      },
+      examples: { stream: { summary: "Two events, and the end.", value: Texts.streamExample } }
     }
   }
-})
-
-const jsonAnswer = (description: string, component: string): Json => ({
-  description,
-  content: { "application/json": { schema: { $ref: `#/components/schemas/${component}` } } }
 })
 
 /** The values of the query of an endpoint when no parameter is given. */
@@ -168,38 +250,3 @@ const defaultsOf = ({ urlParamsSchema }: Endpoint): Json =>
 
 const mayBeAbsent = ({ payloadSchema }: Endpoint): boolean =>
   Option.exists(payloadSchema, (schema) => Option.isSome(Schema.decodeUnknownOption(schema)({})))
-
-const fieldsOf = (value: unknown): Json => (Predicate.isRecord(value) ? value : {})
-
-const mapFields = (fields: Json, f: (name: string, value: unknown) => unknown): Json =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, f(name, value)]))
-
-/** The same JSON without texts that repeat the keywords beside them in English. */
-const plain = (value: object, installed: InstalledNames): Json => fieldsOf(cleaned(value, installed))
-
-const cleaned = (value: unknown, installed: InstalledNames): unknown => {
-  if (Array.isArray(value)) return value.map((item) => cleaned(item, installed))
-  if (!Predicate.isRecord(value)) return value
-  if (value["$ref"] === "#/components/schemas/Int") return { type: "integer" }
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([name, inner]) => !isNoise(name, inner))
-      .map(([name, inner]) => namesOf(installed, name, inner) ?? [name, cleaned(inner, installed)])
-  )
-}
-
-/** The standard keyword instead of one of ours, with the names of the installation. */
-const namesOf = ({ defaults, lists }: InstalledNames, keyword: string, list: unknown) => {
-  const valueIn = (fields: Json) => (typeof list === "string" ? fields[list] : undefined)
-  if (keyword === installedKeyword) return ["enum", valueIn(lists)] as const
-  return keyword === defaultKeyword ? (["default", valueIn(defaults)] as const) : undefined
-}
-
-const isNoise = (name: string, value: unknown): boolean =>
-  (name === "required" && Array.isArray(value) && value.length === 0) ||
-  (name === "properties" && Predicate.isRecord(value) && Object.keys(value).length === 0) ||
-  (typeof value === "string" &&
-    (name === "$id" ||
-      (name === "title" && /^\w+(?:\(.*\))?$/.test(value) && value !== "Reins") ||
-      (name === "description" &&
-        /^(?:an? (?:string|number|integer|positive|non)|a(?:n?) .* (?:long|pattern))/.test(value))))

@@ -1,5 +1,7 @@
 // The texts of the OpenAPI document that the schemas do not carry.
 
+import { Option, SchemaAST } from "effect"
+
 export const info = {
   description:
     "One API for every coding agent: accounts and API keys, projects and their published versions, coding sessions, changesets " +
@@ -29,7 +31,6 @@ export const tags: Readonly<Record<string, string>> = {
   projects: "What sessions of the same kind start from, in published versions that never change.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
   turns: "What an agent does with one message.",
-  usage: "What the agents of a session or a workspace used, as they reported it.",
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
 }
 
@@ -38,39 +39,64 @@ export const parameters: Readonly<Record<string, string>> = {
   account_id: "The id of a member or of an invitation, as the list of members gives it.",
   activity: "Only sessions that are doing this.",
   after: "Only events after this one: the `seq` of the last that was read. Exclusive.",
-  application_id: "The id of the application.",
-  changeset_id: "The id of the changeset.",
-  connection_id: "The id of the connection.",
+  application_id: "The application, by its id, which begins with `app_`.",
+  changeset_id: "The changeset, by its id, which begins with `cs_`.",
+  connection_id: "The connection, by its id, which begins with `con_`.",
   context: "Unchanged lines around each change.",
   archived: "True lists the archived ones alone, false those that are in use.",
   cursor: "Where the next page begins: the `next_cursor` of the page before.",
-  delegation_id: "The id of the delegation.",
-  delivery_id: "The id of the delivery.",
+  delegation_id: "The delegation, by its id, which begins with `del_`.",
+  delivery_id: "The delivery, by its id, which begins with `dlv_`.",
   deltas:
     "Streams also give words as the agent says them, before they are in the log: `event: message.delta` without an id.",
-  interaction_id: "The id of the interaction.",
-  job_id: "The id of the job.",
-  key_id: "The id of the API key, which is not its secret.",
+  interaction_id: "The interaction, by its id, which begins with `int_`.",
+  job_id: "The job, by its id, which begins with `job_`.",
+  key_id: "The API key, by its id and not its secret; it begins with `key_`.",
   lifecycle: "Only sessions in this state.",
   limit: "The most items of a page; of a stream, how many events are read at a time.",
   max_seconds: "How long a stream stays open; from 0.5 to 600. A page is answered at once.",
-  merge_request_id: "The id of the merge request.",
-  operation_id: "The id of the operation, as the answer that began it gives it.",
+  merge_request_id: "The merge request, by its id, which begins with `mr_`.",
+  operation_id: "The operation, by the id that the answer that began it gives; it begins with `op_`.",
   parent_session_id: "Only the child sessions of this session.",
   path: "A path from the root of the workspace, without a leading slash.",
-  project_id: "The id of the project.",
+  project_id: "The project, by its id, which begins with `prj_`.",
   provider_id: "The provider, as GET /api/harnesses lists it.",
-  session_id: "The id of the session.",
+  session_id: "The session, by its id, which begins with `sess_`.",
   state: "Only items in this state.",
-  turn_id: "The id of the turn.",
+  turn_id: "The turn, by its id, which begins with `turn_`.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
-  workspace_id: "The id of the workspace."
+  workspace_id: "The workspace, by its id, which begins with `wsp_`."
 }
 
 export const streamDescription =
   "Server-sent events: `id` is the seq, `event` the type, `data` an Event. A filtered stream moves on by frames with an `id` alone. The last " +
   "one is `stream.end`, without an id: `next_after` is where to read on, `reason` one of `max_seconds`, `shutdown`, `slow_consumer` and " +
   "`refused`, when the caller may no longer read: the answer to the next request says why."
+
+export const streamExample = [
+  "retry: 2000",
+  ": watermark 2",
+  "",
+  "id: 1",
+  "event: session.created",
+  'data: {"id":"evt_01jz0000000000000000000001","seq":1,"type":"session.created", ...}',
+  "",
+  "id: 2",
+  "event: turn.succeeded",
+  'data: {"id":"evt_01jz0000000000000000000002","seq":2,"type":"turn.succeeded", ...}',
+  "",
+  "event: stream.end",
+  'data: {"reason":"max_seconds","next_after":2}',
+  "",
+  ""
+].join("\n")
+
+export const bodyDescription =
+  "Fields that the operation does not know are passed over, and named in the header `Reins-Unknown-Fields` of the answer."
+
+/** What a success is answered with, as the schema of the answer says; the work itself where there is no body. */
+export const answerDescription = (summary: string, ast: SchemaAST.AST): string =>
+  Option.getOrElse(SchemaAST.getDescriptionAnnotation(ast), () => `${summary}: done, without a body.`)
 
 const scopes = {
   public: "Anybody may call it.",

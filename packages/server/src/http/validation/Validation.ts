@@ -2,23 +2,33 @@
 // form read `detail`, `loc`, `msg` and `type` as they are.
 
 import { QueryFailure } from "@reins/core/api/Query"
+import { field } from "@reins/core/domain/Field"
 import { SchemaAST as AST, type ParseResult, Predicate, Schema } from "effect"
 import { cutText, echoed } from "./EchoedInput.js"
 import * as Reason from "./ValidationReason.js"
 
 /** One fault of a request, in FastAPI's form. `loc` begins with `path`, `query`, `header` or `body`. */
 export const ValidationError = Schema.Struct({
-  loc: Schema.Array(Schema.Union(Schema.String, Schema.Int)),
-  msg: Schema.String,
-  type: Schema.String,
-  input: Schema.optionalWith(Schema.Unknown, { exact: true }),
-  ctx: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), { exact: true })
-}).annotations({ identifier: "ValidationError" })
+  loc: field(
+    Schema.Array(Schema.Union(Schema.String, Schema.Int)),
+    "Where the fault is: `path`, `query`, `header` or `body`, then the names and indexes that lead to it."
+  ),
+  msg: field(Schema.String, "A sentence for people: what is wrong."),
+  type: field(Schema.String, "What is wrong, for programs, as in `missing` or `int_parsing`."),
+  input: field(Schema.optionalWith(Schema.Unknown, { exact: true }), "What was given there, secrets masked."),
+  ctx: field(
+    Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), { exact: true }),
+    "The limits that were missed, as in `max_length`."
+  )
+}).annotations({ identifier: "ValidationError", description: "One fault of a request." })
 export type ValidationError = typeof ValidationError.Type
 
 /** The answer to a malformed request, with status 422. */
 export const HTTPValidationError = Schema.Struct({
-  detail: Schema.optionalWith(Schema.Array(ValidationError), { exact: true })
+  detail: field(
+    Schema.optionalWith(Schema.Array(ValidationError), { exact: true }),
+    "The faults, in the order of the parts of the request."
+  )
 }).annotations({
   identifier: "HTTPValidationError",
   description:

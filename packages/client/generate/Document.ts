@@ -1,0 +1,78 @@
+import { Api } from "@reins/core/api/Api"
+import { Installed } from "@reins/core/catalog/Installed"
+import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
+import { Executors } from "@reins/core/executor/Executors"
+import { Forges } from "@reins/core/forge/Forges"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { Outbound } from "@reins/core/outbound/Outbound"
+import { Placement } from "@reins/core/placement/Placement"
+import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
+import { Effect, Layer } from "effect"
+
+/** A schema of the document, as far as its keywords are read here. */
+export interface JsonSchema {
+  readonly $ref?: string
+  readonly type?: string | ReadonlyArray<string>
+  readonly enum?: ReadonlyArray<unknown>
+  readonly const?: unknown
+  readonly anyOf?: ReadonlyArray<JsonSchema>
+  readonly oneOf?: ReadonlyArray<JsonSchema>
+  readonly allOf?: ReadonlyArray<JsonSchema>
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: ReadonlyArray<string>
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly pattern?: string
+  readonly default?: unknown
+  readonly description?: string
+  readonly deprecated?: boolean
+}
+
+interface Media {
+  readonly schema: JsonSchema
+  readonly example?: unknown
+}
+
+/** What an operation of the document says that a client needs. */
+export interface Described {
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly parameters: ReadonlyArray<{
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly description?: string
+    readonly schema: JsonSchema
+  }>
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, Media>> }
+  readonly responses: Readonly<Record<string, Answer>>
+}
+
+interface Answer {
+  readonly $ref?: string
+  readonly content?: Readonly<Record<string, Media>>
+}
+
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly responses: Readonly<Record<string, Answer>>
+  }
+}
+
+const installedLayer = Installed.layer.pipe(
+  Layer.provide(ConnectionKinds.layer),
+  Layer.provide([Executors.layer, Forges.layer, Manifests.layer]),
+  Layer.provide([Outbound.layerWith({ allowPrivateHosts: [] }), Placement.layerSingle])
+)
+
+const installed = await Effect.runPromise(Effect.provide(Installed, installedLayer))
+
+/** The lists of names that another installation may have others in. */
+export const openLists: ReadonlyArray<ReadonlyArray<string>> = Object.values(installed.lists)
+
+// Boundary: the server writes the document for every reader of OpenAPI, without types.
+/** The document of a server with all that is part of Reins. */
+export const document = documentOf(Api, installed) as unknown as Document

@@ -1,0 +1,103 @@
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import type { ConnectionKind } from "@reins/core/connections/ConnectionKind"
+import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
+import { Forges } from "@reins/core/forge/Forges"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { Outbound } from "@reins/core/outbound/Outbound"
+import { Effect, Layer } from "effect"
+import { made, table } from "./Markdown.js"
+import { fieldsOf } from "./SchemaText.js"
+
+/** What a kind is for, and a credential of it. */
+const texts: Readonly<Record<string, { readonly does: string; readonly example: Readonly<Record<string, string>> }>> = {
+  alpha_gateway: {
+    does: "The gateway of models that sessions of the provider `alpha` use: any that speaks one of three protocols. `base_url` has its `/v1`.",
+    example: { base_url: "https://gateway.example/v1", api_key: "sk-your-key", protocol: "openai_chat" }
+  },
+  beta: {
+    does: "The key that sessions of the provider `beta` use: of its own gateway, or of another that speaks `openai_responses`. A turn needs an `api_key`.",
+    example: { api_key: "sk-your-key" }
+  },
+  github: {
+    does: "GitHub and GitHub Enterprise: clones, pushes and pull requests.",
+    example: { token: "github_pat_your-token" }
+  },
+  gitlab: {
+    does: "GitLab, of gitlab.com or your own: clones, pushes and merge requests.",
+    example: { base_url: "https://gitlab.example.com", token: "glpat-your-token" }
+  },
+  gitea: {
+    does: "Gitea and what speaks its API: clones, pushes and pull requests.",
+    example: { base_url: "https://gitea.example.com", token: "your-token" }
+  },
+  git: {
+    does: "A name and a password for git, on whatever host the repository is: clones and pushes, but no merge requests.",
+    example: { username: "you", password: "your-password" }
+  }
+}
+
+const services = ConnectionKinds.layer.pipe(
+  Layer.provideMerge(Layer.merge(Forges.layer, Manifests.layer)),
+  Layer.provide(Outbound.layer),
+  Layer.provide(CoreConfig.layer({ dataDir: "/nowhere" }))
+)
+
+/** Every kind of connection of an installation. */
+export const kinds = Effect.provide(ConnectionKinds, services)
+
+const section = (kind: ConnectionKind, provider: string | undefined): string => {
+  const text = texts[kind.kind]
+  if (text === undefined) throw new Error(`There is no text for connections of the kind ${kind.kind}`)
+  const { schema } = kind.credential
+  if (schema === undefined) throw new Error(`The credential of ${kind.kind} has no schema that names its fields`)
+  const fields = fieldsOf(schema)
+  const isDescribed = fields.some(({ description }) => description !== undefined)
+  const rows = fields.map(({ description, isOptional, name, type }) => [
+    `\`${name}\``,
+    type,
+    isOptional ? "no" : "yes",
+    kind.settings.has(name) ? "in `settings`" : "never",
+    ...(isDescribed ? [description ?? ""] : [])
+  ])
+  const head = ["Field of the credential", "Type", "Required", "Read again", ...(isDescribed ? ["What it is"] : [])]
+  return `## ${kind.kind}
+
+${text.does}
+
+${table(head, rows)}
+<!-- schema: credential of ${kind.kind} -->
+\`\`\`json
+${JSON.stringify(text.example, null, 2)}
+\`\`\`
+
+${provider === undefined ? "No provider runs with it." : `The provider \`${provider}\` runs with it.`} ${kind.forGit ? "git may use it." : "git never uses it."} A validation can observe: ${kind.capabilities.map((name) => `\`${name}\``).join(", ")}.
+`
+}
+
+/** docs/connections.md */
+export const connections = Effect.map(
+  kinds,
+  ({ list, providerOf }) => `# Connections
+
+${made("the kinds of connection in packages/core/src/connections and forge")}A connection is a credential of a workspace. What is secret in it is sealed before it is stored, and never comes out again; what is not can be read as
+its \`settings\`. There are ${list.length} kinds.
+
+| To do | Request |
+| --- | --- |
+| make one | \`POST /api/workspaces/{workspace_id}/connections\` with \`kind\`, \`label\` and \`credential\` |
+| try it | \`POST /api/connections/{connection_id}/validations\`; the newest of \`GET .../validations\` says \`passed\`, \`failed\` or \`inconclusive\`, with a reason |
+| see what it can do | \`GET /api/connections/{connection_id}/capabilities\` |
+| replace its credential | \`POST /api/connections/{connection_id}/credential-versions\` with a \`credential\`; turns that begin then use it |
+| rename, disable or enable it | \`PATCH /api/connections/{connection_id}\` with \`label\` or \`state\` |
+| end it | \`DELETE /api/connections/{connection_id}\`, which destroys its credentials |
+
+A session takes the connection that its creation names, else the first of its project that fits its provider, else the newest of the workspace that
+does. Clones and pushes take the first connection of the project that fits the repository; a delivery may name another. \`health\` is
+\`unverified\`, \`verifying\`, \`ready\`, \`degraded\` or \`reauth_required\`, as the last validation, turn or merge request has found it.
+[deliveries.md](deliveries.md) walks from a connection to a merge.
+
+A credential is refused with 422 when a field is missing or malformed. A \`base_url\` that is not https on a public address is not asked, and its
+validation says \`address_refused\`, unless the operator allows the host with \`REINS_ALLOW_PRIVATE_HOSTS\`.
+
+${list.map((kind) => section(kind, providerOf(kind.kind)?.provider_id)).join("\n")}`
+)

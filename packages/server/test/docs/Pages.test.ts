@@ -1,0 +1,140 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { Event, type EventType, eventPayloads } from "@reins/core/domain/Event"
+import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
+import { load } from "@reins/server/Config"
+import { HTTPValidationError } from "@reins/server/http/validation/Validation"
+import { Effect, Schema } from "effect"
+import { assert, describe, expect, it } from "vitest"
+import { draw, recorded } from "../../../../scripts/picture.mjs"
+import { type Block, blocksOf, pages, root } from "./Blocks.js"
+import { connections, kinds } from "./ConnectionPage.js"
+import { events } from "./EventPage.js"
+import { configuration, errors } from "./Pages.js"
+import { recording } from "./Recorded.js"
+import { otherVariables, settingTexts } from "./Settings.js"
+
+describe("the pages that are made from the code are what the code says; `npm run docs` writes them", () => {
+  const made: Readonly<Record<string, () => Promise<string> | string>> = {
+    "docs/configuration.md": configuration,
+    "docs/connections.md": () => Effect.runPromise(connections),
+    "docs/errors.md": errors,
+    "docs/events.md": events,
+    "docs/run.svg": () => draw(recorded())
+  }
+  it.each(Object.keys(made))("%s", async (page) => {
+    await expect(await made[page]?.()).toMatchFileSnapshot(join(root, page))
+  })
+})
+
+/** Reads JSON by the schema that the page names. Fails where the schema does not take it. */
+const read = (name: string, json: string): Promise<unknown> => {
+  const strict = (schema: Schema.Schema.AnyNoContext) =>
+    Schema.decodeUnknownPromise(schema, { onExcessProperty: "error" })(JSON.parse(json))
+  if (name === "Event") return strict(Event)
+  if (name === "ErrorEnvelope") return strict(ErrorEnvelope)
+  if (name === "HTTPValidationError") return strict(HTTPValidationError)
+  if (name === "reins.json") {
+    const settings = Object.entries(JSON.parse(json)).map(([key, value]) => [key, String(value)])
+    return Effect.runPromise(load(Object.fromEntries(settings), {}, "/"))
+  }
+  const kind = /^credential of (\w+)$/.exec(name)?.[1] ?? ""
+  return Effect.runPromise(
+    Effect.flatMap(kinds, (known) => {
+      const found = known.find(kind)
+      return found === undefined
+        ? Effect.dieMessage(`There is no schema "${name}"`)
+        : found.credential(JSON.parse(json))
+    })
+  )
+}
+
+describe("the blocks of the pages", () => {
+  const blocks: ReadonlyArray<Block> = pages.flatMap((page) => blocksOf(page))
+
+  it("are run, or are read by their schema, or say why not", async () => {
+    for (const { code, place, use } of blocks)
+      if (use.kind === "schema") await expect(read(use.name, code), place).resolves.toBeDefined()
+  })
+
+  it("are left for these reasons alone", () => {
+    const left = blocks.flatMap(({ place, use }) =>
+      use.kind === "left" ? [`${place.replace(/:\d+/, "")}: ${use.reason}`] : []
+    )
+    assert.deepStrictEqual(left, [
+      "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the last, which measures for minutes",
+      "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",
+      "docs/upgrading.md: there is no other release to upgrade to, and no service manager; the commands besides these two are run above and below"
+    ])
+  })
+
+  it("name no script of npm that is not there", () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    const named = blocks.flatMap(({ code }) =>
+      [...code.matchAll(/\bnpm run (\w+(?::\w+)*)/g)].map(([, name = ""]) => name)
+    )
+    assert.deepStrictEqual(
+      named.filter((name) => !(name in scripts)),
+      []
+    )
+  })
+})
+
+it("the README has 80 lines at most", () => {
+  assert.isAtMost(readFileSync(join(root, "README.md"), "utf8").trimEnd().split("\n").length, 80)
+})
+
+it("links lead to what is there", () => {
+  const broken = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), "utf8").matchAll(/\]\((?!https?:)([^)#\s]+)/g)]
+      .map(([, target = ""]) => target)
+      .filter((target) => !existsSync(join(root, dirname(page), target)))
+      .map((target) => `${page}: ${target}`)
+  )
+  assert.deepStrictEqual(broken, [])
+})
+
+it("the recorded run holds the payloads that its types promise", () => {
+  assert.deepStrictEqual(
+    recording.map(({ seq }) => seq),
+    recording.map((_, index) => index + 1)
+  )
+  for (const { payload, type } of recording) {
+    assert.property(eventPayloads, type)
+    const schema: Schema.Schema.AnyNoContext = eventPayloads[type as EventType]
+    Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })(payload)
+  }
+})
+
+const sourcesBelow = (directory: string): ReadonlyArray<string> =>
+  readdirSync(join(root, directory), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(directory, name))
+
+/** The variables that a source reads from its environment, by name or out of a list of names. */
+const readIn = (file: string): ReadonlyArray<string> => {
+  const text = readFileSync(join(root, file), "utf8")
+  const named = [...text.matchAll(/(?:process\.env|environment)(?:\.([A-Z]\w+)|\["(\w+)"\])/g)].map(
+    ([, one, other]) => one ?? other ?? ""
+  )
+  const destructured = [...text.matchAll(/const \{([^}]*)\} = process\.env/g)].flatMap(
+    ([, names = ""]) => names.match(/\w+/g) ?? []
+  )
+  const fromLists = /process\.env\[[a-z]/.test(text)
+    ? [...text.matchAll(/^ {2}"(\w+)",?$/gm)].map(([, name = ""]) => name)
+    : []
+  return [...named, ...destructured, ...fromLists]
+}
+
+it("docs/configuration.md has every variable that the core and the server read", () => {
+  const told = new Set([
+    ...Object.keys(settingTexts).map((name) => `REINS_${name.toUpperCase()}`),
+    ...Object.keys(otherVariables).flatMap((names) => names.split(", "))
+  ])
+  const found = [...sourcesBelow("packages/core/src"), ...sourcesBelow("packages/server/src")].flatMap(readIn)
+  assert.includeMembers(found, ["PATH", "XDG_CACHE_HOME", "REINS_PASSWORD", "NODE_EXTRA_CA_CERTS", "SSH_AUTH_SOCK"])
+  assert.deepStrictEqual(
+    found.filter((name) => !told.has(name.toUpperCase())),
+    []
+  )
+})

@@ -1,0 +1,110 @@
+import type { SettingName } from "@reins/server/Config"
+
+/** A setting in words. Its default is asked of the code, unless it follows from something else. */
+interface SettingText {
+  readonly does: string
+  readonly unit?: string
+  /** The default where it is none or follows from something else. */
+  readonly fallback?: string
+}
+
+/** A text for every setting of the server. */
+export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
+  host: { does: "The address to listen on." },
+  port: { does: "The port to listen on; 0 takes a free one." },
+  data_dir: {
+    does: "Holds the database, sessions, outbox and key ring. Only the server's user may read it.",
+    fallback: "`.reins` in the working directory"
+  },
+  database_url: {
+    does: "A PostgreSQL database in the place of SQLite. A second server of the machine may then share it and the data directory, and takes over when the first is lost. A pooler may stand in front, also in transaction mode, where servers learn of each other's writes only by looking now and then.",
+    fallback: "SQLite in the data directory"
+  },
+  database_connections: {
+    does: "The most connections to PostgreSQL that a server opens, besides one for its bell. All servers together need fewer than its `max_connections`."
+  },
+  public_url: {
+    does: "The address at which people reach the service. Links in mails begin with it; https makes cookies `Secure`.",
+    fallback: "`http://<host>:<port>`"
+  },
+  key_file: {
+    does: "The keys that seal credentials. Keep a copy apart from the database.",
+    fallback: "`keyring.json` in the data directory"
+  },
+  cache_dir: {
+    does: "The installed agents, which installations may share.",
+    fallback: "`reins` in `XDG_CACHE_HOME`, which is `~/.cache` when not set"
+  },
+  smtp_url: {
+    does: "A mail server, with its credentials in the URL. Without one, mails are files in `outbox/` of the data directory.",
+    fallback: "none"
+  },
+  mail_from: { does: "The sender of mails that go through the mail server." },
+  rate_limit: { does: "Requests of one caller; `off` for a trusted network or a load test.", unit: "a minute" },
+  metrics: {
+    does: "`GET /metrics` in the form of Prometheus. It asks for no credentials.",
+    fallback: "on while host and public URL are loopback"
+  },
+  log_level: { does: "The least important lines of the log that are written." },
+  allow_local_repositories: {
+    does: "Repositories may be paths of this machine. Everybody who can create a session can then read what the server can."
+  },
+  allow_private_hosts: {
+    does: "Gateways and forges that may be on a private address or without TLS, as in `127.0.0.1:11434,gitlab.lan`, or `*` for all.",
+    fallback: "none"
+  },
+  trusted_proxies: {
+    does: "Reverse proxies, as in `127.0.0.1,10.0.0.0/8`. Their `X-Forwarded-For` tells where a request comes from.",
+    fallback: "none"
+  },
+  cors_origins: {
+    does: "Origins whose pages may call the API with a key, as in `https://app.example.com`; never with a login.",
+    fallback: "none"
+  },
+  max_running_turns: { does: "The turns that run at once on a server. The others wait.", unit: "turns" },
+  turn_minutes: { does: "The longest that one turn may take.", unit: "minutes" },
+  interaction_minutes: { does: "How long an agent waits for the answer of a person.", unit: "minutes" },
+  idle_minutes: { does: "How long an unused executor is kept. Its workspace stays.", unit: "minutes" },
+  lease_seconds: {
+    does: "Advanced: after how long without a word the work of a server is taken over. It gives one three times as often.",
+    unit: "seconds"
+  },
+  heartbeat_seconds: {
+    does: "Advanced: how often an event stream beats, and half of how long its reader may rest.",
+    unit: "seconds"
+  },
+  request_seconds: { does: "Advanced: how long a request may take to arrive.", unit: "seconds" },
+  message_characters: { does: "The text of one message.", unit: "characters" },
+  json_body_bytes: { does: "The body of a request that is no upload; 16 KiB at most before a login.", unit: "bytes" },
+  upload_bytes: { does: "An uploaded file.", unit: "bytes" },
+  file_read_bytes: { does: "The part of a file that one read answers with.", unit: "bytes" },
+  diff_bytes: { does: "A whole diff. A longer one is cut, and says so.", unit: "bytes" },
+  diff_file_bytes: { does: "The diff of one file.", unit: "bytes" },
+  diff_files: { does: "The files of one diff.", unit: "files" },
+  queued_turns: { does: "The turns that wait in a session.", unit: "turns" },
+  delegation_depth: { does: "How deep delegations nest.", unit: "levels" },
+  live_delegations: { does: "The delegations of a session that live at once.", unit: "delegations" },
+  streams_per_session: {
+    does: "The event streams of one caller on one session; any number when the rate limit is off.",
+    unit: "streams"
+  },
+  event_retention_days: {
+    does: "How long the events of a closed session are kept after the last of them.",
+    unit: "days",
+    fallback: "for ever"
+  }
+}
+
+/** Variables besides the settings that the programs read, and what for. */
+export const otherVariables: Readonly<Record<string, string>> = {
+  REINS_PASSWORD: "The password for `reins accounts create`, where nobody can be asked for it.",
+  XDG_CACHE_HOME: "Where caches are. `cache_dir` is `reins` in it unless it is set.",
+  NODE_EXTRA_CA_CERTS:
+    "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",
+  PATH: "Where git is found. Agents are given it.",
+  "LANG, LC_ALL, TZ": "Language and time zone, which agents are given.",
+  "HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY":
+    "Proxies for git and agents, also in small letters. Calls of the server itself to gateways and forges go direct.",
+  "SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO": "Certificate authorities for git; agents are given the first two.",
+  SSH_AUTH_SOCK: "The agent of SSH, for git."
+}

@@ -7,7 +7,10 @@ import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
  * `SqlError` with the error of the driver as its cause.
  */
 export interface Engine {
-  /** Runs a statement, in the transaction of the calling fiber if it is in one, and gives back its rows. */
+  /**
+   * Runs a statement, in the transaction of the calling fiber if it is in one, and gives back its rows. Outside of one a read gives what is
+   * committed, and never waits for a transaction that is open.
+   */
   readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
   /** Runs a statement whose rows nobody reads. */
   readonly run: (query: Query<object>) => Effect.Effect<void>

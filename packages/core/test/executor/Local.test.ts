@@ -5,7 +5,7 @@ import type { AgentCommand } from "@reins/core/executor/Executor"
 import * as Local from "@reins/core/executor/Local"
 import { endProcessesOf } from "@reins/core/executor/Orphans"
 import { bearing } from "@reins/core/executor/ProcessTable"
-import { executorSuite, shellCommand } from "@reins/testing/executor/ExecutorSuite"
+import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { Effect, Logger, Stream } from "effect"
 
 const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`))
@@ -13,8 +13,6 @@ const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`)
 const leaseOf = (id: string) => ({ kind: "lease" as const, id })
 
 const left = (made: AgentCommand) => Effect.promise(() => bearing(leaseOf(made.leaseId)))
-
-executorSuite("local", Effect.succeed(executor))
 
 describe("the local executor", () => {
   it.scopedLive(

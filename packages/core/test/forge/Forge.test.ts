@@ -16,7 +16,10 @@ for (const forge of builtInForges) {
   const product = products[forge.kind]
   const dialect = Object.entries(dialects).find(([kind]) => kind === forge.kind)?.[1]
   if (product === undefined || dialect === undefined) {
-    it(`${forge.kind} has a server to be tried against`, () => assert.fail("add it to this file"))
+    it(`${forge.kind} has a server to be tried against`, () =>
+      assert.fail(
+        "give it a dialect in packages/testing/src/forge/ForgeServer.ts and a repository in `products` of this file"
+      ))
     continue
   }
   forgeSuite({ forge, repository: product.path, dialect: dialect(product.path), ...product })

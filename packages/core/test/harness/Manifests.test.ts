@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it, layer as withLayer } from "@effect/vitest"
 import { render } from "@reins/core/harness/Launch"
 import { capabilityNames, Manifest } from "@reins/core/harness/Manifest"
@@ -6,20 +7,29 @@ import { Effect, Schema } from "effect"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 
 withLayer(Manifests.layer)("manifests", (it) => {
-  it.effect("declare six providers in three tiers", () =>
+  it.effect("are in the list, each file of their folder", () =>
     Effect.gen(function* () {
       const { list } = yield* Manifests
-      assert.deepStrictEqual(
-        list.map((manifest) => [manifest.provider_id, manifest.tier]),
-        [
-          ["alpha", "supported"],
-          ["beta", "experimental"],
-          ["gamma", "disabled"],
-          ["delta", "disabled"],
-          ["epsilon", "disabled"],
-          ["zeta", "disabled"]
-        ]
+      const files = readdirSync(new URL("../../../../manifests/", import.meta.url)).filter(
+        (name) => name !== "providers.json"
       )
+      assert.sameMembers(
+        list.map((manifest) => `${manifest.provider_id}.json`),
+        files,
+        "add it to the list of harness/Manifests.ts"
+      )
+    })
+  )
+
+  it.effect("that are bound to an agent have a file here that runs it", () =>
+    Effect.gen(function* () {
+      const { list } = yield* Manifests
+      const here = new URL("./", import.meta.url)
+      const tests = readdirSync(here)
+        .map((name) => readFileSync(new URL(name, here), "utf8"))
+        .join("\n")
+      for (const { provider_id } of list.filter(({ runtime }) => runtime !== null))
+        assert.include(tests, `installed("${provider_id}")`, `write a file like OpenCode.test.ts for ${provider_id}`)
     })
   )
 

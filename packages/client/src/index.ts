@@ -24,6 +24,9 @@ export type { MutationOptions, RequestOptions } from "./Transport.js"
 export type Scope = ApiKey["scopes"][number]
 /** An API key with its secret, as it is shown once. */
 export type IssuedApiKey = Awaited<ReturnType<Methods["apiKeys"]["create"]>>
+/** An answer that an interaction can be given. */
 export type InteractionOption = Interaction["options"][number]
+/** Where an interaction stands. */
 export type InteractionState = Interaction["state"]
+/** Where a turn stands. */
 export type TurnState = Turn["state"]

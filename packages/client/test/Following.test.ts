@@ -123,10 +123,12 @@ describe("wait", () => {
   })
 
   it("a running turn is followed by its events", async () => {
+    let state: "running" | "interrupted" = "running"
     await using server = await serve((response, request) => {
       if (!request.url.includes("/events")) {
-        return json(response, 200, request.url.includes("/sessions/") ? { event_watermark: 9 } : turn("running"))
+        return json(response, 200, request.url.includes("/sessions/") ? { event_watermark: 9 } : turn(state))
       }
+      state = "interrupted"
       openStream(response)
       response.write(frame(10, "turn.interrupted", { turn: turn("interrupted") }))
     })

@@ -23,7 +23,10 @@ const Title = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(500))
 /** The first message of a session: its content by itself, or in an object as `POST /api/sessions/{session_id}/messages` takes it. */
 export const FirstMessage = Schema.Union(
   MessageInput,
-  Schema.Struct({ content: MessageInput, routing: optional(Routing) })
+  Schema.Struct({
+    content: field(MessageInput, "What is said."),
+    routing: field(optional(Routing), "Where it goes; `queue` when absent.")
+  })
 ).annotations({
   identifier: "FirstMessage",
   description:

@@ -1,17 +1,17 @@
 import { Schema } from "effect"
+import { field } from "./Field.js"
 
 /**
  * A field that may not be given, for what clients could expect here and would otherwise be ignored in silence. `why` says what is so and what
  * to do instead; it is the message of the 422. Null counts as absent.
  */
 export const refused = (why: string) =>
-  Schema.optionalWith(
-    Schema.Unknown.pipe(
-      Schema.filter((_): _ is never => false, {
-        message: () => why,
-        description: `Has to be absent or null: ${why}`,
-        jsonSchema: { type: "null" }
-      })
+  field(
+    Schema.optionalWith(
+      Schema.Unknown.pipe(
+        Schema.filter((_): _ is never => false, { message: () => why, jsonSchema: { type: "null" } })
+      ),
+      { exact: true, nullable: true }
     ),
-    { exact: true, nullable: true }
+    `Has to be absent or null: ${why}.`
   )

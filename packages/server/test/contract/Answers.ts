@@ -48,6 +48,13 @@ export const problemOf = (operation: Operation, answer: Answer): string | undefi
   return isSuccess || answer.status === 422 ? undefined : envelopeProblem(answer.status, json)
 }
 
+/** What is wrong with an answer to a method that its path does not have, which is that of no operation. */
+export const problemOfUnmet = ({ responses, ...operation }: Operation, answer: Answer): string | undefined => {
+  const { default: failure } = responses
+  if (failure === undefined) return "no failure is declared"
+  return problemOf({ ...operation, name: "no operation", responses: { [answer.status]: failure } }, answer)
+}
+
 /** A code is of the closed set, and goes with its status, its category and whether it may be retried. */
 const envelopeProblem = (status: number, json: unknown): string | undefined => {
   const error = typeof json === "object" && json !== null && "error" in json ? json.error : undefined

@@ -7,7 +7,7 @@ import { Effect, Layer, Redacted, Runtime } from "effect"
 import fc from "fast-check"
 import { servicesByDatabase } from "../Databases.js"
 import { password } from "../Service.js"
-import { type Answer, problemOf } from "./Answers.js"
+import { type Answer, problemOf, problemOfUnmet } from "./Answers.js"
 import { type Operation, operations } from "./Document.js"
 import { bounded, type Generated, generated, inWorld } from "./GeneratedRequest.js"
 import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
@@ -66,7 +66,7 @@ const verdict = (given: Generated, answer: Answer): string | undefined => {
   const operation = metBy(given)
   if (operation !== undefined) return problemOf(operation, answer)
   if (![404, 405, 415].includes(answer.status)) return "a method that is not there is answered"
-  return problemOf(given.operation, answer)
+  return problemOfUnmet(given.operation, answer)
 }
 
 /** A login of its own address: wrong passwords are among the requests, and after some of them theirs may not log in. */

@@ -63,6 +63,13 @@ describe("the blocks of the pages", () => {
     )
     assert.deepStrictEqual(left, [
       "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the last, which measures for minutes",
+      "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
+      "docs/self-hosting.md: it needs Docker, and a domain whose address is that of the machine",
+      "docs/self-hosting.md: it changes the machine, and needs systemd as its service manager",
+      "docs/self-hosting.md: it needs the user and the paths of the service above",
+      "docs/self-hosting.md: it is a site with a certificate of its own; events/Nginx of the chaos suite runs the file that it includes",
+      "docs/self-hosting.md: Caddy asks for a certificate of the domain; deploy/Caddy of the chaos suite runs the file without one",
+      "docs/self-hosting.md: it needs a collector; the tests send to one of their own",
       "docs/upgrading.md: it needs the client programs of PostgreSQL; lifecycle/BackupPostgres of the chaos suite runs the commands that reins itself prints",
       "docs/upgrading.md: there is no other release to upgrade to, and no service manager; the commands besides these two are run above and below"
     ])

@@ -97,7 +97,18 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
 
 /** Variables besides the settings that the programs read, and what for. */
 export const otherVariables: Readonly<Record<string, string>> = {
-  REINS_PASSWORD: "The password for `reins accounts create`, where nobody can be asked for it.",
+  REINS_PASSWORD: "The password for `reins accounts create` and `reins init`, where nobody can be asked for it.",
+  REINS_URL: "The server that `reins run`, `reins sessions` and `reins keys` call.",
+  REINS_API_KEY: "The key that they call it with. Without the two, what `reins init` stored is taken.",
+  REINS_GATEWAY_KEY: "The key of the gateway for `reins init`.",
+  XDG_CONFIG_HOME:
+    "Where configurations are. `reins init` stores server and key in `reins/profile.json` in it, or in `~/.config`.",
+  OTEL_EXPORTER_OTLP_ENDPOINT: "The collector that traces, figures and logs are sent to; none when not set.",
+  OTEL_EXPORTER_OTLP_PROTOCOL: "`http/protobuf`, which is the default, or `http/json`.",
+  OTEL_EXPORTER_OTLP_HEADERS: "Headers for the collector, as in `name=value,other=value`.",
+  OTEL_SERVICE_NAME: "The name of the service in traces; `reins` by default.",
+  OTEL_RESOURCE_ATTRIBUTES: "Other attributes of what is sent.",
+  OTEL_SDK_DISABLED: "`true` sends nothing.",
   XDG_CACHE_HOME: "Where caches are. `cache_dir` is `reins` in it unless it is set.",
   NODE_EXTRA_CA_CERTS:
     "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",

@@ -10,7 +10,9 @@ import type { OpenResponse, Transport } from "./Transport.js"
 /** The name of all event types of one resource, such as `turn.*`. */
 export type EventFamily = EventType extends `${infer Resource}.${string}` ? `${Resource}.*` : never
 
+/** The events of a session to read. */
 export interface StreamInput {
+  /** The session, by its id. */
   readonly session_id: string
   /** The `seq` after which to begin; from the first event of the session when absent. */
   readonly after?: number

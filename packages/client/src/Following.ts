@@ -11,8 +11,11 @@ import type { CallOptions, Transport } from "./Transport.js"
 
 type SendEndpoint = Extract<EndpointOf<"messages">, { readonly name: "send" }>
 
+/** A message to send, whose turn is waited for. */
 export interface RunInput {
+  /** The session, by its id. */
   readonly session_id: string
+  /** The words of the message, or its blocks. */
   readonly content: BodyFields<SendEndpoint>["content"]
   /** Files that were uploaded to the session, by the `upload_id` of each. */
   readonly attachments?: BodyFields<SendEndpoint>["attachments"]

@@ -8,11 +8,13 @@ import { effectMethods } from "./effect/EffectMethods.js"
 import * as Following from "./Following.js"
 import * as Transport from "./Transport.js"
 
+/** The server of a client and the key that it calls with. */
 export interface ReinsOptions extends Omit<Transport.ClientOptions, "apiKey"> {
   /** An API key. Without one only the public calls work, such as register and login. */
   readonly apiKey?: string | undefined
 }
 
+/** The settings of one call. */
 export interface RequestOptions extends Transport.CallOptions {
   /** Ends the call: it rejects with the reason of the signal. What the server has begun goes on. */
   readonly signal?: AbortSignal | undefined
@@ -32,7 +34,9 @@ export type Methods = {
 
 /** A client of a Reins server. Every method rejects with a `ReinsClientError`. */
 export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
+  /** The URL of the server, without a slash at its end. */
   readonly baseUrl: string
+  /** The operations on sessions, and their events as a loop. */
   readonly sessions: Methods["sessions"] & {
     /**
      * The events of a session from the log and then live, until you leave the loop. It reconnects by itself, without gap or repeat,
@@ -43,6 +47,7 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
       options?: { readonly signal?: AbortSignal | undefined }
     ) => AsyncIterableIterator<TypedEvent>
   }
+  /** The operations on turns, and a wait for their end. */
   readonly turns: Methods["turns"] & {
     /** The turn, once it has ended. */
     readonly wait: (
@@ -50,6 +55,7 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
       options?: { readonly signal?: AbortSignal | undefined }
     ) => Promise<Turn>
   }
+  /** The operations on jobs, and a wait for their end. */
   readonly jobs: Methods["jobs"] & {
     /** The job, once it has ended. Takes the `job_id` of an answer's `operation`. */
     readonly wait: (
@@ -64,6 +70,7 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
   ) => Promise<Following.Run>
 }
 
+/** Makes a client. Throws a `TypeError` when the options cannot work. */
 // Boundary: the members are assigned from the derived client, which the compiler cannot see in a class.
 export const Reins = class Reins {
   constructor(options: ReinsOptions) {

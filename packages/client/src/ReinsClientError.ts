@@ -6,7 +6,9 @@ export type ReinsErrorCode = ErrorCode | "unknown"
 
 /** Reins refused the call. `message` says what happened and what to do next. */
 export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
+  /** The reason, for programs. */
   readonly code: ReinsErrorCode
+  /** The group of the code, which tells what kind of reaction helps. */
   readonly category: ErrorCategory
   /** The HTTP status. */
   readonly status: number
@@ -16,6 +18,7 @@ export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
   readonly details: Readonly<Record<string, unknown>>
   /** Names the request in the server's log; null when the answer carried none. */
   readonly requestId: string | null
+  /** What happened and what to do next, for a person. */
   readonly message: string
   /** Seconds to wait before the call is repeated, when the server said so. */
   readonly retryAfterSeconds?: number
@@ -25,7 +28,9 @@ export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
 export interface ValidationIssue {
   /** As in `["body", "title"]`; starts with `path`, `query`, `header` or `body`. */
   readonly loc: ReadonlyArray<string | number>
+  /** What is wrong, for a person. */
   readonly msg: string
+  /** The kind of the fault, such as `missing`, for programs. */
   readonly type: string
 }
 
@@ -33,21 +38,29 @@ export interface ValidationIssue {
 export class ReinsValidationError extends Data.TaggedError("ReinsValidationError")<{
   /** All issues of the request. The values that were sent are left out, since one may be a secret. */
   readonly detail: ReadonlyArray<ValidationIssue>
+  /** Names the request in the server's log; null when the answer carried none. */
   readonly requestId: string | null
+  /** All issues in one text, for a person. */
   readonly message: string
 }> {
+  /** The HTTP status, which is always 422. */
   readonly status = 422
+  /** The same request fails again. */
   readonly retryable = false
 }
 
 /** No readable answer arrived. A mutation may or may not have happened; repeating it with its idempotency key is safe. */
 export class ReinsConnectionError extends Data.TaggedError("ReinsConnectionError")<{
+  /** `unreachable`: no connection; `timeout`: no whole answer in time; `unreadable`: an answer that is not of the API. */
   readonly reason: "unreachable" | "timeout" | "unreadable"
+  /** What happened and what to do next, for a person. */
   readonly message: string
 }> {
+  /** The same call may succeed later. */
   readonly retryable = true
 }
 
+/** The errors that a call can fail with. */
 export type ReinsClientError = ReinsApiError | ReinsValidationError | ReinsConnectionError
 
 /** An answer that is not a success, as it came. */

@@ -3,6 +3,7 @@ import { type Route, targetOf } from "./Contract.js"
 import { type ReinsClientError, ReinsConnectionError } from "./ReinsClientError.js"
 import { type Failure, refused, retrying, unanswered } from "./RetryPolicy.js"
 
+/** The server of a client, and how its requests are sent. */
 export interface ClientOptions {
   /** The URL of the server, such as `https://reins.example.com`. A path in it is kept. */
   readonly baseUrl: string
@@ -16,6 +17,7 @@ export interface ClientOptions {
   readonly timeoutMs?: number | undefined
 }
 
+/** The settings of one call. */
 export interface CallOptions {
   /** The key of a mutation. Without it each call has a new one, which its retries share. */
   readonly idempotencyKey?: string | undefined

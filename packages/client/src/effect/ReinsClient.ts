@@ -8,15 +8,19 @@ import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
 import { type EffectMethods, effectMethods } from "./EffectMethods.js"
 
+/** A client of a Reins server, whose methods are effects. */
 export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs"> {
+  /** The operations on sessions, and their events as a stream. */
   readonly sessions: EffectMethods["sessions"] & {
     /** The events of a session from the log and then live, without end. It reconnects by itself, without gap or repeat. */
     readonly stream: (input: EventStream.StreamInput) => Stream.Stream<TypedEvent, ReinsClientError>
   }
+  /** The operations on turns, and a wait for their end. */
   readonly turns: EffectMethods["turns"] & {
     /** The turn, once it has ended. */
     readonly wait: (input: { readonly turn_id: string }) => Effect.Effect<Turn, ReinsClientError>
   }
+  /** The operations on jobs, and a wait for their end. */
   readonly jobs: EffectMethods["jobs"] & {
     /** The job, once it has ended. Takes an `operation` as it stands in an answer. */
     readonly wait: (input: { readonly job_id: string }) => Effect.Effect<Job, ReinsClientError>
@@ -30,6 +34,7 @@ export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs
 
 /** The API of a Reins server. */
 export class ReinsClient extends Context.Tag("@reins/client/ReinsClient")<ReinsClient, Client>() {
+  /** A client with these options. Dies when the options cannot work. */
   static readonly layer = (options: Transport.ClientOptions) => Layer.sync(ReinsClient, () => make(options))
 }
 

@@ -18,7 +18,7 @@ export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
   readonly details: Readonly<Record<string, unknown>>
   /** Names the request in the server's log; null when the answer carried none. */
   readonly requestId: string | null
-  /** What happened and what to do next, for a person. */
+  /** A sentence for a person: the fault, and the next step. */
   readonly message: string
   /** Seconds to wait before the call is repeated, when the server said so. */
   readonly retryAfterSeconds?: number
@@ -28,7 +28,7 @@ export class ReinsApiError extends Data.TaggedError("ReinsApiError")<{
 export interface ValidationIssue {
   /** As in `["body", "title"]`; starts with `path`, `query`, `header` or `body`. */
   readonly loc: ReadonlyArray<string | number>
-  /** What is wrong, for a person. */
+  /** A sentence for a person about the fault. */
   readonly msg: string
   /** The kind of the fault, such as `missing`, for programs. */
   readonly type: string
@@ -53,7 +53,7 @@ export class ReinsValidationError extends Data.TaggedError("ReinsValidationError
 export class ReinsConnectionError extends Data.TaggedError("ReinsConnectionError")<{
   /** `unreachable`: no connection; `timeout`: no whole answer in time; `unreadable`: an answer that is not of the API. */
   readonly reason: "unreachable" | "timeout" | "unreadable"
-  /** What happened and what to do next, for a person. */
+  /** A sentence for a person: the fault, and the next step. */
   readonly message: string
 }> {
   /** The same call may succeed later. */

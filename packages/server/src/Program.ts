@@ -32,7 +32,7 @@ for (const [signal, number] of [
   })
 }
 
-// Whoever reads may stop early, as `head` does.
+// A reader of the output may stop early, as `head` does.
 process.stdout.on("error", () => process.exit(1))
 
 /** A service that was told to stop has done what it was told; another command that was stopped has not. */

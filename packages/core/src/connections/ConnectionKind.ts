@@ -30,9 +30,9 @@ export interface ReadCredential {
 }
 
 /** A kind of connection, as a plain value. It holds everything that is particular to the kind. */
-export interface ConnectionKind {
+export interface ConnectionKind<Name extends string = string> {
   /** The name that the API, the manifests of providers and the database use. It never changes. */
-  readonly kind: string
+  readonly kind: Name
   /** Reads the credential that a caller gives. Make this function with `credentialOf`. */
   readonly credential: ReadCredential
   /** The fields of the credential that may be read again, as the connection's `settings`. All others are secret and sealed. */

@@ -10,7 +10,7 @@ import { forgeToken } from "./kinds/ForgeToken.js"
 import { plainGit } from "./kinds/PlainGit.js"
 
 /** The kinds for providers that are part of Reins. A new kind has a file of its own and its name in this list. */
-export const builtInGateways: ReadonlyArray<ConnectionKind> = [alphaGateway, beta]
+export const builtInGateways = [alphaGateway, beta] as const
 
 /** A manifest names a kind of connection that this installation does not have. */
 export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissing")<{

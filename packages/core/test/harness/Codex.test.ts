@@ -103,7 +103,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("codex", (i
         const alone = yield* run([{ say: "x" }], { connection: null, model: null })
         assert.strictEqual(alone.reason, "credential_invalid")
         assert.include(alone.message, "Authentication required")
-        assert.include(alone.message, "connect a beta connection")
+        assert.include(alone.message, "a connection of the kind beta")
         const refused = yield* run([{ say: "x" }], { connection: connection({ base_url: server.url }, "sk-wrong-key") })
         assert.deepInclude({ ...refused }, { reason: "credential_invalid", retryable: false })
         assert.include(refused.message, "post a new credential version")

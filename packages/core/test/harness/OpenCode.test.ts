@@ -154,10 +154,11 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
   )
 
   it.scoped(
-    "a killed agent is harness_crashed, leaves nothing behind, and its session goes on",
+    "a killed agent is harness_crashed, leaves nothing behind, and its session goes on, over anthropic_messages",
     () =>
       Effect.gen(function* () {
-        const { server, turn } = yield* session
+        const { server, turn, workspaceDir } = yield* session
+        const spoken = { connection: connection({ base_url: server.url, protocol: "anthropic_messages" }, apiKey) }
         const leaseId = `lease-crash-${process.pid}`
         let id = ""
         const crash = yield* Effect.flip(
@@ -167,7 +168,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
               tool: "bash",
               cmd: "setsid sleep 1000 & exec sleep 1000"
             }),
-            { leaseId },
+            { ...spoken, leaseId },
             (event) =>
               Effect.promise(async () => {
                 if (event._tag === "native_session") id = event.id
@@ -186,7 +187,7 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         const cancel = yield* Deferred.make<void>()
         const cancelled = yield* turn(
           script("Go on.", { say: "Working.", tool: "bash", cmd: "sleep 1000" }),
-          { leaseId, nativeSessionId: id, cancel: Deferred.await(cancel) },
+          { ...spoken, leaseId, nativeSessionId: id, cancel: Deferred.await(cancel) },
           (event) =>
             event._tag === "tool" && event.state === "running" ? Deferred.succeed(cancel, undefined) : Effect.void
         )
@@ -194,7 +195,11 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.isFalse(["pending", "running"].includes(of(cancelled, "tool").at(-1)?.state ?? ""))
         assert.deepStrictEqual(yield* Effect.promise(() => bearing({ kind: "lease", id: leaseId })), [])
 
-        const after = yield* turn(script("Still there?", { say: "Yes." }), { nativeSessionId: id })
+        const after = yield* turn(
+          script("Still there?", { tool: "write", path: "a.txt", content: "a" }, { say: "Yes." }),
+          { ...spoken, nativeSessionId: id }
+        )
+        assert.strictEqual(readFileSync(path.join(workspaceDir, "a.txt"), "utf8"), "a")
         assert.deepStrictEqual(of(after, "native_session"), [{ _tag: "native_session", id, resumed: true }])
         assert.strictEqual(said(after), "Yes.")
         assert.isTrue(server.requests.at(-1)?.messages.some((message) => message.text.includes("Remember the horse.")))
@@ -202,22 +207,18 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
     120_000
   )
 
-  for (const protocol of ["openai_responses", "anthropic_messages"]) {
-    it.scoped(
-      `speaks ${protocol}`,
-      () =>
-        Effect.gen(function* () {
-          const { server, turn, workspaceDir } = yield* session
-          const events = yield* turn(
-            script("Write.", { say: "Now.", tool: "write", path: "a.txt", content: "a" }, { say: "Done." }),
-            {
-              connection: connection({ base_url: server.url, protocol }, apiKey)
-            }
-          )
-          assert.strictEqual(said(events), "Now.Done.")
-          assert.strictEqual(readFileSync(path.join(workspaceDir, "a.txt"), "utf8"), "a")
-        }),
-      60_000
-    )
-  }
+  it.scoped(
+    "speaks openai_responses",
+    () =>
+      Effect.gen(function* () {
+        const { server, turn, workspaceDir } = yield* session
+        const events = yield* turn(
+          script("Write.", { say: "Now.", tool: "write", path: "a.txt", content: "a" }, { say: "Done." }),
+          { connection: connection({ base_url: server.url, protocol: "openai_responses" }, apiKey) }
+        )
+        assert.strictEqual(said(events), "Now.Done.")
+        assert.strictEqual(readFileSync(path.join(workspaceDir, "a.txt"), "utf8"), "a")
+      }),
+    60_000
+  )
 })

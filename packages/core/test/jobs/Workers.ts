@@ -54,7 +54,7 @@ export const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
     })
   )
 
-/** What a test asks of its database. */
+/** The load of a database. */
 export interface Traffic {
   /** The number of transactions that were begun. */
   transactions: number

@@ -99,7 +99,7 @@ const readScope = (given: string) => {
     : Effect.succeed(scope)
 }
 
-/** What is wrong with values that were given, in the words for a person. */
+/** A sentence for a person about values that cannot be taken. */
 export const explain = <E>(error: E): E | CommandFailed =>
   error instanceof RequestInvalid
     ? new CommandFailed({

@@ -8,12 +8,13 @@ import type { Config } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { readyAgent } from "./InitAgent.js"
 import { type Answers, answersFrom } from "./InitAnswers.js"
-import { chosenProvider, readyConnection } from "./InitConnection.js"
+import { readyConnection } from "./InitConnection.js"
 import { readyKey } from "./InitKey.js"
 import { runningServer, serveWords, startedServer } from "./InitServer.js"
 import { tell } from "./Output.js"
 import { storeProfile } from "./Profile.js"
 import { ask, isInteractive } from "./Prompts.js"
+import { chosenProvider } from "./Providers.js"
 import { attempt, client } from "./Remote.js"
 import { configOf, serverOptions } from "./Settings.js"
 import { painter } from "./Style.js"
@@ -28,10 +29,7 @@ const options = {
   passwordStdin: Options.boolean("password-stdin").pipe(
     Options.withDescription("Read the password of a new account from the standard input; REINS_PASSWORD holds it else")
   ),
-  provider: Options.text("provider").pipe(
-    Options.withDescription("The provider of the agent (alpha)"),
-    Options.withDefault("alpha")
-  ),
+  provider: optional("provider", "The provider of the agent (the default of the server)"),
   gateway: optional(
     "gateway",
     "The base URL of the gateway of your models, with its /v1; its key in REINS_GATEWAY_KEY"
@@ -48,7 +46,7 @@ export const init = Command.make("init", options, (given) =>
   Effect.gen(function* () {
     const { email, gateway, model, passwordStdin, protocol, provider, url, ...serverFlags } = given
     const flags = {
-      provider,
+      provider: Option.getOrUndefined(provider),
       passwordStdin,
       email: Option.getOrUndefined(email),
       gateway: Option.getOrUndefined(gateway),
@@ -58,7 +56,7 @@ export const init = Command.make("init", options, (given) =>
     const config = yield* configOf(serverFlags)
     const answers = yield* answersFrom(flags)
     const running = yield* runningServer(config, Option.getOrUndefined(url))
-    if (running === undefined && isNew(config)) yield* knowAll(config, answers, provider)
+    if (running === undefined && isNew(config)) yield* knowAll(config, answers, flags.provider)
     const serve = serveWords(serverFlags)
     const server = running ?? (yield* startedServer(serve))
     done("server", running === undefined ? `${server.url}, started for this setup` : server.url)
@@ -72,7 +70,7 @@ export const init = Command.make("init", options, (given) =>
     const connection = yield* readyConnection(reins, me.workspaces[0]?.id ?? "", flags, answers.gateway)
     done("connection", `${connection.gateway}, checked; model ${connection.model}`)
 
-    done("agent", yield* readyAgent(config, server, reins, provider))
+    done("agent", yield* readyAgent(config, server, reins, flags.provider))
 
     const limits = yield* attempt(() => reins.catalog.getLimits())
     done("ready", `a turn may take ${limits.turn_minutes} minutes`)
@@ -90,14 +88,14 @@ const isNew = ({ databaseUrl, dataDir }: Config): boolean =>
   databaseUrl === undefined && !existsSync(databaseFile(dataDir))
 
 /** Asks for all that a new installation needs before anything of it is written. */
-const knowAll = (config: Config, answers: Answers, provider: string) =>
+const knowAll = (config: Config, answers: Answers, provider: string | undefined) =>
   Effect.gen(function* () {
     if (process.env["REINS_API_KEY"])
       return yield* new CommandFailed({
         message: `There is no installation in ${config.dataDir} yet that could know the key in REINS_API_KEY. Unset it, or name its server with --url.`
       })
     const { list } = yield* Effect.provide(Manifests, Manifests.layer)
-    yield* chosenProvider(list, provider)
+    yield* attempt(async () => chosenProvider(list, provider))
     if (isInteractive()) yield* attempt(() => agreeTo(config))
     yield* answers.email
     yield* answers.password

@@ -1,4 +1,5 @@
 import { type Connection, type Reins, ReinsApiError } from "@reins/client"
+import { builtInGateways } from "@reins/core/Core"
 import type { GatewayProtocol } from "@reins/core/domain/Connection"
 import { Effect } from "effect"
 import { CommandFailed } from "./CommandFailed.js"
@@ -6,12 +7,14 @@ import type { Answers, Gateway } from "./InitAnswers.js"
 import { tell } from "./Output.js"
 import { progress } from "./Progress.js"
 import { ask, isInteractive } from "./Prompts.js"
+import { chosenProvider } from "./Providers.js"
 import { attempt } from "./Remote.js"
 import { harmless } from "./Style.js"
 
 /** The flags of `reins init` about the connection. */
 export interface WantedConnection {
-  readonly provider: string
+  /** The default of the server when absent. */
+  readonly provider: string | undefined
   readonly gateway: string | undefined
   readonly protocol: GatewayProtocol | undefined
   readonly model: string | undefined
@@ -25,41 +28,30 @@ export const readyConnection = (
   gateway: Answers["gateway"]
 ) =>
   Effect.gen(function* () {
-    const { items: providers } = yield* attempt(() => reins.catalog.listHarnesses())
-    const { connection: needed } = yield* chosenProvider(providers, wanted.provider)
-    const kind = kinds.find((known) => known === needed?.kind)
+    const { connection: needed, provider_id } = yield* attempt(async () =>
+      chosenProvider((await reins.catalog.listHarnesses()).items, wanted.provider)
+    )
+    const kind = kindOf(needed?.kind)
     if (kind === undefined) {
-      const message = `${wanted.provider} takes no gateway of models, so \`reins init\` cannot connect it. Connect it by the API.`
+      const message = `${provider_id} takes no gateway of models, so \`reins init\` cannot connect it. Connect it by the API.`
       return yield* new CommandFailed({ message })
     }
-    const found = yield* attempt(() => findConnection(reins, workspaceId, kind, wanted))
+    const found = yield* attempt(() => findConnection(reins, workspaceId, kind.kind, wanted))
     const connection =
       found ?? (yield* Effect.flatMap(gateway, (given) => attempt(() => create(reins, workspaceId, kind, given))))
-    return yield* attempt(() => checked(reins, workspaceId, connection, wanted))
+    return yield* attempt(() => checked(reins, workspaceId, connection, { model: wanted.model, provider: provider_id }))
   })
 
-/** The kinds that a gateway of models and its key make a connection of. */
-const kinds = ["alpha_gateway", "beta"] as const
-type Kind = (typeof kinds)[number]
+type GatewayKind = (typeof builtInGateways)[number]
 
-/** The provider of this name. Fails when there is none that can be chosen. */
-export const chosenProvider = <P extends { readonly provider_id: string; readonly tier: string }>(
-  providers: ReadonlyArray<P>,
-  name: string
-): Effect.Effect<P, CommandFailed> => {
-  const enabled = providers.filter(({ tier }) => tier !== "disabled")
-  const found = enabled.find(({ provider_id }) => provider_id === name)
-  const known = enabled.map(({ provider_id }) => provider_id).join(", ")
-  return found === undefined
-    ? Effect.fail(new CommandFailed({ message: `There is no provider "${name}". There are: ${known}.` }))
-    : Effect.succeed(found)
-}
+/** A kind that a gateway of models and its key make a connection of; undefined for every other one. */
+const kindOf = (name: string | undefined): GatewayKind | undefined => builtInGateways.find(({ kind }) => kind === name)
 
 /** The one that sessions would take: the newest, or the one of the gateway that was named, with the key that was given. */
 const findConnection = async (
   reins: Reins,
   workspace_id: string,
-  kind: Kind,
+  kind: string,
   { gateway, protocol }: WantedConnection
 ): Promise<Connection | undefined> => {
   const { items } = await reins.connections.list({ workspace_id, limit: 200 })
@@ -76,14 +68,14 @@ const findConnection = async (
 const create = (
   reins: Reins,
   workspace_id: string,
-  kind: Kind,
+  { kind, settings }: GatewayKind,
   { api_key, base_url, protocol }: Gateway
 ): Promise<Connection> =>
   reins.connections.create({
     workspace_id,
     kind,
     label: new URL(base_url).host,
-    credential: { base_url, api_key, ...(kind === "alpha_gateway" && { protocol }) }
+    credential: { base_url, api_key, ...(settings.has("protocol") && { protocol }) }
   })
 
 /** Has the gateway confirm the connection, and gives it the model that sessions take. */
@@ -91,7 +83,7 @@ const checked = async (
   reins: Reins,
   workspaceId: string,
   connection: Connection,
-  { model, provider }: WantedConnection
+  { model, provider }: { readonly model: string | undefined; readonly provider: string }
 ) => {
   // A gateway that lists no models is asked through one of them.
   const before = model ?? connection.preferred_model

@@ -8,6 +8,7 @@ import { changesetOf, deliver, tellDelivery, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
 import { printJsonNow, tell } from "./Output.js"
 import { Aborted, ask, isInteractive } from "./Prompts.js"
+import { chosenProvider } from "./Providers.js"
 import { attempt, connect, exitCodes, type Remote } from "./Remote.js"
 import { type ChosenRepository, chooseRepository } from "./Repository.js"
 
@@ -16,19 +17,19 @@ const optional = (name: string, description: string) =>
 
 const options = {
   message: Args.text({ name: "message" }).pipe(
-    Args.withDescription("What the agent is to do; without it, the standard input is"),
+    Args.withDescription("The task of the agent; read from the standard input when absent"),
     Args.optional
   ),
   repo: optional("repo", "A folder of a git repository, or the URL of one (the working directory)"),
   ref: optional("ref", "The branch, tag or commit to start from (that of the folder)"),
   session: optional("session", "Go on in this session instead of a new one"),
-  provider: optional("provider", "The provider of the agent (alpha)"),
+  provider: optional("provider", "The provider of the agent (the default of the server)"),
   model: optional("model", "The model (the preferred one of the connection)"),
   workspace: optional("workspace", "The workspace, by name or id (your own)"),
   deliver: Options.boolean("deliver").pipe(Options.withDescription("Deliver the branch without asking")),
   branch: optional("branch", "The name of the branch that is delivered"),
   approve: Options.boolean("approve").pipe(
-    Options.withDescription("Allow what the agent asks for, without asking you")
+    Options.withDescription("Allow every tool that the agent asks for, without asking you")
   ),
   json: Options.boolean("json").pipe(
     Options.withDescription("One line of JSON for each event, and a last one with the result")
@@ -89,14 +90,21 @@ const begin = async ({ reins, url, workspaceId }: Remote, given: Given, content:
   )
   refuseFarPath(repository, url)
   if (!given.json) for (const note of notes) tell(`Note: ${note}`)
-  const model = Option.getOrUndefined(given.model)
   const { id } = await reins.sessions.create({
     workspace_id: workspaceId,
     title: (content.split("\n")[0] ?? content).slice(0, 80),
     repository: { url: repository.url, ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }) },
-    harness: { provider_id: Option.getOrElse(given.provider, () => "alpha"), ...(model !== undefined && { model }) }
+    ...(await harnessOf(reins, given))
   })
   return { sessionId: id, after: 0 }
+}
+
+/** The provider and the model that were named. A model alone is one of the default provider, which the API has to be told. */
+const harnessOf = async (reins: Remote["reins"], given: Given) => {
+  const [provider, model] = [Option.getOrUndefined(given.provider), Option.getOrUndefined(given.model)]
+  if (provider === undefined && model === undefined) return {}
+  const provider_id = provider ?? chosenProvider((await reins.catalog.listHarnesses()).items, undefined).provider_id
+  return { harness: { provider_id, ...(model !== undefined && { model }) } }
 }
 
 /** A server of another machine would look for the path in its own files. */

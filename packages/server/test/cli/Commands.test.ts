@@ -4,6 +4,7 @@ import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { type Finished, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { reinsAt } from "./Cli.js"
 
 const place = placeForEachTest()
 /** All that the commands of a test have said. */
@@ -14,7 +15,7 @@ beforeEach(() => {
 })
 
 const run = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): Promise<Finished> => {
-  const finished = await reinsAside(place.dataDir, args, { env })
+  const finished = await reinsAt({ cwd: place.directory, env }, [...args, "--data-dir", place.dataDir])
   said += `${finished.stdout}${finished.stderr}`
   return finished
 }
@@ -149,7 +150,7 @@ it("a backup is written once, and restored only whole and into an empty director
   flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 1
   for (const bytes of [Buffer.from("junk"), whole.subarray(0, whole.length >> 1), flipped]) {
     writeFileSync(broken, bytes)
-    const restored = await reinsAside(elsewhere, ["restore", broken])
+    const restored = await reinsAt({ cwd: place.directory, env: {} }, ["restore", broken, "--data-dir", elsewhere])
     assert.strictEqual(restored.status, 1, restored.stdout)
     assert.match(restored.stderr, /^reins: .*Nothing was restored/m)
   }

@@ -29,7 +29,7 @@ const withTool = async (running: Running): Promise<string> => {
 /** The service behind a proxy that never answers who cancels a turn. */
 const deafToCancels = async (url: string): Promise<{ readonly url: string; readonly close: () => void }> => {
   const proxy = createServer((asked, answered) => {
-    if (asked.url?.endsWith("/cancel")) return
+    if (asked.url?.endsWith("/cancellations")) return
     const { headers, method = "GET" } = asked
     const forwarded = request(`${url}${asked.url}`, { headers, method }, (answer) => {
       answered.writeHead(answer.statusCode ?? 0, answer.headers)

@@ -7,7 +7,7 @@ import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 const defaultProtocol = "openai_chat"
 
 /** A gateway of models at an address that a user names. It speaks one of the known protocols. */
-export const alphaGateway: ConnectionKind = {
+export const alphaGateway: ConnectionKind<"alpha_gateway"> = {
   kind: "alpha_gateway",
   credential: credentialOf(
     Schema.Struct({

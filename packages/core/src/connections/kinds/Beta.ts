@@ -6,7 +6,7 @@ import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 const gateway = "openai_responses"
 
 /** The provider beta. Its credential is a key for its own gateway or another one, or the login that its agent has made. */
-export const beta: ConnectionKind = {
+export const beta: ConnectionKind<"beta"> = {
   kind: "beta",
   credential: credentialOf(
     Schema.Struct({

@@ -55,6 +55,8 @@ interface Answer {
 }
 
 export interface Document {
+  /** The groups of operations, each with what it is about. */
+  readonly tags: ReadonlyArray<{ readonly name: string; readonly description: string }>
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>

@@ -1,4 +1,4 @@
-import { answerName, bodyName, groups, inputName, type Operation, operations } from "./Operations.js"
+import { aboutGroup, answerName, bodyName, groups, inputName, type Operation, operations } from "./Operations.js"
 import { type Field, fieldText, resolved, typeOf } from "./TypeText.js"
 import { comment, pascal } from "./Words.js"
 
@@ -43,9 +43,11 @@ const answerType = (operation: Operation): string => {
 export const methodsText = (): string => {
   const interfaces = groups.map((group) => {
     const methods = operations.filter((operation) => operation.group === group).map(methodText)
-    return `export interface ${pascal(group)}Methods {\n${methods.join("\n")}}\n`
+    return `${comment([aboutGroup(group)])}export interface ${pascal(group)}Methods {\n${methods.join("\n")}}\n`
   })
-  const all = groups.map((group) => `  readonly ${group}: ${pascal(group)}Methods\n`)
+  const all = groups.map(
+    (group) => `${comment([aboutGroup(group)], "  ")}  readonly ${group}: ${pascal(group)}Methods\n`
+  )
   return `${interfaces.join("\n")}
 /** Every operation of the API, by the resource that it belongs to. */
 export interface Methods {

@@ -82,6 +82,10 @@ for (const { body, group, method, name, parameters, path } of operations) {
 
 export const groups: ReadonlyArray<string> = [...new Set(operations.map(({ group }) => group))]
 
+/** The sentence that the document has for a group. */
+export const aboutGroup = (group: string): string | undefined =>
+  document.tags.find(({ name }) => name === group)?.description
+
 /** The name of the type of a method's argument. */
 export const inputName = ({ group, name }: Operation): string => `${pascal(group)}${pascal(name)}Input`
 

@@ -15,10 +15,16 @@ export type EventType = TypedEvent["type"]
 /** The name of all event types of one resource, such as `turn.*`. */
 export type EventFamily = EventType extends `${infer Resource}.${string}` ? `${Resource}.*` : never
 
-/** What an event of a type says. */
-export type EventPayload<T extends EventType> = Extract<TypedEvent, { readonly type: T }>["payload"]
+interface Of<T extends EventType> {
+  readonly type: T
+}
 
+/** What an event of a type says. */
+export type EventPayload<T extends EventType> = Extract<TypedEvent, Of<T>>["payload"]
+
+/** The events that a stream gives. */
 export interface StreamInput {
+  /** The session that they belong to. */
   readonly session_id: string
   /** The `seq` after which to begin; from the first event of the session when absent. */
   readonly after?: number | undefined

@@ -12,6 +12,7 @@ import type {
 import { type Route, routeOf } from "./Route.js"
 import type { Call, Transport } from "./Transport.js"
 
+/** A message to a session, and what to do with the words of its turn as they are said. */
 export interface RunInput extends Omit<MessagesSendInput, "routing">, Pick<StreamInput, "onDelta"> {}
 
 /** The result of a message. */
@@ -27,13 +28,23 @@ export interface RunResult {
 /** A turn, or the answer of a call that started one. */
 export type TurnLike =
   | { readonly [Name in "id" | "session_id" | "message_id"]: string }
-  | { readonly turn_id?: string | undefined }
+  | {
+      /** The turn that the call started. */
+      readonly turn_id?: string | undefined
+    }
+
+interface Operation {
+  readonly job_id: string
+}
 
 /** A job, its `operation` as it stands in an answer, or the answer itself. */
 export type JobLike =
   | { readonly [Name in "id" | "operation_id"]: string }
-  | { readonly job_id: string }
-  | { readonly operation?: { readonly job_id: string } | undefined }
+  | Operation
+  | {
+      /** The durable work that the call started. */
+      readonly operation?: Operation | undefined
+    }
 
 /** The text of a message, a line for each block, without its files. */
 export const textOf = (message: Message | null): string =>

@@ -1,5 +1,6 @@
 /** One part of a list, with where the next one begins. */
 export interface Page<Item> {
+  /** The items, in the order of the list. */
   readonly items: ReadonlyArray<Item>
   /** Pass it as `cursor` to read on; null at the end. */
   readonly next_cursor: string | null

@@ -10,6 +10,7 @@ import { methodsBy } from "./Route.js"
 import type { Run } from "./Run.js"
 import * as Transport from "./Transport.js"
 
+/** The server, and who calls it. */
 export interface ReinsOptions extends Transport.ServerOptions {
   /** An API key. Without one only the public calls work, such as register and login. */
   readonly apiKey?: string | undefined
@@ -21,6 +22,7 @@ type Waiting = Pick<Transport.RequestOptions, "signal">
 export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
   /** The URL that it calls, without a slash at the end. */
   readonly baseUrl: string
+  /** The operations on sessions, and their events as a stream. */
   readonly sessions: Methods["sessions"] & {
     /**
      * The events of a session from the log and then live, until you leave the loop. It reconnects by itself, without gap or repeat,
@@ -28,10 +30,12 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
      */
     readonly stream: (input: StreamInput, options?: Waiting) => AsyncIterableIterator<TypedEvent>
   }
+  /** The operations on turns, and the wait for the end of one. */
   readonly turns: Methods["turns"] & {
     /** The turn, once it has ended. Takes a turn, or the answer of a call that started one. */
     readonly wait: (turn: Following.TurnLike, options?: Waiting) => Promise<Turn>
   }
+  /** The operations on jobs, and the wait for the end of one. */
   readonly jobs: Methods["jobs"] & {
     /** The job, once it has ended. Takes a job, or the answer of a call that started one, which has an `operation`. */
     readonly wait: (job: Following.JobLike, options?: Waiting) => Promise<Job>
@@ -40,6 +44,7 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
   readonly run: (input: Following.RunInput, options?: Transport.MutationOptions) => Run
 }
 
+/** Makes a client. It throws a TypeError when the options cannot work. */
 // Boundary: the members are assigned from the table of routes, which the compiler cannot see in a class.
 export const Reins = class Reins {
   constructor(options: ReinsOptions) {

@@ -19,6 +19,7 @@ abstract class ClientError extends Error {
 
 /** Reins refused the call. `message` says what happened and what to do next. */
 export class ReinsApiError extends ClientError {
+  /** Tells it from the other errors of the client. */
   readonly _tag = "ReinsApiError"
   /** Programs tell errors apart by it. */
   readonly code: ReinsErrorCode
@@ -60,8 +61,11 @@ export interface ValidationIssue {
 
 /** The request is malformed (422). Repeating it cannot help. */
 export class ReinsValidationError extends ClientError {
+  /** Tells it from the other errors of the client. */
   readonly _tag = "ReinsValidationError"
+  /** The HTTP status, which is always 422. */
   readonly status = 422
+  /** The same request fails again. */
   readonly retryable = false
   /** All issues of the request. The values that were sent are left out, since one may be a secret. */
   readonly detail: ReadonlyArray<ValidationIssue>
@@ -76,9 +80,11 @@ export class ReinsValidationError extends ClientError {
 
 /** No readable answer arrived. A mutation may or may not have happened; repeating it with its idempotency key is safe. */
 export class ReinsConnectionError extends ClientError {
+  /** Tells it from the other errors of the client. */
   readonly _tag = "ReinsConnectionError"
+  /** The same call may succeed later. */
   readonly retryable = true
-  /** What came instead of an answer. */
+  /** `unreachable`: no connection; `timeout`: no whole answer in time; `unreadable`: an answer that is not of the API. */
   readonly reason: "unreachable" | "timeout" | "unreadable"
   constructor(error: Pick<ReinsConnectionError, "reason" | "message">) {
     super(error.message)

@@ -7,6 +7,7 @@ import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
 import { type CallOptions, type EffectMethods, effectMethods, fromPromise } from "./EffectMethods.js"
 
+/** The server, and who calls it. */
 export interface ClientOptions extends Transport.ServerOptions {
   /** An API key. Without one only the public calls work, such as register and login. */
   readonly apiKey?: Redacted.Redacted | undefined
@@ -24,15 +25,19 @@ export interface Run {
   readonly text: Effect.Effect<string, ReinsClientError>
 }
 
+/** A client of a Reins server, whose calls are effects. Each fails with a `ReinsClientError`. */
 export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs"> {
+  /** The operations on sessions, and their events as a stream. */
   readonly sessions: EffectMethods["sessions"] & {
     /** The events of a session from the log and then live, without end. It reconnects by itself, without gap or repeat. */
     readonly stream: (input: StreamInput) => Stream.Stream<TypedEvent, ReinsClientError>
   }
+  /** The operations on turns, and the wait for the end of one. */
   readonly turns: EffectMethods["turns"] & {
     /** The turn, once it has ended. Takes a turn, or the answer of a call that started one. */
     readonly wait: (turn: Following.TurnLike) => Effect.Effect<Turn, ReinsClientError>
   }
+  /** The operations on jobs, and the wait for the end of one. */
   readonly jobs: EffectMethods["jobs"] & {
     /** The job, once it has ended. Takes a job, or the answer of a call that started one, which has an `operation`. */
     readonly wait: (job: Following.JobLike) => Effect.Effect<Job, ReinsClientError>

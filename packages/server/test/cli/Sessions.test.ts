@@ -28,7 +28,7 @@ let greeting: Promise<string> | undefined
 /** The session of all tests of this file in which a greeting was written. */
 const greeted = (): Promise<string> => {
   greeting ??= newSession().then(async (session_id) => {
-    await world().client.run({ session_id, content })
+    await world().client.run({ session_id, content }).final()
     return session_id
   })
   return greeting
@@ -123,10 +123,10 @@ describe("reins sessions diff", () => {
   it("captures what was not captured yet, and says when there is nothing", async () => {
     const { at, client } = world()
     const id = await newSession({ auto_capture: false })
-    await client.run({ session_id: id, content })
+    await client.run({ session_id: id, content }).final()
     assert.include((await reinsAt(at, ["sessions", "diff", id])).stdout, "+hi\n")
     const empty = await newSession()
-    await client.run({ session_id: empty, content: "Hello." })
+    await client.run({ session_id: empty, content: "Hello." }).final()
     const { status, stderr, stdout } = await reinsAt(at, ["sessions", "diff", empty])
     assert.deepStrictEqual([status, stdout, stderr], [0, "", "The session changed nothing.\n"])
     const refused = await reinsAt(at, ["sessions", "deliver", empty])

@@ -9,9 +9,9 @@ export const refused = (why: string) =>
   field(
     Schema.optionalWith(
       Schema.Unknown.pipe(
-        Schema.filter((_): _ is never => false, { message: () => why, jsonSchema: { type: "null" } })
+        Schema.filter((given): given is null => given === null, { message: () => why, jsonSchema: { type: "null" } })
       ),
-      { exact: true, nullable: true }
+      { exact: true }
     ),
     `Has to be absent or null: ${why}.`
   )

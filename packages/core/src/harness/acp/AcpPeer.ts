@@ -1,6 +1,7 @@
 import { Clock, Deferred, Effect, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess } from "../../executor/Executor.js"
 import type { TurnInput } from "../TurnInput.js"
+import { type AcpAgent, tell } from "./AcpAgent.js"
 import { PermissionRequest } from "./AcpSchema.js"
 import type { Turn } from "./AcpTurn.js"
 import * as JsonRpc from "./JsonRpc.js"
@@ -24,14 +25,19 @@ const awaitAnswer = Effect.fnUntraced(function* (
   return Permission.outcome(optionId)
 })
 
-const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
+const refused = Effect.succeed(Permission.outcome(null))
+
+const onPermission = Effect.fnUntraced(function* (agent: AcpAgent, params: unknown) {
   const decoded = Schema.decodeUnknownOption(PermissionRequest)(params)
   if (Option.isNone(decoded)) return null
   const request = decoded.value
+  const turn = yield* Ref.get(agent.turn)
+  // Nobody has asked the agent for anything, so nobody can decide about it.
+  if (turn === undefined) return refused
   const transcript = yield* Ref.get(turn.transcript)
   const about = Option.isSome(transcript) ? transcript.value.tool(request.toolCall) : []
   yield* turn.emit(about)
-  if (yield* Ref.get(turn.cancelled)) return Effect.succeed(Permission.outcome(null))
+  if (yield* Ref.get(turn.cancelled)) return refused
   const { ask } = turn.input
   if (ask === undefined || Option.isNone(transcript) || request.options.length === 0) {
     return Effect.succeed(Permission.outcome(Permission.chosenBy(turn.settings, request)))
@@ -41,26 +47,30 @@ const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown) {
   return awaitAnswer(turn, ask, transcript.value, request, requestId)
 })
 
-const onNotification = Effect.fnUntraced(function* (turn: Turn, method: string, params: unknown, line: string) {
+const onNotification = Effect.fnUntraced(function* (agent: AcpAgent, method: string, params: unknown, line: string) {
   // Methods that begin with `_` or `$/` are extensions, which a client may ignore.
   if (method.startsWith("_") || method.startsWith("$/")) return
-  if (method !== "session/update") return yield* turn.emit([Transcript.diagnostic("unknown_message", line)])
+  if (method !== "session/update") return yield* tell(agent)([Transcript.diagnostic("unknown_message", line)])
+  const turn = yield* Ref.get(agent.turn)
+  if (turn === undefined) return
   const transcript = yield* Ref.get(turn.transcript)
   if (Option.isSome(transcript)) yield* turn.emit(transcript.value.update(params, line))
 })
 
-/** Makes the peer for the agent's side of the protocol. The agent's questions and notices become events of the turn. */
-export const makePeer = (turn: Turn, process: AgentProcess): JsonRpc.Peer =>
+const noteLine = Effect.fnUntraced(function* (agent: AcpAgent, direction: "in" | "out", line: string) {
+  const turn = yield* Ref.get(agent.turn)
+  if (turn !== undefined) yield* Effect.flatMap(Clock.currentTimeMillis, (now) => Ref.set(turn.lastLineAt, now))
+  yield* agent.input.onLine?.(direction, agent.scrubber.scrub(line)) ?? Effect.void
+})
+
+/** Makes the peer for the agent's side of the protocol. The agent's questions and notices become events of the turn that runs. */
+export const makePeer = (agent: AcpAgent, process: AgentProcess): JsonRpc.Peer =>
   JsonRpc.make({
-    lines: Stream.map(process.lines, turn.scrubber.scrub),
+    lines: Stream.map(process.lines, agent.scrubber.scrub),
     write: process.write,
-    onLine: (direction, line) =>
-      Effect.zipRight(
-        Effect.flatMap(Clock.currentTimeMillis, (now) => Ref.set(turn.lastLineAt, now)),
-        turn.input.onLine?.(direction, turn.scrubber.scrub(line)) ?? Effect.void
-      ),
-    onNotification: (method, params, line) => onNotification(turn, method, params, line),
+    onLine: (direction, line) => noteLine(agent, direction, line),
+    onNotification: (method, params, line) => onNotification(agent, method, params, line),
     onRequest: (method, params) =>
-      method === "session/request_permission" ? onPermission(turn, params) : Effect.succeed(null),
-    onUnparsed: (line) => turn.emit([Transcript.diagnostic("unparsed", line)])
+      method === "session/request_permission" ? onPermission(agent, params) : Effect.succeed(null),
+    onUnparsed: (line) => tell(agent)([Transcript.diagnostic("unparsed", line)])
   })

@@ -3,8 +3,9 @@ import type * as acp from "@agentclientprotocol/sdk"
 import { Deferred, Effect, Fiber, Option, Ref } from "effect"
 import type { HarnessEvent } from "../HarnessEvent.js"
 import type { PromptBlock } from "../TurnInput.js"
+import { ask, failed } from "./AcpAgent.js"
 import { PromptResult } from "./AcpSchema.js"
-import { ask, failed, type Turn } from "./AcpTurn.js"
+import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import * as Transcript from "./Transcript.js"
@@ -44,13 +45,10 @@ const promptBlock = (block: PromptBlock): acp.ContentBlock =>
         ...(block.mediaType !== null && { mimeType: block.mediaType })
       }
 
-/** Sends the prompt and gives the end of the turn. `answered` is done once the agent has given any answer. */
-export const prompt = Effect.fnUntraced(function* (
-  turn: Turn,
-  peer: JsonRpc.Peer,
-  sessionId: string,
-  answered: Deferred.Deferred<void>
-) {
+/** Sends the prompt and gives the end of the turn. */
+export const prompt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string) {
+  const answered = yield* Deferred.make<void>()
+  yield* Ref.set(turn.agent.answered, answered)
   const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber)
   yield* Ref.set(turn.transcript, Option.some(transcript))
   const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }

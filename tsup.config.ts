@@ -71,6 +71,16 @@ const importsOf = (names: string, from: string): string =>
     )
     .join("; ")
 
+/** The server tells its version, and the rest of its package.json is not for a bundle. */
+const versionAlone: Plugin = {
+  name: "version-alone",
+  setup: (build) =>
+    build.onLoad({ filter: /\/packages\/server\/package\.json$/ }, ({ path }) => {
+      const { name, version } = JSON.parse(readFileSync(path, "utf8"))
+      return { loader: "json", contents: JSON.stringify({ name, version }) }
+    })
+}
+
 /**
  * The program is one file and a function: V8 keeps compiled code for scripts, and on Node 20 for no modules. Each module of the source that
  * is imported where it is used still runs at its first import.
@@ -82,7 +92,7 @@ const server: Options = {
   outDir: serverDist,
   format: "cjs",
   splitting: false,
-  esbuildPlugins: [modulesByName],
+  esbuildPlugins: [modulesByName, versionAlone],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"
@@ -130,7 +140,7 @@ const serverLibrary: Options = {
   entry: { index: "packages/server/src/index.ts" },
   outDir: "packages/server/lib",
   splitting: true,
-  esbuildPlugins: [publishedNames],
+  esbuildPlugins: [publishedNames, versionAlone],
   external: [/^(?:effect|@effect\/[\w-]+)(?:\/|$)/],
   // For what it carries that is no module, and asks for parts of Node.
   banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
@@ -173,6 +183,7 @@ const breakableServer: Options = {
   onSuccess: async () => finishServer(breakableDist),
   esbuildPlugins: [
     modulesByName,
+    versionAlone,
     {
       name: "failpoints",
       setup: (build) =>
@@ -247,7 +258,8 @@ const removeUnreached = (directory: string, entry: string): void => {
     if (reached.has(file)) return
     reached.add(file)
     const text = readFileSync(join(directory, file), "utf8")
-    for (const [, name = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.js"/g)) reach(join(dirname(file), `${name}.d.ts`))
+    for (const [, name = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.js"/g))
+      reach(join(dirname(file), `${name}.d.ts`))
   }
   reach(entry)
   for (const file of readdirSync(directory, { recursive: true, encoding: "utf8" }))

@@ -19,11 +19,17 @@ const publishedExports = (entries) =>
     )
   )
 
+/** The packages have one version, and one that takes another of them as a peer knows its insides. */
+const publishedPeers = (peers, version) =>
+  Object.fromEntries(Object.entries(peers).map(([name, range]) => [name, name.startsWith("@reins/") ? version : range]))
+
 /** Without what is for this repository alone: notes, scripts and what the package is built with. */
 const published = (text) => {
   const { devDependencies: _, scripts: __, ...manifest } = JSON.parse(text)
-  const fields = Object.entries(manifest).filter(([name]) => !name.startsWith("//"))
-  return `${JSON.stringify({ ...Object.fromEntries(fields), exports: publishedExports(manifest.exports) }, null, 2)}\n`
+  const fields = Object.fromEntries(Object.entries(manifest).filter(([name]) => !name.startsWith("//")))
+  const exports = publishedExports(manifest.exports)
+  const peerDependencies = publishedPeers(manifest.peerDependencies, manifest.version)
+  return `${JSON.stringify({ ...fields, exports, peerDependencies }, null, 2)}\n`
 }
 
 const restore = () => {

@@ -53,7 +53,7 @@ describe("a reader of the README of a package, who has installed it from its tar
       const { code, failedAt, output } = yield* read(blocks, { ...around, installed: server.directory })
       assert.deepStrictEqual([code, failedAt], [0, undefined], output)
       assert.match(output, /^\+.*item\.quantity/m)
-      assert.strictEqual(count(output, /^succeeded .*The total now counts every piece/gm), projects.length, output)
+      assert.strictEqual(count(output, /^succeeded .*\nThe total now counts every piece/gm), projects.length, output)
       assert.strictEqual(count(output, /^you@example\.com$/gm), projects.length, output)
     })
   )

@@ -7,11 +7,16 @@ import generateClient from "./scripts/client.mjs"
 
 type Plugin = NonNullable<Options["esbuildPlugins"]>[number]
 
+/** Declarations are for those who write programs against the packages; running them needs none, so they are made when asked for,
+ * as for what is published. */
+const declared = process.env["REINS_BUILD_DECLARATIONS"] === "1"
+
 const shared: Options = {
   format: "esm",
   target: "node20",
   platform: "node",
-  sourcemap: true,
+  // What is published has no maps: the sources that they tell of are not in the packages.
+  sourcemap: !declared,
   clean: true,
   silent: true,
   esbuildOptions: (options) => {
@@ -19,9 +24,6 @@ const shared: Options = {
     options.conditions = ["@reins/source"]
   }
 }
-
-/** Declarations are for those who write programs against the packages; running them needs none, so they are made when asked for. */
-const declared = process.env["REINS_BUILD_DECLARATIONS"] === "1"
 
 /** Where the type check leaves the declarations of the core. */
 const coreTypes = ".cache/types/core/packages/core/src"
@@ -69,6 +71,16 @@ const importsOf = (names: string, from: string): string =>
     )
     .join("; ")
 
+/** The server tells its version, and the rest of its package.json is not for a bundle. */
+const versionAlone: Plugin = {
+  name: "version-alone",
+  setup: (build) =>
+    build.onLoad({ filter: /\/packages\/server\/package\.json$/ }, ({ path }) => {
+      const { name, version } = JSON.parse(readFileSync(path, "utf8"))
+      return { loader: "json", contents: JSON.stringify({ name, version }) }
+    })
+}
+
 /**
  * The program is one file and a function: V8 keeps compiled code for scripts, and on Node 20 for no modules. Each module of the source that
  * is imported where it is used still runs at its first import.
@@ -80,7 +92,7 @@ const server: Options = {
   outDir: serverDist,
   format: "cjs",
   splitting: false,
-  esbuildPlugins: [modulesByName],
+  esbuildPlugins: [modulesByName, versionAlone],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"
@@ -118,15 +130,20 @@ const publishedNames: Plugin = {
     build.onResolve({ filter: /^@reins\/core\// }, ({ path }) => ({ path: publishedName(path), external: true }))
 }
 
-/** For programs that serve a core of their own: nothing of the core, of effect or of another package is in it, so that there is one of each. */
+/**
+ * For programs that serve a core of their own, which bring along the core and effect, so that there is one of each. It carries the rest, as the
+ * program does.
+ */
 const serverLibrary: Options = {
   ...shared,
   name: "server library",
   entry: { index: "packages/server/src/index.ts" },
   outDir: "packages/server/lib",
   splitting: true,
-  esbuildPlugins: [publishedNames],
-  external: [/^(?:effect|@effect\/[\w-]+|find-my-way-ts|prom-client)(?:\/|$)/],
+  esbuildPlugins: [publishedNames, versionAlone],
+  external: [/^(?:effect|@effect\/[\w-]+)(?:\/|$)/],
+  // For what it carries that is no module, and asks for parts of Node.
+  banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
   onSuccess: async () => {
     if (declared) serverDeclarations()
   }
@@ -166,6 +183,7 @@ const breakableServer: Options = {
   onSuccess: async () => finishServer(breakableDist),
   esbuildPlugins: [
     modulesByName,
+    versionAlone,
     {
       name: "failpoints",
       setup: (build) =>
@@ -230,17 +248,40 @@ const serverDeclarations = (): void => {
       .replaceAll(imported("core/"), (_, by: string, path: string) => `${by}"${publishedName(`@reins/core/${path}`)}"`)
       .replaceAll(imported("server/"), (_, by: string, path: string) => `${by}"${root}${path}.js"`)
   })
+  removeUnreached("packages/server/lib", "index.d.ts")
+}
+
+/** The modules of the program have declarations too, and nobody can import those. */
+const removeUnreached = (directory: string, entry: string): void => {
+  const reached = new Set<string>()
+  const reach = (file: string): void => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const text = readFileSync(join(directory, file), "utf8")
+    for (const [, name = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.js"/g))
+      reach(join(dirname(file), `${name}.d.ts`))
+  }
+  reach(entry)
+  for (const file of readdirSync(directory, { recursive: true, encoding: "utf8" }))
+    if (file.endsWith(".d.ts") && !reached.has(file)) rmSync(join(directory, file))
 }
 
 /** The declarations come from the type check, which is incremental; bundling those of a hundred modules is not. */
 const copyDeclarations = (name: string, from: string, to = "dist"): void => {
   execFileSync("node_modules/.bin/tsc", ["-b", `packages/${name}`], { stdio: "inherit" })
-  copyFiles(from, `packages/${name}/${to}`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"))
+  // Those of modules that are gone stay where the type check has left them.
+  const exists = (file: string): boolean => existsSync(join(`packages/${name}/src`, file.replace(/\.d\.ts$/, ".ts")))
+  copyFiles(from, `packages/${name}/${to}`, (text) => text.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"), exists)
 }
 
-const copyFiles = (from: string, to: string, change = (text: string, _file: string): string => text): void => {
+const copyFiles = (
+  from: string,
+  to: string,
+  change = (text: string, _file: string): string => text,
+  which = (_file: string): boolean => true
+): void => {
   for (const file of readdirSync(from, { recursive: true, encoding: "utf8" })) {
-    if (!file.endsWith(".d.ts")) continue
+    if (!file.endsWith(".d.ts") || !which(file)) continue
     mkdirSync(dirname(join(to, file)), { recursive: true })
     writeFileSync(join(to, file), change(readFileSync(join(from, file), "utf8"), file))
   }

@@ -111,7 +111,8 @@ const build = async () => {
       .update(String(statSync(file).size))
       .update(readFileSync(file))
   const stamp = hash.digest("hex")
-  if (!declarations && isFresh("build", stamp) && existsSync(join(root, "packages/server/dist/main.js"))) return
+  const made = declarations ? "packages/server/lib/index.d.ts" : "packages/server/dist/main.js"
+  if (isFresh(declarations ? "declarations" : "build", stamp) && existsSync(join(root, made))) return
   await step(
     "building",
     process.execPath,
@@ -119,6 +120,8 @@ const build = async () => {
     { env: declarations ? { REINS_BUILD_DECLARATIONS: "1" } : {} }
   )
   writeStamp("build", stamp)
+  // A build without them takes those of the last one away.
+  writeStamp("declarations", declarations ? stamp : "")
 }
 
 const agents = async () => {

@@ -47,9 +47,10 @@ export const fromPromise = <A>(
 const isClientError = (error: unknown): error is ReinsClientError =>
   error instanceof ReinsApiError || error instanceof ReinsValidationError || error instanceof ReinsConnectionError
 
+/** The forms with one argument, because the oldest versions of Effect that the package takes have no others. */
 const clockOf = (runtime: Runtime.Runtime<never>): Clock => ({
-  now: () => Runtime.runSync(runtime, EffectClock.currentTimeMillis),
+  now: () => Runtime.runSync(runtime)(EffectClock.currentTimeMillis),
   sleep: (milliseconds, signal) =>
-    Runtime.runPromise(runtime, Effect.sleep(milliseconds), signal === undefined ? {} : { signal }).catch(() => {}),
-  random: () => Runtime.runSync(runtime, Random.next)
+    Runtime.runPromise(runtime)(Effect.sleep(milliseconds), signal === undefined ? {} : { signal }).catch(() => {}),
+  random: () => Runtime.runSync(runtime)(Random.next)
 })

@@ -7,20 +7,11 @@ import { isForgotten, PgStatements } from "./PgStatements.js"
 import { limitOf, PgTransaction } from "./PgTransaction.js"
 import { isRead, PreparedQuery, type Query } from "./Query.js"
 
-/** The settings of the statements and transactions on PostgreSQL. */
-export interface PgEngineOptions {
-  /**
-   * Milliseconds without a statement after which PostgreSQL ends a transaction: 10,000 unless given. Its process may be stopped or out of
-   * reach, and others wait for its locks. The time has to be shorter than a claim on work, so that a worker who takes over is not held up.
-   */
-  readonly idleInTransactionMs: number
-}
-
 /**
  * Runs statements on the connections of a pool. Within a transaction a statement whose rows nobody reads goes to the server with the next
  * one. When it fails, the transaction fails with that error at the next statement that is waited for, or at its end.
  */
-export const make = (pool: pg.Pool, { idleInTransactionMs }: PgEngineOptions): Engine => {
+export const make = (pool: pg.Pool, idleInTransactionMs: number): Engine => {
   const limit = limitOf(idleInTransactionMs)
   const current = FiberRef.unsafeMake<PgTransaction | undefined>(undefined)
   const statements = new PgStatements()

@@ -10,9 +10,14 @@ import * as PgBell from "./PgBell.js"
 import * as PgEngine from "./PgEngine.js"
 
 /** The settings of the connections to PostgreSQL. Each has a default. */
-export interface PostgresOptions extends Partial<PgEngine.PgEngineOptions> {
+export interface PostgresOptions {
   /** The most connections that are open, besides the one of the bell: 20 unless given. They are opened when they are needed. */
   readonly connections?: number
+  /**
+   * Milliseconds without a statement after which PostgreSQL ends a transaction: 10,000 unless given. Its process may be stopped or out of
+   * reach, and others wait for its locks. The time has to be shorter than a claim on work, so that a worker who takes over is not held up.
+   */
+  readonly idleInTransactionMs?: number
 }
 
 const defaults = { connections: 20, idleInTransactionMs: 10_000 }
@@ -53,7 +58,11 @@ const database = <E>(
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* prepare
-          return Database.make(sql, "pg", PgEngine.make(pool, { ...defaults, ...options }))
+          return Database.make(
+            sql,
+            "pg",
+            PgEngine.make(pool, options.idleInTransactionMs ?? defaults.idleInTransactionMs)
+          )
         })
       ).pipe(Layer.provide(Layer.mapError(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }), unreachable)))
     )

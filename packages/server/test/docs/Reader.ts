@@ -10,6 +10,8 @@ export interface Surroundings {
   readonly directory: string
   /** The variables of the reader's shell, among them the values that each reader has of their own. */
   readonly env: Readonly<Record<string, string>>
+  /** A directory in which packages are installed. Given, the blocks are run in it, and there is no clone. */
+  readonly installed?: string
 }
 
 /** What became of blocks that were run. */
@@ -25,7 +27,7 @@ export interface Read {
 const inClone = ["package.json", "package-lock.json", "packages", "examples", "scripts", "docs", "node_modules"]
 
 /** The packages that a program of a reader has installed. */
-const installed = ["@reins/client", "@reins/core", "@reins/server", "effect"]
+const installedInProgram = ["@reins/client", "@reins/core", "@reins/server", "effect"]
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
@@ -33,22 +35,28 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
  * Runs the blocks of a page as a person would who runs everything on it from the top, in the root of a clone, and stops at the first command
  * that fails. The clone has to be set up, because `npm start` would do that in the middle of other tests.
  */
-export const read = (blocks: ReadonlyArray<Block>, { directory, env }: Surroundings): Effect.Effect<Read> =>
+export const read = (blocks: ReadonlyArray<Block>, { directory, env, installed }: Surroundings): Effect.Effect<Read> =>
   Effect.suspend(() => {
-    requireSetUp()
-    const clone = join(directory, "clone")
-    mkdirSync(clone)
-    for (const name of inClone) symlinkSync(join(root, name), join(clone, name))
-    const program = join(directory, "program")
-    for (const name of installed) {
-      mkdirSync(join(program, "node_modules", name, ".."), { recursive: true })
-      symlinkSync(join(root, "node_modules", name), join(program, "node_modules", name))
-    }
+    const { cwd, program } = installed === undefined ? clone(directory) : { cwd: installed, program: installed }
     const steps = blocks.map((block, index) => stepOf(block, join(program, String(index)), env))
     const script = join(directory, "page.sh")
     writeFileSync(script, [prelude(program), ...steps].join("\n"))
-    return run(script, clone, env)
+    return run(script, cwd, env)
   })
+
+/** A clone as a directory of links, and beside it a program that has installed the packages. */
+const clone = (directory: string): { readonly cwd: string; readonly program: string } => {
+  requireSetUp()
+  const cwd = join(directory, "clone")
+  mkdirSync(cwd)
+  for (const name of inClone) symlinkSync(join(root, name), join(cwd, name))
+  const program = join(directory, "program")
+  for (const name of installedInProgram) {
+    mkdirSync(join(program, "node_modules", name, ".."), { recursive: true })
+    symlinkSync(join(root, "node_modules", name), join(program, "node_modules", name))
+  }
+  return { cwd, program }
+}
 
 const requireSetUp = (): void => {
   const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts/setup.mjs"), "--quiet", "--check"], {

@@ -1,0 +1,18 @@
+// What most programs begin with, by one name. The ports, and the databases that a program chooses itself, are entry points of their own:
+// whoever imports this loads neither.
+export { CoreConfig } from "./base/CoreConfig.js"
+export * as Core from "./Core.js"
+export { Changesets } from "./changes/Changesets.js"
+export { Deliveries } from "./changes/Deliveries.js"
+export { MergeRequests } from "./changes/MergeRequests.js"
+export { Connections } from "./connections/Connections.js"
+export { catchCode, type ErrorCode, ReinsError } from "./domain/ReinsError.js"
+export * as Embedded from "./Embedded.js"
+export { EventFeed } from "./events/EventFeed.js"
+export { Accounts } from "./identity/Accounts.js"
+export { ApiKeys } from "./identity/ApiKeys.js"
+export { Projects } from "./projects/Projects.js"
+export { Interactions } from "./sessions/Interactions.js"
+export { Messages } from "./sessions/Messages.js"
+export { Sessions } from "./sessions/Sessions.js"
+export { Turns } from "./sessions/Turns.js"

@@ -1,0 +1,27 @@
+// The tools of others: generators, linters, a proxy, package managers. They are large, so they are installed for the suites that use them.
+import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "..")
+const tools = join(root, "packages/testing/tools")
+
+/** Runs a command in the root of the repository, or in another directory, and ends this process when it fails. */
+export const run = (command, args, cwd = root) => {
+  const { status } = spawnSync(command, args, { cwd, stdio: "inherit" })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+/** Installs what the lock file of the tools has, unless it is there. */
+export const installTools = () => {
+  const stamp = join(tools, "node_modules/.stamp")
+  const lock = createHash("sha256")
+    .update(readFileSync(join(tools, "package-lock.json")))
+    .digest("hex")
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return
+  process.stderr.write("- installing the tools of others (half a minute) ...\n")
+  run("npm", ["ci", "--workspaces=false", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], tools)
+  writeFileSync(stamp, lock)
+}

@@ -148,6 +148,28 @@ for (const { name, layer } of databases) {
       })
     )
 
+    it.effect("a key that expires makes none that outlives it, also not by way of another one", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        const owner = yield* newOwner
+        const expiry = yield* fromNow(60_000)
+        const mother = yield* keys.create(owner, { name: "mother", expires_at: expiry })
+        const caller = (yield* authenticate(mother.secret)) ?? (yield* Effect.dieMessage("the key is refused"))
+        const daughter = yield* keys.create(caller, { name: "daughter" })
+        assert.strictEqual(daughter.expires_at, expiry)
+        const next = (yield* authenticate(daughter.secret)) ?? (yield* Effect.dieMessage("the key is refused"))
+        for (const principal of [caller, next]) {
+          const error = yield* Effect.flip(keys.create(principal, { name: "late", expires_at: yield* fromNow(60_001) }))
+          if (error._tag !== "RequestInvalid") return assert.fail(error._tag)
+          assert.deepStrictEqual(error.loc, ["body", "expires_at"])
+          assert.include(error.issue.message, expiry)
+        }
+        const early = yield* fromNow(30_000)
+        assert.strictEqual((yield* keys.create(caller, { name: "early", expires_at: early })).expires_at, early)
+        assert.isNull((yield* keys.create(owner, { name: "for ever" })).expires_at)
+      })
+    )
+
     it.effect("the keys of a disabled account are refused", () =>
       Effect.gen(function* () {
         const keys = yield* ApiKeys

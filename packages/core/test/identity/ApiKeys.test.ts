@@ -10,7 +10,7 @@ import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { everythingStored, identity, newAccount } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Redacted, TestClock } from "effect"
+import { Effect, ParseResult, Redacted, TestClock } from "effect"
 import * as fc from "fast-check"
 import { principalOf } from "./Principals.js"
 
@@ -162,7 +162,7 @@ for (const { name, layer } of databases) {
           const error = yield* Effect.flip(keys.create(principal, { name: "late", expires_at: yield* fromNow(60_001) }))
           if (error._tag !== "RequestInvalid") return assert.fail(error._tag)
           assert.deepStrictEqual(error.loc, ["body", "expires_at"])
-          assert.include(error.issue.message, expiry)
+          assert.include(ParseResult.TreeFormatter.formatIssueSync(error.issue), expiry)
         }
         const early = yield* fromNow(30_000)
         assert.strictEqual((yield* keys.create(caller, { name: "early", expires_at: early })).expires_at, early)

@@ -149,7 +149,10 @@ export const ApiKeyInput = Schema.Struct({
     optional(Schema.NonEmptyArray(Scope)),
     "What the key may do, at most what the caller may, which is the default."
   ),
-  expires_at: field(optional(Timestamp), "The time from which the key is refused; never when absent."),
+  expires_at: field(
+    optional(Timestamp),
+    "The time from which the key is refused. When absent it is that of the key that calls, and never for any other caller."
+  ),
   workspace_id: field(
     optional(WorkspaceId),
     "The only workspace that the key is good for; every one of the account when absent."

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
+import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
 import { isLeaseHeld } from "../domain/Session.js"
 import { Executors } from "../executor/Executors.js"
@@ -106,7 +107,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
 
 /** Locks a data directory. Fails when it holds more than a key ring and the remains of a restore that was broken off. */
 const takeDirectory = Effect.fnUntraced(function* ({ dataDir, keyFile }: RestoreRequest) {
-  yield* onDisk(async () => makeDirectory(dataDir, 0o700))
+  yield* onDisk(async () => makePrivateDirectory(dataDir))
   const lock = serverLock(dataDir)
   yield* DatabaseFile.hold(lock).pipe(
     Effect.catchTags({

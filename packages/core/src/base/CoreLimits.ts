@@ -22,6 +22,8 @@ export interface CoreLimits {
   readonly liveDelegations: number
   /** Requests of one caller of the server within a minute. Null allows any number. */
   readonly requestsPerMinute: number | null
+  /** Registrations of one client within an hour. Null allows any number. */
+  readonly registrationsPerHour: number | null
   /** Event streams of one caller on one session. Null allows any number. */
   readonly streamsPerSession: number | null
   /** The days that the events of a closed session are kept after its last event. Null keeps them for ever. */
@@ -43,6 +45,7 @@ export const defaultLimits: CoreLimits = {
   delegationDepth: 3,
   liveDelegations: 10,
   requestsPerMinute: 600,
+  registrationsPerHour: 30,
   streamsPerSession: 8,
   eventRetentionDays: null
 }

@@ -9,9 +9,10 @@ import { pipeline, Transform } from "node:stream"
 import { urlToHttpOptions } from "node:url"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
-import { type Scrubber, scrubber } from "../harness/Secrets.js"
+import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { credentialFields, type Loan } from "./Loan.js"
+import { comesInLines, splitBlanking } from "./SplitSecrets.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
 export interface Exchange {
@@ -125,6 +126,8 @@ const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage
     return
   }
   const key = scrubber({ key: loan.key })
+  const forms = comesInLines(answer.headers["content-type"]) ? formsOf({ key: loan.key }) : []
+  const inPieces = forms.length === 0 ? [] : [splitBlanking(forms)]
   const headers: OutgoingHttpHeaders = {}
   for (const [name, values] of passedOn(answer)) {
     if (name !== "content-length" && name !== "content-encoding") headers[name] = values.map(key.scrub)
@@ -132,7 +135,7 @@ const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage
   response.writeHead(status, headers)
   response.flushHeaders()
   // The pipeline destroys the response when the answer breaks off, so the agent sees the break too.
-  pipeline([answer, ...decoders, blanking(key), response], () => undefined)
+  pipeline([answer, ...decoders, blanking(key), ...inPieces, response], () => undefined)
 }
 
 const causes: Readonly<Record<string, string>> = {

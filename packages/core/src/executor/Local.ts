@@ -43,22 +43,11 @@ const stderrLineLength = 8 * 1024
 const killRounds = 4
 const pollInterval = "25 millis"
 
-/** The variables that an agent inherits: search path, language, time zone and proxies. */
-const inherited = [
-  "PATH",
-  "LANG",
-  "LC_ALL",
-  "TZ",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "NODE_EXTRA_CA_CERTS",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR"
-]
+/**
+ * The variables that an agent inherits: search path, language, time zone and certificate authorities. The operator's proxies are none of
+ * them, because their addresses may hold a password and they lead to hosts that nobody meant for agents.
+ */
+const inherited = ["PATH", "LANG", "LC_ALL", "TZ", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"]
 
 /** The directories that belong to the agent alone, with the variables that name them. */
 export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">): Record<string, string> => ({
@@ -71,15 +60,14 @@ export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">)
 })
 
 /** The whole environment of the agent. */
-export const environmentOf = (command: AgentCommand, bootId: string): Record<string, string> => {
+export const environmentOf = (
+  command: Pick<AgentCommand, "environment" | "homeDir" | "leaseId" | "tmpDir">,
+  bootId: string
+): Record<string, string> => {
   const environment: Record<string, string> = {}
   for (const name of inherited) {
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
-  }
-  // The gateway of a turn is lent on loopback, which no proxy of the network reaches.
-  for (const name of ["NO_PROXY", "no_proxy"]) {
-    environment[name] = [environment[name], "127.0.0.1", "localhost"].filter(Boolean).join(",")
   }
   for (const [name, value] of Object.entries(command.environment)) {
     environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value

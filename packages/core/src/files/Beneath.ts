@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { type BigIntStats, constants, existsSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import { Data, Effect } from "effect"
+import { namedState } from "./OnlyName.js"
 
 // Opens files below a root that somebody hostile may rearrange at the same time. Each component is opened relative to the
 // directory opened before it and never through a symbolic link, so that no rearrangement leads out of the root.
@@ -171,9 +172,41 @@ export const readUpTo = async (handle: fs.FileHandle, size: number, maxBytes: nu
   return bytes.subarray(0, filled)
 }
 
+const openRegular = async (directory: OpenDirectory, name: string | Buffer): Promise<fs.FileHandle> => {
+  const path = directory.entry(name)
+  // To open a device is to use it, so only a regular file is opened. The open itself refuses a link.
+  const found = await fs.lstat(path)
+  if (!found.isFile() && !found.isSymbolicLink()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
+  // O_NONBLOCK, because opening a FIFO that was put there since, and has no writer, would hold a thread for ever.
+  return fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
+}
+
+interface Opened {
+  readonly handle: fs.FileHandle
+  readonly stat: BigIntStats
+}
+
+/** Opens a file with its state. With `named` it opens the file anew while its name does not stay with one file. */
+const open = async (directory: OpenDirectory, name: string | Buffer, named: boolean): Promise<Opened> => {
+  for (let count = 1; count <= maxOpenings; count++) {
+    const handle = await openRegular(directory, name)
+    try {
+      const stat = await (named ? namedState(handle, directory.entry(name)) : handle.stat({ bigint: true }))
+      if (stat !== undefined) return { handle, stat }
+    } catch (cause) {
+      await handle.close()
+      throw cause
+    }
+    await handle.close()
+  }
+  throw new BeneathError({ reason: "failed", at: shown(name) })
+}
+
+const maxOpenings = 8
+
 /**
  * Opens the regular file `name` and runs `use`. A symbolic link is `link`; a directory, FIFO, socket or device is `not_a_file`. With `links` a
- * file is `hard_link` unless all of its names are known to be below the root.
+ * file is `hard_link` unless all of its names are known to be below the root, and `failed` when the name never stays with one file.
  */
 export const withFile = <A>(
   directory: OpenDirectory,
@@ -182,18 +215,10 @@ export const withFile = <A>(
   links?: HardLinks
 ): Effect.Effect<A, BeneathError> =>
   Effect.acquireUseRelease(
-    attempt(name, async () => {
-      const path = directory.entry(name)
-      // To open a device is to use it, so only a regular file is opened. The open itself refuses a link.
-      const found = await fs.lstat(path)
-      if (!found.isFile() && !found.isSymbolicLink()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
-      // O_NONBLOCK, because opening a FIFO that was put there since, and has no writer, would hold a thread for ever.
-      return fs.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY)
-    }),
-    (handle) =>
+    attempt(name, () => open(directory, name, links !== undefined)),
+    ({ handle, stat }) =>
       Effect.tryPromise({
         try: async (signal) => {
-          const stat = await handle.stat({ bigint: true })
           if (!stat.isFile()) throw new BeneathError({ reason: "not_a_file", at: shown(name) })
           if (links !== undefined && stat.nlink > 1n && !(await links.areWithin(stat)))
             throw new BeneathError({ reason: "hard_link", at: shown(name) })
@@ -206,7 +231,7 @@ export const withFile = <A>(
         },
         catch: (cause) => beneathError(cause, name)
       }),
-    (handle) => Effect.promise(() => handle.close())
+    ({ handle }) => Effect.promise(() => handle.close())
   )
 
 /** The target of the symbolic link `name`, as bytes. The link is not followed. */

@@ -2,6 +2,7 @@ import type { BigIntStats } from "node:fs"
 import * as fs from "node:fs/promises"
 import { setTimeout } from "node:timers/promises"
 import { type HardLinks, inRoot, type OpenDirectory, openIn } from "./Beneath.js"
+import { tickMs } from "./OnlyName.js"
 
 // A hostile process may give somebody else's file a name in its workspace (a hard link), and a build may give its own file a second name. The
 // files look the same. A file is the workspace's own when all of its names are in the workspace.
@@ -10,8 +11,6 @@ const maxEntries = 1_000_000
 const maxDepth = 200
 const lookedAtOnce = 32
 
-/** File systems take the time of a change from a clock that ticks every 1 to 10 ms. Two changes within one tick look like one. */
-const tickMs = 20
 const maxSurveys = 3
 
 /**

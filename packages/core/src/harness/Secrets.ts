@@ -11,15 +11,19 @@ export interface Scrubber {
   readonly partialLength: (text: string) => number
 }
 
-export const scrubber = (secrets: Readonly<Record<string, Redacted.Redacted<string>>>): Scrubber => {
+type Secrets = Readonly<Record<string, Redacted.Redacted<string>>>
+
+/** The forms in which secrets are blanked: as they are, in JSON and in URLs. Longer ones come first, because a secret may contain another one. */
+export const formsOf = (secrets: Secrets): ReadonlyArray<string> => {
   const plain = Object.values(secrets)
     .map(Redacted.value)
     .filter((secret) => secret.length >= minimumLength)
-  const forms = [
-    ...new Set(plain.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]))
-  ]
-  // Longer forms come first, because a secret may contain another one.
-  forms.sort((left, right) => right.length - left.length)
+  const forms = plain.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+  return [...new Set(forms)].sort((left, right) => right.length - left.length)
+}
+
+export const scrubber = (secrets: Secrets): Scrubber => {
+  const forms = formsOf(secrets)
   return {
     scrub: (text) => forms.reduce((scrubbed, form) => scrubbed.replaceAll(form, blank), text),
     partialLength: (text) => {

@@ -1,6 +1,8 @@
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import type { Unseen } from "../access/Access.js"
 import type { EmailVerificationInput, Me, RegisterInput } from "../api/AccountsApi.js"
+import { clientNetwork } from "../base/ClientNetwork.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { type Account, EmailAddress } from "../domain/Account.js"
 import { AccountId, newId } from "../domain/Ids.js"
@@ -45,12 +47,13 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     /**
      * Makes an unverified account and mails a link that verifies it. Only the owner of the address learns by mail that it is taken:
      * the answer, the work and the time are the same. Registering an unverified address again replaces its password and its links. Fails
-     * with `RequestInvalid` for an address or a password that cannot be taken, and with `waiting_capacity` while too many passwords wait to
-     * be hashed.
+     * with `RequestInvalid` for an address or a password that cannot be taken, with `rate_limited` when the client has registered too often
+     * within an hour, and with `waiting_capacity` while too many passwords wait to be hashed.
      */
     readonly register: (
-      input: typeof RegisterInput.Type
-    ) => Command<Registration<"accepted">, PasswordsBusy | RequestInvalid>
+      input: typeof RegisterInput.Type,
+      client: { readonly clientAddress: string }
+    ) => Command<Registration<"accepted">, PasswordsBusy | ReinsError<"rate_limited"> | RequestInvalid>
     /**
      * A token activates its account together with its workspace, once. A used, expired or unknown one fails with `token_expired`.
      * An address gets a new link by mail if it waits for one, and the same answer if not. At most 3 mails go to an address within an
@@ -95,21 +98,27 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
       const workspaces = yield* WorkspaceStore
       const verification = yield* makeVerification
 
-      const prepare = Effect.fnUntraced(function* (given: string, password: Redacted.Redacted) {
+      const checkStranger = yield* registrationLimit
+
+      const check = Effect.fnUntraced(function* (given: string, password: Redacted.Redacted) {
         const email = yield* Schema.decode(EmailAddress)(normaliseEmail(given)).pipe(
           Effect.mapError(({ issue }) => new RequestInvalid({ loc: ["body", "email"], issue, input: given }))
         )
         yield* PasswordRules.check(password, email)
-        return { email, password_hash: yield* passwords.hash(password) }
+        return email
       })
 
       return Accounts.of({
-        register: (input) =>
+        register: (input, { clientAddress }) =>
           journal.prepared(
             "Accounts.register",
-            Effect.map(prepare(input.email, Redacted.make(input.password)), (prepared) =>
-              verification.register({ ...prepared, display_name: input.display_name ?? null })
-            )
+            Effect.gen(function* () {
+              const password = Redacted.make(input.password)
+              const email = yield* check(input.email, password)
+              yield* checkStranger(clientAddress)
+              const password_hash = yield* passwords.hashOfStranger(password)
+              return verification.register({ email, password_hash, display_name: input.display_name ?? null })
+            })
           ),
         verifyEmail: ({ email, token = "" }) =>
           journal.command<Registration<"accepted" | "verified">, ReinsError<"token_expired">>(
@@ -131,14 +140,17 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
         createVerified: ({ displayName = null, email, password }) =>
           journal.prepared(
             "Accounts.createVerified",
-            Effect.map(prepare(email, password), (prepared) =>
-              Effect.gen(function* () {
-                const row = yield* store.insert({ ...prepared, display_name: displayName, state: "active" })
+            Effect.gen(function* () {
+              const address = yield* check(email, password)
+              const password_hash = yield* passwords.hash(password)
+              return Effect.gen(function* () {
+                const values = { email: address, password_hash, display_name: displayName }
+                const row = yield* store.insert({ ...values, state: "active" })
                 if (row === undefined) return yield* alreadyExists
                 yield* workspaces.addPersonal(row.id)
                 return toAccount(row)
               })
-            )
+            })
           ),
         disable: (accountId) => journal.command("Accounts.disable", Effect.map(store.disable(accountId), toAccount)),
         get: fn("Accounts.get")(function* (idOrEmail) {
@@ -153,6 +165,30 @@ export class Accounts extends Context.Tag("@reins/core/identity/Accounts")<
     })
   )
 }
+
+/** Counts the registrations of clients, before anything is done for them. */
+const registrationLimit = Effect.gen(function* () {
+  const { limits } = yield* CoreConfig
+  const journal = yield* Journal
+  const throttle = yield* Throttle.make
+  // Registrations that come at once are counted one by one, because PostgreSQL would let each see none of the others.
+  const counting = yield* Effect.makeSemaphore(1)
+
+  return Effect.fnUntraced(function* (clientAddress: string) {
+    if (limits.registrationsPerHour === null) return
+    const limit = { kind: "registration", max: limits.registrationsPerHour, windowMs: 60 * 60 * 1000 }
+    const client = clientNetwork(clientAddress)
+    const isFree = counting.withPermits(1)(
+      Effect.flatMap(throttle.retryAfterSeconds(limit, client), (seconds) =>
+        seconds === undefined ? journal.commit(throttle.take(limit, client)) : Effect.succeed(false)
+      )
+    )
+    if (yield* isFree) return
+    const seconds = (yield* throttle.retryAfterSeconds(limit, client)) ?? 1
+    const message = `${limit.max} accounts were registered from your address within an hour. Wait ${seconds} seconds.`
+    return yield* Throttle.rateLimited("registration", limit, seconds, message)
+  })
+})
 
 /** The steps from an unverified account to an active one. Each is part of a commit. */
 const makeVerification = Effect.gen(function* () {

@@ -32,6 +32,8 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
       principal: Principal,
       request: PageRequest
     ) => Effect.Effect<Page<ApiKey>, ReinsError<"invalid_cursor">>
+    /** The time from which a key is refused; null for a key that does not expire. */
+    readonly expiryOf: (keyId: string) => Effect.Effect<Timestamp | null>
     /** Revokes a key that the principal sees, or leaves it revoked. Undefined when the principal sees no such key. */
     readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<ApiKey | undefined, never, Commit>
     /** Revokes the keys that an account has for a workspace. */
@@ -76,6 +78,11 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
             where ${seenBy(principal)} and id < ${before} order by id desc limit ${limit + 1}`)
           return Keyset.page(rows.map(toApiKey), limit, (key) => key.id)
         }),
+        expiryOf: (keyId) =>
+          Effect.map(
+            db.first(sql<Pick<ApiKey, "expires_at">>`select expires_at from api_keys where id = ${keyId}`),
+            (row) => row?.expires_at ?? null
+          ),
         revoke: Effect.fnUntraced(function* (principal, keyId) {
           const at = yield* now
           const row = yield* db.first(sql<ApiKeyRow>`update api_keys set revoked_at = coalesce(revoked_at, ${at})

@@ -38,7 +38,8 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
     /**
      * A new key with at most the scopes of the caller, which are the default. Its secret is given this once and kept as a hash. Needs the scope
      * `admin`. Fails with `insufficient_scope` for a scope that the caller lacks, with `not_found` for a workspace that it may not see, and
-     * with `RequestInvalid` for an expiry in the past.
+     * with `RequestInvalid` for an expiry in the past. A key that expires makes none that outlives it: its own expiry is the default, and
+     * a later one fails with `RequestInvalid`.
      */
     readonly create: (
       principal: Principal,
@@ -89,8 +90,11 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
               const scopes = input.scopes ?? principal.scopes
               yield* Effect.forEach(scopes, (scope) => access.requireScope(principal, scope), { discard: true })
               const workspaceId = input.workspace_id ?? principal.workspaceId
-              const expiresAt = input.expires_at ?? null
+              const { via } = principal
+              const callerExpiresAt = via.kind === "api_key" ? yield* store.expiryOf(via.keyId) : null
+              const expiresAt = input.expires_at ?? callerExpiresAt
               yield* refusePast(expiresAt)
+              yield* refuseOutliving(expiresAt, callerExpiresAt)
               return Effect.gen(function* () {
                 if (workspaceId !== null) yield* access.read(principal, workspaceId)
                 return yield* issue(principal.accountId, { name: input.name, scopes, workspaceId }, expiresAt)
@@ -164,10 +168,20 @@ const keyOf = Effect.fnUntraced(function* (
 const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]
 
 const refusePast = Effect.fnUntraced(function* (expiresAt: Timestamp | null) {
-  if (expiresAt === null || expiresAt > (yield* now)) return
-  return yield* new RequestInvalid({
+  if (expiresAt !== null && expiresAt <= (yield* now))
+    return yield* expiryInvalid(expiresAt, "The time of expiry must be in the future")
+})
+
+const refuseOutliving = (expiresAt: Timestamp | null, callerExpiresAt: Timestamp | null) =>
+  expiresAt !== null && callerExpiresAt !== null && expiresAt > callerExpiresAt
+    ? Effect.fail(
+        expiryInvalid(expiresAt, `The key that calls expires at ${callerExpiresAt}, and makes none that outlives it`)
+      )
+    : Effect.void
+
+const expiryInvalid = (expiresAt: Timestamp, why: string): RequestInvalid =>
+  new RequestInvalid({
     loc: ["body", "expires_at"],
-    issue: new ParseResult.Type(Timestamp.ast, expiresAt, "The time of expiry must be in the future"),
+    issue: new ParseResult.Type(Timestamp.ast, expiresAt, why),
     input: expiresAt
   })
-})

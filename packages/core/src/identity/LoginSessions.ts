@@ -35,7 +35,8 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
     /**
      * A new login with a new token. A wrong password, an unknown address and a disabled account fail with the same
      * `invalid_credentials` after the same work. `email_unverified` is told only to a caller that knows the password. After 10 failures
-     * of an address or 50 of a client within 15 minutes everything fails with `rate_limited`.
+     * of a client on an address, or 50 of a client, within 15 minutes everything from it fails with `rate_limited`. So does everything on an
+     * address after 40 failures of strangers within an hour, except from clients that have logged in there before.
      */
     readonly login: (
       input: typeof LoginInput.Type,
@@ -72,7 +73,7 @@ export class LoginSessions extends Context.Tag("@reins/core/identity/LoginSessio
             const renewed = yield* catchCode("waiting_capacity", () => Effect.succeed(account))(
               renewHash(account, password)
             )
-            return yield* journal.commit(open(renewed))
+            return yield* journal.commit(open(renewed, clientAddress))
           }).pipe(
             Effect.retry({ while: (error) => error._tag === "PasswordReplaced", times: 3 }),
             Effect.catchTag("PasswordReplaced", () => Effect.fail(invalidCredentials))
@@ -131,13 +132,13 @@ const makeSteps = Effect.gen(function* () {
   })
 
   /** Begins a login. It fails when the password that was checked was replaced, because no login may outlive its password. */
-  const open = Effect.fnUntraced(function* (account: AccountRow) {
+  const open = Effect.fnUntraced(function* (account: AccountRow, clientAddress: string) {
     if (!(yield* accounts.holdHash(account))) return yield* new PasswordReplaced()
     const at = yield* now
     const token = yield* Token.random
     const expiresAt = yield* fromNow(absoluteMs)
     const id = randomUUID()
-    yield* guesses.forget(account.email)
+    yield* guesses.proved({ accountId: account.id, email: account.email, clientAddress })
     yield* logins.insert({
       id,
       hash: Token.digest(token),

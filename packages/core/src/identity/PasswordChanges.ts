@@ -47,10 +47,12 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
     ) => Command<typeof PasswordChange.Type, ChangeRefused>
     /**
      * An address gets a link by mail if it has an account, and the same answer if not. At most 3 such mails go to it within an hour.
-     * A token from a link sets the password once and ends every login. A used, expired or unknown one fails with `token_expired`.
+     * A token from a link sets the password once and ends every login. A used, expired or unknown one fails with `token_expired`. Failures of
+     * strangers stop no login from the client that has set the password.
      */
     readonly reset: (
-      input: typeof PasswordResetInput.Type
+      input: typeof PasswordResetInput.Type,
+      client: { readonly clientAddress: string }
     ) => Command<{ readonly status: "accepted" | "reset" }, ResetRefused>
   }
 >() {
@@ -84,14 +86,17 @@ export class PasswordChanges extends Context.Tag("@reins/core/identity/PasswordC
               )
               const hash = yield* passwords.hash(password)
               return Effect.gen(function* () {
-                yield* replace(account, hash)
+                yield* replace(account, hash, clientAddress)
                 return { status: "changed" as const, sessions_revoked: yield* logins.endAll(account.id, principal.via) }
               })
             })
           ),
-        reset: ({ email, new_password = "", token = "" }) =>
+        reset: ({ email, new_password = "", token = "" }, { clientAddress }) =>
           email === undefined
-            ? journal.prepared("PasswordChanges.reset", useLink(Redacted.make(token), Redacted.make(new_password)))
+            ? journal.prepared(
+                "PasswordChanges.reset",
+                useLink(Redacted.make(token), Redacted.make(new_password), clientAddress)
+              )
             : journal.command("PasswordChanges.reset", requestLink(email))
       })
     })
@@ -108,10 +113,10 @@ const makeSteps = Effect.gen(function* () {
   const throttle = yield* Throttle.make
 
   /** Replaces the hash that was read. The links and failures of the old password end with it; its logins are the caller's to end. */
-  const replace = Effect.fnUntraced(function* (account: AccountRow, hash: string) {
+  const replace = Effect.fnUntraced(function* (account: AccountRow, hash: string, clientAddress: string) {
     if (!(yield* accounts.replaceHash(account, hash))) return yield* changedMeanwhile
     yield* OneTimeTokens.voidAll(db, "reset_password", account.id)
-    yield* guesses.forget(account.email)
+    yield* guesses.replaced({ accountId: account.id, email: account.email, clientAddress })
     yield* jobs.enqueue(mailTo(account.id, "password_changed"))
   })
 
@@ -129,7 +134,11 @@ const makeSteps = Effect.gen(function* () {
       return { status: "accepted" as const }
     }),
     /** Prepares the commit that sets the password. */
-    useLink: Effect.fnUntraced(function* (token: Redacted.Redacted, password: Redacted.Redacted) {
+    useLink: Effect.fnUntraced(function* (
+      token: Redacted.Redacted,
+      password: Redacted.Redacted,
+      clientAddress: string
+    ) {
       const accountId = yield* OneTimeTokens.find(db, "reset_password", token)
       const account = accountId === undefined ? undefined : yield* accounts.find(accountId)
       if (account?.state !== "active") return yield* tokenExpired
@@ -138,7 +147,7 @@ const makeSteps = Effect.gen(function* () {
       const hash = yield* passwords.hash(password)
       return Effect.gen(function* () {
         if ((yield* OneTimeTokens.use(db, "reset_password", token)) === undefined) return yield* tokenExpired
-        yield* replace(account, hash)
+        yield* replace(account, hash, clientAddress)
         yield* logins.endAll(account.id)
         return { status: "reset" as const }
       })

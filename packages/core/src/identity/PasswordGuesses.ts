@@ -1,9 +1,11 @@
 import { Effect } from "effect"
+import { clientNetwork } from "../base/ClientNetwork.js"
 import type { ErrorCode, ReinsError } from "../domain/ReinsError.js"
 import type { Vault } from "../secrets/Vault.js"
 import type { Commit } from "../store/Commit.js"
 import type { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import * as KnownClients from "./KnownClients.js"
 import * as Throttle from "./Throttle.js"
 
 /** An attempt to prove the password of an account. */
@@ -14,7 +16,16 @@ export interface Guess {
   readonly clientAddress: string
 }
 
-/** Bounds how often passwords can be guessed: 10 failures of an account and 50 of a client within 15 minutes. */
+/** A proof that an account is the caller's. */
+export interface Proof extends Guess {
+  readonly accountId: string
+}
+
+/**
+ * Bounds how often passwords can be guessed: 10 failures of a client on an account and 50 of a client within 15 minutes, and 40 failures of all
+ * strangers together on an account within an hour. A client from which the account was logged in to before is no stranger, so that nobody
+ * elsewhere can keep an owner out.
+ */
 export interface PasswordGuesses {
   /**
    * Gives back what the check of a password finds. A check that finds nothing counts as a failure and fails with `wrong`. After too many
@@ -26,9 +37,11 @@ export interface PasswordGuesses {
     check: Effect.Effect<A | undefined, E>,
     wrong: ReinsError<Wrong>
   ) => Effect.Effect<A, E | ReinsError<Wrong> | ReinsError<"rate_limited">>
-  /** Forgets the failures of an account whose owner has proved the password. */
-  readonly forget: (email: string) => Effect.Effect<void, never, Commit>
-  /** Deletes the failures that no longer count. The statement is a commit of its own. */
+  /** Forgets the failures of a client that has proved the password, and knows the client from now on. Those of strangers stay. */
+  readonly proved: (proof: Proof) => Effect.Effect<void, never, Commit>
+  /** Begins anew for a password that was replaced: `proved` for the client that replaced it, and no other one is known, nor any failure. */
+  readonly replaced: (proof: Proof) => Effect.Effect<void, never, Commit>
+  /** Deletes the failures and the clients that no longer count. Each statement is a commit of its own. */
   readonly purge: Effect.Effect<void>
 }
 
@@ -36,48 +49,80 @@ export interface PasswordGuesses {
 export const make: Effect.Effect<PasswordGuesses, never, Database | Vault | Journal> = Effect.gen(function* () {
   const journal = yield* Journal
   const throttle = yield* Throttle.make
+  const known = yield* KnownClients.make
+
+  /** The limits that a guess counts for, and what it counts as in each. */
+  const countsOf = Effect.fnUntraced(function* ({ clientAddress, email }: Guess) {
+    const client = clientNetwork(clientAddress)
+    const own: ReadonlyArray<Count> = [
+      { limit: pairLimit, subject: [email, client] },
+      { limit: clientLimit, subject: client }
+    ]
+    return (yield* known.isKnown(email, client)) ? own : [...own, { limit: strangerLimit, subject: email }]
+  })
 
   /** Fails at the limit. `own` failures that the caller has just counted do not bring it to the limit. */
-  const refuseThrottled = Effect.fnUntraced(function* ({ clientAddress, email }: Guess, own: number) {
-    const waitOf = (limit: Throttle.Limit, subject: string) =>
-      Effect.map(throttle.retryAfterSeconds({ ...limit, max: limit.max + own }, subject), (seconds) => ({
+  const refuseThrottled = Effect.fnUntraced(function* (counts: ReadonlyArray<Count>, own: number) {
+    const waits = yield* Effect.forEach(counts, ({ limit, subject }) =>
+      Effect.map(throttle.retryAfterSeconds({ ...limit, max: limit.max + own }, subject), (seconds = 0) => ({
         limit,
-        seconds: seconds ?? 0
+        seconds
       }))
-    const account = yield* waitOf(accountLimit, email)
-    const client = yield* waitOf(clientLimit, clientAddress)
-    const longer = account.seconds >= client.seconds ? account : client
-    if (longer.seconds > 0) return yield* tooMany(longer.limit, longer.seconds)
+    )
+    const [longest] = waits.sort((left, right) => right.seconds - left.seconds)
+    if (longest !== undefined && longest.seconds > 0) return yield* tooMany(longest.limit, longest.seconds)
   })
+
+  const proved = ({ accountId, clientAddress, email }: Proof) => {
+    const client = clientNetwork(clientAddress)
+    return Effect.zipRight(throttle.clear(pairLimit, [email, client]), known.note(accountId, email, client))
+  }
 
   return {
     attempt: Effect.fnUntraced(function* (guess, check, wrong) {
-      yield* refuseThrottled(guess, 0)
+      const counts = yield* countsOf(guess)
+      yield* refuseThrottled(counts, 0)
       const found = yield* check
       // The limit is checked again after the failure was counted. Guesses made at the same time would all pass it otherwise.
       if (found === undefined) {
         yield* journal.commit(
-          Effect.zipRight(throttle.hit(accountLimit, guess.email), throttle.hit(clientLimit, guess.clientAddress))
+          Effect.forEach(counts, ({ limit, subject }) => throttle.hit(limit, subject), { discard: true })
         )
-        yield* refuseThrottled(guess, 1)
+        yield* refuseThrottled(counts, 1)
         return yield* Effect.fail(wrong)
       }
-      yield* refuseThrottled(guess, 0)
+      yield* refuseThrottled(counts, 0)
       return found
     }),
-    forget: (email) => throttle.clear(accountLimit, email),
-    purge: throttle.purge
+    proved,
+    replaced: (proof) =>
+      throttle
+        .clear(strangerLimit, proof.email)
+        .pipe(
+          Effect.zipRight(throttle.clearGroup(pairLimit, proof.email)),
+          Effect.zipRight(known.forget(proof.accountId)),
+          Effect.zipRight(proved(proof))
+        ),
+    purge: Effect.zipRight(throttle.purge, known.purge)
   }
 })
 
+interface Count {
+  readonly limit: Throttle.Limit
+  readonly subject: Throttle.Subject
+}
+
 const windowMs = 15 * 60 * 1000
-const accountLimit: Throttle.Limit = { kind: "login account", max: 10, windowMs }
+const pairLimit: Throttle.Limit = { kind: "login pair", max: 10, windowMs }
 const clientLimit: Throttle.Limit = { kind: "login client", max: 50, windowMs }
+const strangerLimit: Throttle.Limit = { kind: "login stranger", max: 40, windowMs: 60 * 60 * 1000 }
 
 const tooMany = (limit: Throttle.Limit, seconds: number) =>
   Throttle.rateLimited(
     "login",
     limit,
     seconds,
-    `Too many attempts with a password failed. Wait ${seconds} seconds before the next one.`
+    limit === strangerLimit
+      ? `Too many attempts from places where this account was not used before failed. Wait ${seconds} seconds, log in from such a place, or set a new password by a link that is mailed to you.`
+      : `Too many attempts with a password failed. Wait ${seconds} seconds before the next one.`
   )

@@ -34,6 +34,11 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
   {
     /** A new hash, which holds its salt and its cost. */
     readonly hash: (password: Redacted.Redacted) => Effect.Effect<string, PasswordsBusy>
+    /**
+     * A new hash for somebody who has proved nothing. One is made at a time and a quarter of the places are for those that wait, so that a
+     * login waits for one of them at most.
+     */
+    readonly hashOfStranger: (password: Redacted.Redacted) => Effect.Effect<string, PasswordsBusy>
     /** True when the hash was made of this password, at whatever cost. */
     readonly verify: (hash: string, password: Redacted.Redacted) => Effect.Effect<boolean, PasswordsBusy>
     /** Takes as long as `verify`. It stands in for it where there is no account. */
@@ -46,11 +51,15 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
   static readonly make = (cost: Cost): Effect.Effect<Passwords["Type"]> =>
     Effect.gen(function* () {
       const queued = yield* makeQueue(cost)
+      const strangers = yield* makeQueue({ concurrency: 1, maxWaiting: Math.ceil(cost.maxWaiting / 4) })
       const options = { memoryCost: cost.memoryKiB, timeCost: cost.passes, parallelism: 1 }
-      const hashed = (password: Redacted.Redacted) => queued(() => hash(textOf(password), options))
+      const hashed = (password: Redacted.Redacted) => queued(unstoppable(() => hash(textOf(password), options)))
       return Passwords.of({
         hash: fn("Passwords.hash")(hashed),
-        verify: fn("Passwords.verify")((encoded, password) => queued(() => verify(encoded, textOf(password)))),
+        hashOfStranger: fn("Passwords.hashOfStranger")((password) => strangers(hashed(password))),
+        verify: fn("Passwords.verify")((encoded, password) =>
+          queued(unstoppable(() => verify(encoded, textOf(password))))
+        ),
         dummyVerify: fn("Passwords.dummyVerify")((password) => Effect.asVoid(hashed(password))),
         needsRehash: (encoded) => {
           const used = parseOptions(encoded)
@@ -72,7 +81,10 @@ export class Passwords extends Context.Tag("@reins/core/identity/Passwords")<
 
 const textOf = (password: Redacted.Redacted): string => Redacted.value(password).normalize("NFC")
 
-const makeQueue = (cost: Cost) =>
+/** A hash that has begun cannot be stopped, so it keeps its place until it has ended. */
+const unstoppable = <A>(work: () => Promise<A>): Effect.Effect<A> => Effect.uninterruptible(Effect.promise(work))
+
+const makeQueue = (cost: Pick<Cost, "concurrency" | "maxWaiting">) =>
   Effect.map(Effect.makeSemaphore(cost.concurrency), (running) => {
     let present = 0
     const enter = Effect.suspend(() => {
@@ -83,11 +95,10 @@ const makeQueue = (cost: Cost) =>
     const leave = Effect.sync(() => {
       present--
     })
-    // A hash that has begun cannot be stopped, so it keeps its place until it has ended.
-    return <A>(work: () => Promise<A>): Effect.Effect<A, PasswordsBusy> =>
+    return <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | PasswordsBusy> =>
       Effect.acquireUseRelease(
         enter,
-        () => running.withPermits(1)(Effect.uninterruptible(Effect.promise(work))),
+        () => running.withPermits(1)(work),
         () => leave
       )
   })

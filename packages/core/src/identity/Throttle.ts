@@ -13,16 +13,21 @@ export interface Limit {
   readonly windowMs: number
 }
 
+/** What is counted for. A subject of two parts belongs to the group of its first part. */
+export type Subject = string | readonly [group: string, member: string]
+
 /** Counts hits of subjects, across all processes. */
 export interface Throttle {
   /** Whole seconds until the subject is below its limit. Undefined when it is below its limit now. */
-  readonly retryAfterSeconds: (limit: Limit, subject: string) => Effect.Effect<number | undefined>
+  readonly retryAfterSeconds: (limit: Limit, subject: Subject) => Effect.Effect<number | undefined>
   /** Counts a hit and gives back true. At the limit it counts nothing and gives back false. */
-  readonly take: (limit: Limit, subject: string) => Effect.Effect<boolean, never, Commit>
+  readonly take: (limit: Limit, subject: Subject) => Effect.Effect<boolean, never, Commit>
   /** Counts a hit, also beyond the limit. */
-  readonly hit: (limit: Limit, subject: string) => Effect.Effect<void, never, Commit>
+  readonly hit: (limit: Limit, subject: Subject) => Effect.Effect<void, never, Commit>
   /** Forgets the hits of a subject. */
-  readonly clear: (limit: Limit, subject: string) => Effect.Effect<void, never, Commit>
+  readonly clear: (limit: Limit, subject: Subject) => Effect.Effect<void, never, Commit>
+  /** Forgets the hits of all subjects of a group. */
+  readonly clearGroup: (limit: Limit, group: string) => Effect.Effect<void, never, Commit>
   /** Deletes the hits that are older than any window. The statement is a commit of its own. */
   readonly purge: Effect.Effect<void>
 }
@@ -55,7 +60,11 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
   const db = yield* Database
   const { sql } = db
   const vault = yield* Vault
-  const keyOf = (limit: Limit, subject: string) => vault.mac(`throttle ${limit.kind}`, subject)
+  const digestOf = (limit: Limit, part: string) => vault.mac(`throttle ${limit.kind}`, part)
+  const keyOf = (limit: Limit, subject: Subject) =>
+    typeof subject === "string"
+      ? digestOf(limit, subject)
+      : `${digestOf(limit, subject[0])}.${digestOf(limit, subject[1])}`
 
   const retryAfterSeconds: Throttle["retryAfterSeconds"] = Effect.fnUntraced(function* (limit, subject) {
     const at = toMillis(yield* now)
@@ -80,6 +89,8 @@ export const make: Effect.Effect<Throttle, never, Database | Vault> = Effect.gen
       return true
     }),
     clear: (limit, subject) => db.run(sql`delete from throttle_hits where subject = ${keyOf(limit, subject)}`),
+    clearGroup: (limit, group) =>
+      db.run(sql`delete from throttle_hits where subject like ${`${digestOf(limit, group)}.%`}`),
     purge: Effect.flatMap(fromNow(-maxWindowMs), (oldest) =>
       db.run(sql`delete from throttle_hits where hit_at <= ${oldest}`)
     )

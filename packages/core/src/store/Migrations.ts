@@ -2,6 +2,7 @@ import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Data, Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
 import { keptEvents } from "./migrations/0002_kept_events.js"
+import { knownClients } from "./migrations/0003_known_clients.js"
 import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
 
 const statements = (list: ReadonlyArray<string>) =>
@@ -13,7 +14,7 @@ const statements = (list: ReadonlyArray<string>) =>
 const steps = {
   "0001_initial": statements(initial),
   "0002_kept_events": statements(keptEvents),
-  "0003_labels_and_usage": labelsAndUsage
+  "0003_labels_and_usage": Effect.zipRight(labelsAndUsage, statements(knownClients))
 }
 
 /** A step of the schema, as the database remembers it. */

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Data, Effect, Layer } from "effect"
-import { makeDirectory } from "../base/MakeDirectory.js"
+import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { Database } from "./Database.js"
 import * as DatabaseFile from "./DatabaseFile.js"
 import { databaseFile, restoring, serverLock } from "./DataDirectory.js"
@@ -53,11 +53,14 @@ export const layer = (dataDir: string) =>
     (database) => Layer.unwrapEffect(Effect.as(usable(dataDir), database))
   )
 
-/** Makes the data directory when it does not exist, and checks that this process may write to it. */
-const usable = (dataDir: string) =>
+/**
+ * Makes the data directory when it does not exist, shuts other users out of it, and checks that this process may write to it. Fails with
+ * `DataDirectoryUnusable`.
+ */
+export const usable = (dataDir: string) =>
   Effect.try({
     try: () => {
-      makeDirectory(dataDir, 0o700)
+      makePrivateDirectory(dataDir)
       accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
     },
     catch: (cause) => new DataDirectoryUnusable({ dataDir, why: whyOf(cause) })

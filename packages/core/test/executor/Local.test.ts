@@ -6,7 +6,7 @@ import * as Local from "@reins/core/executor/Local"
 import { endProcessesOf } from "@reins/core/executor/Orphans"
 import { bearing } from "@reins/core/executor/ProcessTable"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
-import { Effect, Logger, Stream } from "effect"
+import { Effect, Logger, Redacted, Stream } from "effect"
 
 const executor = await Effect.runPromise(Local.make(`boot_local_${process.pid}`))
 
@@ -93,6 +93,22 @@ describe("the local executor", () => {
       assert.strictEqual((yield* Effect.promise(() => bearing(leaseOf(`${own}-other`))))[0]?.pid, other.pid)
     })
   )
+
+  it("gives an agent none of the operator's proxies and secrets, and what programs need to run", () => {
+    const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()])
+    const kept = { ...process.env }
+    for (const name of [...names, "REINS_SMTP_URL", "SSH_AUTH_SOCK"])
+      process.env[name] = "http://user:secret@proxy.example"
+    try {
+      const command = { leaseId: "l", homeDir: "/h", tmpDir: "/h/tmp", environment: { OWN: Redacted.make("1") } }
+      const environment = Local.environmentOf(command, "boot")
+      assert.notInclude(JSON.stringify(environment), "proxy.example")
+      assert.deepInclude(environment, { PATH: process.env["PATH"], HOME: "/h", OWN: "1" })
+    } finally {
+      for (const name of Object.keys(process.env)) if (!(name in kept)) delete process.env[name]
+      Object.assign(process.env, kept)
+    }
+  })
 
   it("says that it is no security boundary", () => {
     assert.deepInclude(executor.isolation, { level: "none", own_home: true, filesystem: "shared", network: "shared" })

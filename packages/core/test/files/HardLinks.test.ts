@@ -1,10 +1,12 @@
 import * as fs from "node:fs"
+import { open } from "node:fs/promises"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { assert, describe, it } from "@effect/vitest"
 import { Files } from "@reins/core/files/Files"
+import { namedState } from "@reins/core/files/OnlyName"
 import { cloned, gitLayer, plainGit, put } from "@reins/testing/git/Fixture"
-import { Effect, Either, Layer } from "effect"
+import { Effect, Either, Fiber, Layer } from "effect"
 
 const start = { "a.txt": "one\n", ".gitignore": "build\n" }
 
@@ -103,6 +105,79 @@ describe("a file with a second name", () => {
     }).pipe(Effect.provide(withFiles))
   )
 })
+
+describe("a file that loses its name while it is opened", () => {
+  it.scopedLive("is never read when its other name is outside", () =>
+    Effect.gen(function* () {
+      const { root, workTree } = yield* cloned(start)
+      const files = yield* Files
+      put(root, "outside/secret", "SECRET\n")
+      const names = { from: join(root, "outside/secret"), to: join(workTree, "link") }
+      const worker = yield* Effect.acquireRelease(
+        Effect.sync(() => new Worker(blinker, { eval: true, workerData: names })),
+        (running) => Effect.promise(() => running.terminate())
+      )
+      yield* Effect.async<void>((resume) => void worker.once("message", () => resume(Effect.void)))
+      const until = Date.now() + 2_000
+      const seen = new Map<string, number>()
+      while (Date.now() < until || (seen.get("hard_link") ?? 0) < 10) {
+        const read = yield* Effect.either(files.read(workTree, "link"))
+        if (Either.isRight(read)) return assert.fail(read.right.content)
+        const why = read.left._tag === "PathRefused" ? read.left.reason : read.left._tag
+        seen.set(why, (seen.get(why) ?? 0) + 1)
+      }
+      assert.isAbove(seen.get("FileNotFound") ?? 0, 10)
+    }).pipe(Effect.provide(withFiles))
+  )
+
+  it.scopedLive("is held to its one name by the state of both", () =>
+    Effect.gen(function* () {
+      const { workTree } = yield* cloned(start)
+      const path = join(workTree, "a.txt")
+      put(workTree, "other.txt", "other\n")
+      const handle = yield* Effect.acquireRelease(
+        Effect.promise(() => open(path)),
+        (opened) => Effect.promise(() => opened.close())
+      )
+      const state = Effect.promise(() => namedState(handle, path))
+      assert.strictEqual((yield* state)?.nlink, 1n)
+      fs.linkSync(path, join(workTree, "second.txt"))
+      assert.strictEqual((yield* state)?.nlink, 2n)
+      fs.rmSync(join(workTree, "second.txt"))
+      assert.strictEqual((yield* state)?.nlink, 1n)
+      fs.renameSync(join(workTree, "other.txt"), path)
+      assert.isUndefined(yield* state)
+      fs.rmSync(path)
+      assert.isUndefined(yield* state)
+    }).pipe(Effect.provide(withFiles))
+  )
+
+  it.scopedLive("because it is replaced all the time is read as one of the files that had the name", () =>
+    Effect.gen(function* () {
+      const { workTree } = yield* cloned(start)
+      const files = yield* Files
+      const rounds = Array.from({ length: 40 }, (_, at) => `${at}\n`)
+      const write = Effect.forEach(rounds, (text) => files.write(workTree, "a.txt", Buffer.from(text)), {
+        discard: true
+      })
+      const writing = yield* Effect.fork(write)
+      for (let count = 0; count < 10; count++)
+        assert.include(["one\n", ...rounds], (yield* files.read(workTree, "a.txt")).content)
+      yield* Fiber.join(writing)
+    }).pipe(Effect.provide(withFiles))
+  )
+})
+
+/** Gives the secret a name and takes it back, again and again. */
+const blinker = `
+const fs = require("node:fs")
+const { parentPort, workerData: { from, to } } = require("node:worker_threads")
+parentPort.postMessage("started")
+for (;;) {
+  fs.linkSync(from, to)
+  fs.unlinkSync(to)
+}
+`
 
 const wanderer = `
 const fs = require("node:fs")

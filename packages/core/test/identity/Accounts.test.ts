@@ -12,6 +12,7 @@ import {
   identity,
   Mailbox,
   newAccount,
+  newClient,
   newEmail,
   nextMail,
   passTimeUntil,
@@ -19,16 +20,60 @@ import {
   tokenIn
 } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Redacted, TestClock } from "effect"
+import { Effect, Either, Redacted, TestClock } from "effect"
 import { principalOf } from "./Principals.js"
 
 for (const { name, layer } of databases) {
   withLayer(identity(layer))(`Accounts on ${name}`, (it) => {
+    it.effect(
+      "a client registers 30 times within an hour, and the rest is refused before anything is hashed or mailed",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const db = yield* Database
+          const client = newClient()
+          const emails = Array.from({ length: 150 }, newEmail)
+          const results = yield* Effect.all(
+            emails.map((email) => Effect.either(accounts.register({ email, password: goodPassword }, client))),
+            { concurrency: "unbounded" }
+          )
+          const codes = results.map((result) =>
+            Either.isRight(result)
+              ? "accepted"
+              : result.left._tag === "ReinsError"
+                ? result.left.code
+                : result.left._tag
+          )
+          const count = (code: string) => codes.filter((each) => each === code).length
+          assert.strictEqual(count("rate_limited"), 120)
+          assert.strictEqual(count("accepted") + count("waiting_capacity"), 30)
+          assert.isAtLeast(count("accepted"), 17)
+          const made = yield* db.all(db.sql`select id from accounts where ${db.sql.in("email", emails)}`)
+          assert.strictEqual(made.length, count("accepted"))
+          const refused = results.find((_, at) => codes[at] === "rate_limited")
+          if (refused === undefined || Either.isRight(refused)) return assert.fail("not refused")
+          assert.deepInclude(refused.left, { retryAfterSeconds: 3600 })
+          yield* accounts.register({ email: newEmail(), password: goodPassword }, newClient())
+          yield* TestClock.adjust("1 hour")
+          yield* accounts.register({ email: newEmail(), password: goodPassword }, client)
+        })
+    )
+
+    it.effect("a registration that is refused for its words is not counted", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const client = newClient()
+        const weak = accounts.register({ email: newEmail(), password: "password" }, client)
+        for (let time = 0; time < 40; time++) assert.strictEqual((yield* Effect.flip(weak))._tag, "RequestInvalid")
+        yield* accounts.register({ email: newEmail(), password: goodPassword }, client)
+      })
+    )
+
     it.effect("a registered account is unverified until the mailed token makes it active with its own workspace", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const email = newEmail()
-        const answer = yield* accounts.register({ email, password: goodPassword, display_name: "Ada" })
+        const answer = yield* accounts.register({ email, password: goodPassword, display_name: "Ada" }, newClient())
         assert.deepStrictEqual(answer, { status: "accepted" })
         const before = yield* accounts.get(email)
         assert.strictEqual(before.state, "unverified")
@@ -58,7 +103,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const email = newEmail()
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         const first = tokenIn(yield* nextMail(email))
         yield* accounts.verifyEmail({ email })
         const second = tokenIn(yield* nextMail(email))
@@ -77,7 +122,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const email = newEmail()
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         const token = tokenIn(yield* nextMail(email))
         const results = yield* Effect.all(
           Array.from({ length: 8 }, () => Effect.either(accounts.verifyEmail({ token }))),
@@ -92,7 +137,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const email = newEmail()
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         const token = tokenIn(yield* nextMail(email))
         yield* TestClock.adjust("24 hours")
         const expired = yield* Effect.flip(accounts.verifyEmail({ token }))
@@ -112,12 +157,15 @@ for (const { name, layer } of databases) {
         const accounts = yield* Accounts
         const logins = yield* LoginSessions
         const account = yield* newAccount
-        const answer = yield* accounts.register({
-          email: account.email.toUpperCase(),
-          password: "another good password",
-          display_name: "Mallory"
-        })
-        const fresh = yield* accounts.register({ email: newEmail(), password: "another good password" })
+        const answer = yield* accounts.register(
+          {
+            email: account.email.toUpperCase(),
+            password: "another good password",
+            display_name: "Mallory"
+          },
+          newClient()
+        )
+        const fresh = yield* accounts.register({ email: newEmail(), password: "another good password" }, newClient())
         assert.strictEqual(JSON.stringify(answer), JSON.stringify(fresh))
         const mail = yield* nextMail(account.email)
         assert.strictEqual(mail.subject, "You already have an account")
@@ -133,9 +181,9 @@ for (const { name, layer } of databases) {
         const accounts = yield* Accounts
         const logins = yield* LoginSessions
         const email = newEmail()
-        yield* accounts.register({ email, password: "the password of a stranger" })
+        yield* accounts.register({ email, password: "the password of a stranger" }, newClient())
         const stranger = tokenIn(yield* nextMail(email))
-        yield* accounts.register({ email, password: goodPassword, display_name: "Owner" })
+        yield* accounts.register({ email, password: goodPassword, display_name: "Owner" }, newClient())
         const owner = tokenIn(yield* nextMail(email))
         const error = yield* Effect.flip(accounts.verifyEmail({ token: stranger }))
         assert.strictEqual(error.code, "token_expired")
@@ -154,7 +202,7 @@ for (const { name, layer } of databases) {
         const accounts = yield* Accounts
         const email = newEmail()
         const answers = yield* Effect.all(
-          Array.from({ length: 6 }, () => accounts.register({ email, password: goodPassword })),
+          Array.from({ length: 6 }, () => accounts.register({ email, password: goodPassword }, newClient())),
           { concurrency: "unbounded" }
         )
         assert.strictEqual(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1)
@@ -166,7 +214,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const unverified = newEmail()
-        yield* accounts.register({ email: unverified, password: goodPassword })
+        yield* accounts.register({ email: unverified, password: goodPassword }, newClient())
         yield* nextMail(unverified)
         const verified = (yield* newAccount).email
         const unknown = newEmail()
@@ -186,7 +234,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const email = newEmail()
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         for (let time = 0; time < 5; time++) {
           assert.deepStrictEqual(yield* accounts.verifyEmail({ email }), { status: "accepted" })
         }
@@ -204,7 +252,7 @@ for (const { name, layer } of databases) {
         const mailbox = yield* Mailbox
         const email = newEmail()
         yield* mailbox.refuseNext(email, new MailRefused({ code: "smtp_451", retryable: true }))
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         const mail = yield* passTimeUntil(nextMail(email))
         const { id } = yield* accounts.get(email)
         assert.strictEqual(yield* countRows("one_time_tokens", "subject_id", id), 2)
@@ -217,14 +265,16 @@ for (const { name, layer } of databases) {
         const accounts = yield* Accounts
         const email = newEmail()
         for (const password of ["Password123!", email, "short", "ü".repeat(600)]) {
-          const error = yield* Effect.flip(accounts.register({ email, password }))
+          const error = yield* Effect.flip(accounts.register({ email, password }, newClient()))
           assert.strictEqual(error._tag, "RequestInvalid")
           if (error._tag === "RequestInvalid") assert.deepStrictEqual(error.loc, ["body", "password"])
           assert.notInclude(JSON.stringify(error), password)
           const byOperator = yield* Effect.flip(accounts.createVerified({ email, password: Redacted.make(password) }))
           assert.strictEqual(byOperator._tag, "RequestInvalid")
         }
-        const error = yield* Effect.flip(accounts.register({ email: "no address", password: goodPassword }))
+        const error = yield* Effect.flip(
+          accounts.register({ email: "no address", password: goodPassword }, newClient())
+        )
         assert.strictEqual(error._tag, "RequestInvalid")
         assert.strictEqual((yield* Effect.flip(accounts.get(email))).code, "not_found")
       })
@@ -245,7 +295,7 @@ for (const { name, layer } of databases) {
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const email = newEmail()
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         const token = tokenIn(yield* nextMail(email))
         const { id } = yield* accounts.get(email)
         assert.strictEqual((yield* accounts.disable(id)).state, "disabled")
@@ -276,7 +326,7 @@ for (const { name, layer } of databases) {
           key: email,
           fingerprint: `POST /api/auth/register ${email}`,
           sealed: false,
-          command: accounts.register({ email, password: goodPassword }),
+          command: accounts.register({ email, password: goodPassword }, newClient()),
           encode: (result: unknown) => ({ status: 202, body: JSON.stringify(result) }),
           encodeError: () => ({ status: 500, body: null })
         }
@@ -294,7 +344,7 @@ for (const { name, layer } of databases) {
         const logins = yield* LoginSessions
         const email = newEmail()
         const password = "canary in a coal mine 77"
-        yield* accounts.register({ email, password })
+        yield* accounts.register({ email, password }, newClient())
         const token = tokenIn(yield* nextMail(email))
         const unused = yield* accounts
           .verifyEmail({ email })
@@ -313,11 +363,11 @@ for (const { name, layer } of databases) {
         const accounts = yield* Accounts
         const db = yield* Database
         const old = newEmail()
-        yield* accounts.register({ email: old, password: goodPassword })
+        yield* accounts.register({ email: old, password: goodPassword }, newClient())
         yield* nextMail(old)
         yield* TestClock.adjust("24 hours")
         const young = newEmail()
-        yield* accounts.register({ email: young, password: goodPassword })
+        yield* accounts.register({ email: young, password: goodPassword }, newClient())
         yield* nextMail(young)
         yield* accounts.purge
         const left = yield* db.all(db.sql<{ subject_id: string }>`select subject_id from one_time_tokens`)

@@ -10,7 +10,7 @@ import { Database } from "@reins/core/store/Database"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { everythingStored, identity, newAccount } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Redacted, TestClock } from "effect"
+import { Effect, ParseResult, Redacted, TestClock } from "effect"
 import * as fc from "fast-check"
 import { principalOf } from "./Principals.js"
 
@@ -145,6 +145,28 @@ for (const { name, layer } of databases) {
         const error = yield* Effect.flip(keys.create(owner, { name: "past", expires_at: yield* fromNow(0) }))
         assert.strictEqual(error._tag, "RequestInvalid")
         if (error._tag === "RequestInvalid") assert.deepStrictEqual(error.loc, ["body", "expires_at"])
+      })
+    )
+
+    it.effect("a key that expires makes none that outlives it, also not by way of another one", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        const owner = yield* newOwner
+        const expiry = yield* fromNow(60_000)
+        const mother = yield* keys.create(owner, { name: "mother", expires_at: expiry })
+        const caller = (yield* authenticate(mother.secret)) ?? (yield* Effect.dieMessage("the key is refused"))
+        const daughter = yield* keys.create(caller, { name: "daughter" })
+        assert.strictEqual(daughter.expires_at, expiry)
+        const next = (yield* authenticate(daughter.secret)) ?? (yield* Effect.dieMessage("the key is refused"))
+        for (const principal of [caller, next]) {
+          const error = yield* Effect.flip(keys.create(principal, { name: "late", expires_at: yield* fromNow(60_001) }))
+          if (error._tag !== "RequestInvalid") return assert.fail(error._tag)
+          assert.deepStrictEqual(error.loc, ["body", "expires_at"])
+          assert.include(ParseResult.TreeFormatter.formatIssueSync(error.issue), expiry)
+        }
+        const early = yield* fromNow(30_000)
+        assert.strictEqual((yield* keys.create(caller, { name: "early", expires_at: early })).expires_at, early)
+        assert.isNull((yield* keys.create(owner, { name: "for ever" })).expires_at)
       })
     )
 

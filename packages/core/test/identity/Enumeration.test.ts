@@ -4,7 +4,7 @@ import { Accounts } from "@reins/core/identity/Accounts"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Passwords } from "@reins/core/identity/Passwords"
-import { goodPassword, identity, newAccount, newEmail } from "@reins/testing/identity/Identity"
+import { goodPassword, identity, newAccount, newClient, newEmail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Redacted } from "effect"
 
@@ -78,9 +78,6 @@ const medianRange = (values: ReadonlyArray<number>): readonly [number, number] =
   return [at(Math.floor(sorted.length / 2 - margin)), at(Math.ceil(sorted.length / 2 + margin))]
 }
 
-let clients = 0
-const newClient = () => ({ clientAddress: `198.51.100.${++clients}` })
-
 const [sqlite] = databases
 if (sqlite !== undefined) {
   layer(identity(sqlite.layer, dear))("The time of an answer", (it) => {
@@ -95,7 +92,7 @@ if (sqlite !== undefined) {
     it.effect("to a registration tells nothing about whether the address has an account", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const attempt = (email: string) => accounts.register({ email, password: goodPassword })
+        const attempt = (email: string) => accounts.register({ email, password: goodPassword }, newClient())
         assert.isTrue(yield* takeEquallyLong(pairOf(attempt)))
       })
     )
@@ -103,7 +100,7 @@ if (sqlite !== undefined) {
     it.effect("to a request for a reset tells nothing about whether the address has an account", () =>
       Effect.gen(function* () {
         const changes = yield* PasswordChanges
-        assert.isTrue(yield* takeEquallyLong(pairOf((email) => changes.reset({ email }))))
+        assert.isTrue(yield* takeEquallyLong(pairOf((email) => changes.reset({ email }, newClient()))))
       })
     )
 

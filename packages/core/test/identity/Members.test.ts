@@ -14,6 +14,7 @@ import {
   goodPassword,
   identity,
   newAccount,
+  newClient,
   newEmail,
   nextMail,
   publicUrl,
@@ -125,7 +126,7 @@ for (const { name, layer } of databases) {
         yield* invite(place, email, "viewer")
         const token = Redacted.make(tokenIn(yield* nextMail(email)))
         assert.strictEqual((yield* Effect.flip(members.join(token))).code, "email_unverified")
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         assert.strictEqual((yield* Effect.flip(members.join(token))).code, "email_unverified")
         yield* accounts.verifyEmail({ token: tokenIn(yield* nextMail(email)) })
         yield* members.join(token)

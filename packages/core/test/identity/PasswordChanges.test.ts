@@ -14,6 +14,7 @@ import {
   goodPassword,
   identity,
   newAccount,
+  newClient,
   newEmail,
   nextMail,
   tokenIn
@@ -42,12 +43,13 @@ const change = (principal: Principal, current: string, next = newPassword) =>
 
 const codeOf = (error: { readonly _tag: string; readonly code?: string }) => error.code ?? error._tag
 
-const requestReset = (email: string) => Effect.flatMap(PasswordChanges, (changes) => changes.reset({ email }))
+const requestReset = (email: string) =>
+  Effect.flatMap(PasswordChanges, (changes) => changes.reset({ email }, newClient()))
 
 const resetToken = (email: string) => Effect.map(Effect.zipRight(requestReset(email), nextMail(email)), tokenIn)
 
 const reset = (token: string, password = newPassword) =>
-  Effect.flatMap(PasswordChanges, (changes) => changes.reset({ token, new_password: password }))
+  Effect.flatMap(PasswordChanges, (changes) => changes.reset({ token, new_password: password }, newClient()))
 
 for (const { name, layer } of databases) {
   withLayer(identity(layer))(`PasswordChanges on ${name}`, (it) => {
@@ -180,7 +182,7 @@ for (const { name, layer } of databases) {
         const token = yield* resetToken((yield* newAccount).email)
         assert.strictEqual(codeOf(yield* Effect.flip(accounts.verifyEmail({ token }))), "token_expired")
         const email = newEmail()
-        yield* accounts.register({ email, password: goodPassword })
+        yield* accounts.register({ email, password: goodPassword }, newClient())
         const other = tokenIn(yield* nextMail(email))
         assert.strictEqual(codeOf(yield* Effect.flip(reset(other))), "token_expired")
       })
@@ -195,7 +197,7 @@ for (const { name, layer } of databases) {
           const disabled = yield* newAccount
           yield* accounts.disable(disabled.id)
           const unverified = newEmail()
-          yield* accounts.register({ email: unverified, password: goodPassword })
+          yield* accounts.register({ email: unverified, password: goodPassword }, newClient())
           yield* nextMail(unverified)
           const answers = yield* Effect.forEach(
             [active.email.toUpperCase(), disabled.email, unverified, newEmail()],
@@ -245,7 +247,7 @@ for (const { name, layer } of databases) {
           const [late] = yield* Effect.all(
             [
               Effect.either(logins.login({ email: account.email, password: goodPassword }, client)),
-              changes.reset({ token, new_password: newPassword })
+              changes.reset({ token, new_password: newPassword }, newClient())
             ],
             { concurrency: "unbounded" }
           )
@@ -268,7 +270,7 @@ for (const { name, layer } of databases) {
           key: account.id,
           fingerprint: JSON.stringify({ token, new_password: canary }),
           sealed: false,
-          command: changes.reset({ token, new_password: canary }),
+          command: changes.reset({ token, new_password: canary }, newClient()),
           encode: (result: unknown) => ({ status: 200, body: JSON.stringify(result) }),
           encodeError: () => ({ status: 500, body: null })
         }

@@ -52,6 +52,37 @@ describe("Passwords", () => {
     })
   )
 
+  it.effect(
+    "of those who have proved nothing one is served at a time, so that a login waits for one of them at most",
+    () =>
+      Effect.gen(function* () {
+        const passwords = yield* Passwords.make({ memoryKiB: 1024, passes: 1, concurrency: 1, maxWaiting: 64 })
+        const served: Array<string> = []
+        let refused = 0
+        const asked = (who: string, hash: typeof passwords.hash) =>
+          Effect.match(hash(password), {
+            onFailure: () => {
+              refused += 1
+            },
+            onSuccess: () => {
+              served.push(who)
+            }
+          })
+        const strangers = yield* Effect.fork(
+          Effect.all(
+            Array.from({ length: 150 }, () => asked("stranger", passwords.hashOfStranger)),
+            { concurrency: "unbounded" }
+          )
+        )
+        yield* Effect.repeat(Effect.yieldNow(), { until: () => refused === 150 - (1 + 16) })
+        for (const login of ["first login", "second login"]) yield* asked(login, passwords.hash)
+        assert.isAtMost(served.indexOf("first login"), 1)
+        assert.isAtMost(served.indexOf("second login"), 3)
+        yield* Fiber.join(strangers)
+        assert.strictEqual(served.length, 1 + 16 + 2)
+      })
+  )
+
   it.effect("one who stops waiting gives its place to another", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords.make({ memoryKiB: 1024, passes: 1, concurrency: 1, maxWaiting: 1 })

@@ -5,7 +5,7 @@ import { Mailer } from "@reins/core/identity/Mailer"
 import { Passwords } from "@reins/core/identity/Passwords"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
 import { Database } from "@reins/core/store/Database"
-import { goodPassword, identityWith, mailWorker, newEmail } from "@reins/testing/identity/Identity"
+import { goodPassword, identityWith, mailWorker, newClient, newEmail } from "@reins/testing/identity/Identity"
 import { mailerSuite } from "@reins/testing/identity/MailerSuite"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, Queue, Redacted } from "effect"
@@ -184,7 +184,7 @@ const registerThrough = (address: string, emails: ReadonlyArray<string>) =>
     return yield* Effect.gen(function* () {
       const accounts = yield* Accounts
       const db = yield* Database
-      for (const email of emails) yield* accounts.register({ email, password: goodPassword })
+      for (const email of emails) yield* accounts.register({ email, password: goodPassword }, newClient())
       const open = db.all(db.sql`select id from jobs where state not in ('succeeded', 'failed')`)
       yield* Effect.repeat(
         Effect.zipRight(

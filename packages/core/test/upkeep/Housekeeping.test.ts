@@ -4,7 +4,7 @@ import { EventRetention } from "@reins/core/events/EventRetention"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
-import { goodPassword, identity, newEmail, nextMail } from "@reins/testing/identity/Identity"
+import { goodPassword, identity, newClient, newEmail, nextMail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, TestClock } from "effect"
 
@@ -25,7 +25,7 @@ const hoursUntil = (expected: number) =>
 const newToken = Effect.gen(function* () {
   const accounts = yield* Accounts
   const email = newEmail()
-  yield* accounts.register({ email, password: goodPassword })
+  yield* accounts.register({ email, password: goodPassword }, newClient())
   yield* nextMail(email)
 })
 

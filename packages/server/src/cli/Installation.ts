@@ -23,9 +23,11 @@ export const workingLayer = (config: Config) => {
   return Layer.provide(installation, lock(config))
 }
 
-/** Keeps other servers off a data directory that holds its database. */
+/** Keeps other users off the data directory, and other servers where it holds the database. */
 export const lock = (config: Config) =>
-  config.databaseUrl === undefined ? Sqlite.lockLayer(config.dataDir) : Layer.empty
+  config.databaseUrl === undefined
+    ? Sqlite.lockLayer(config.dataDir)
+    : Layer.effectDiscard(Sqlite.usable(config.dataDir))
 
 /** Loaded at its first use, because loading the driver takes 30 ms and SQLite needs nothing of it. */
 const postgres = Effect.promise(() => import("@reins/core/store/Postgres"))

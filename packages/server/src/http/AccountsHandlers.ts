@@ -15,13 +15,13 @@ export const accounts = Effect.gen(function* () {
   const logins = yield* LoginSessions
   const passwords = yield* PasswordChanges
   const handlers: Handlers<"accounts"> = {
-    register: ({ body }) => accounts.register(body),
+    register: ({ body, exchange }) => accounts.register(body, exchange),
     login: ({ body, exchange }) =>
       Effect.map(logins.login(body, exchange), (loggedIn) => authentication.remember(exchange, loggedIn)),
     logout: ({ exchange, principal }) => Effect.map(logins.logout(principal), () => authentication.forget(exchange)),
     verifyEmail: ({ body }) => accounts.verifyEmail(body),
     changePassword: ({ body, exchange, principal }) => passwords.change(principal, body, exchange),
-    resetPassword: ({ body }) => passwords.reset(body),
+    resetPassword: ({ body, exchange }) => passwords.reset(body, exchange),
     getMe: ({ principal }) => accounts.me(principal)
   }
   return handlers

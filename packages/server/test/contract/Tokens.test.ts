@@ -15,7 +15,7 @@ const newPassword = "a loud heron at dawn"
 const unverified = Effect.gen(function* () {
   const { first, sql } = yield* Database
   const email = `${newKey()}@example.com`
-  yield* (yield* Accounts).register({ email, password })
+  yield* (yield* Accounts).register({ email, password }, { clientAddress: "198.51.100.9" })
   const account = yield* first(sql<{ id: string }>`select id from accounts where email = ${email}`)
   return account?.id ?? assert.fail("nobody has registered")
 })

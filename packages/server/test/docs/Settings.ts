@@ -115,7 +115,7 @@ export const otherVariables: Readonly<Record<string, string>> = {
   PATH: "Where git is found. Agents are given it.",
   "LANG, LC_ALL, TZ": "Language and time zone, which agents are given.",
   "HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY":
-    "Proxies for git and agents, also in small letters. Calls of the server itself to gateways and forges go direct.",
+    "Proxies for git, also in small letters. Agents are not given them, and calls of the server itself to gateways and forges go direct.",
   "SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO": "Certificate authorities for git; agents are given the first two.",
   SSH_AUTH_SOCK: "The agent of SSH, for git."
 }

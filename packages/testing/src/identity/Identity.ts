@@ -91,6 +91,7 @@ export const identityWith = <M>(
   Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Placement.layerSingle)),
     Layer.provideMerge(Layer.mergeAll(Access.layer, IdentityStores.layer, Journal.layer, Idempotency.layer)),
+    Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
     Layer.provideMerge(Layer.mergeAll(Vault.layer, passwords, mailer)),
     Layer.provideMerge(KeyRing.layerMemory),
     Layer.provideMerge(database)
@@ -117,6 +118,13 @@ export const nextMail = (email: string) =>
 let people = 0
 /** An address that no other test uses. */
 export const newEmail = (): string => `person${++people}@example.com`
+
+let clients = 0
+/** A client that no other test uses. */
+export const newClient = () => {
+  clients += 1
+  return { clientAddress: `10.${clients >> 16}.${(clients >> 8) & 255}.${clients & 255}` }
+}
 
 export const newAccount = Effect.gen(function* () {
   const accounts = yield* Accounts

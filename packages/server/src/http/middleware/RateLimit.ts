@@ -1,3 +1,4 @@
+import { clientNetwork } from "@reins/core/base/ClientNetwork"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Exchange } from "../Exchange.js"
@@ -49,7 +50,7 @@ interface Bucket {
 
 const subjectOf = ({ clientAddress, principal }: Exchange): string =>
   principal === undefined
-    ? `address:${clientAddress}`
+    ? `address:${clientNetwork(clientAddress)}`
     : principal.via.kind === "api_key"
       ? principal.via.keyId
       : principal.accountId

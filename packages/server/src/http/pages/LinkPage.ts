@@ -10,7 +10,10 @@ export interface LinkPage {
   /** Shows the page of the link. It changes nothing, because mail scanners follow links. */
   readonly show: (token: string) => Page
   /** Carries out the form, and gives the page to show then. */
-  readonly submit: (fields: URLSearchParams) => Effect.Effect<Page, ReinsError<"waiting_capacity" | "version_conflict">>
+  readonly submit: (
+    fields: URLSearchParams,
+    client: { readonly clientAddress: string }
+  ) => Effect.Effect<Page, ReinsError<"waiting_capacity" | "version_conflict">>
 }
 
 /** The address in a form. Fails for an address that is malformed. */

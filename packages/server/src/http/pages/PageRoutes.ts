@@ -29,13 +29,11 @@ export const pageRoutes = Effect.gen(function* () {
         path: `/${name}`,
         mutates: true,
         answer: (exchange: Exchange) =>
-          authentication
-            .admitForm(exchange)
-            .pipe(
-              Effect.zipRight(readForm(exchange)),
-              Effect.flatMap(submit),
-              Effect.match({ onSuccess: (page) => replyWith(page), onFailure: failed })
-            )
+          authentication.admitForm(exchange).pipe(
+            Effect.zipRight(readForm(exchange)),
+            Effect.flatMap((fields) => submit(fields, exchange)),
+            Effect.match({ onSuccess: (page) => replyWith(page), onFailure: failed })
+          )
       }
     ]
   )

@@ -9,17 +9,17 @@ import { emailOf, type LinkPage } from "./LinkPage.js"
 export const resetPage = Effect.gen(function* () {
   const passwords = yield* PasswordChanges
 
-  const sendLink = (fields: URLSearchParams) =>
+  const sendLink = (fields: URLSearchParams, client: Client) =>
     emailOf(fields).pipe(
-      Effect.flatMap((email) => passwords.reset({ email })),
+      Effect.flatMap((email) => passwords.reset({ email }, client)),
       Effect.as(sent),
       Effect.catchTag("RequestInvalid", (invalid) => Effect.succeed(askForLink(422, alert(reasonOf(invalid)))))
     )
 
-  const setPassword = (token: string, fields: URLSearchParams) => {
+  const setPassword = (token: string, fields: URLSearchParams, client: Client) => {
     const password = fields.get("new_password") ?? ""
     if (password !== fields.get("repeated")) return Effect.succeed(choose(422, token, alert(different)))
-    return passwords.reset({ token, new_password: password }).pipe(
+    return passwords.reset({ token, new_password: password }, client).pipe(
       Effect.as(done),
       Effect.catchTag("RequestInvalid", (invalid) => Effect.succeed(choose(422, token, alert(reasonOf(invalid)))))
     )
@@ -28,15 +28,17 @@ export const resetPage = Effect.gen(function* () {
   const page: LinkPage = {
     name: "reset",
     show: (token) => (token === "" ? askForLink(200, nothing) : choose(200, token, nothing)),
-    submit: (fields) => {
+    submit: (fields, client) => {
       const token = fields.get("token") ?? ""
       return catchCode("token_expired", () => Effect.succeed(askForLink(410, alert(expired))))(
-        token === "" ? sendLink(fields) : setPassword(token, fields)
+        token === "" ? sendLink(fields, client) : setPassword(token, fields, client)
       )
     }
   }
   return page
 })
+
+type Client = Parameters<LinkPage["submit"]>[1]
 
 const choose = (status: number, token: string, message: Html): Page => ({
   status,

@@ -77,6 +77,7 @@ import { JobStore } from "./jobs/JobStore.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
+import { WayOut } from "./outbound/WayOut.js"
 import { Placement } from "./placement/Placement.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
@@ -158,6 +159,8 @@ const git = Layer.unwrapEffect(
   Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
     Git.layerWith({
       allowFile: config.allowLocalRepositories,
+      allowSsh: config.allowSshRepositories,
+      closedTo: [config.dataDir],
       maxDiffBytes: config.limits.diffBytes,
       maxDiffFileBytes: config.limits.diffFileBytes,
       maxDiffFiles: config.limits.diffFiles,
@@ -183,10 +186,11 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
         executors ?? Executors.layer,
         keyRing ?? keyFile,
         mailer ?? configuredMailer,
-        git,
+        Layer.provide(git, WayOut.layer),
         Files.layer,
         Limits.layer,
         Outbound.layer,
+        WayOut.layer,
         Passwords.layer
       )
     )

@@ -3,6 +3,7 @@ import { field } from "./Field.js"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
 import { refused } from "./Refused.js"
+import { placeOf } from "./RepositoryUrl.js"
 import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
@@ -12,11 +13,12 @@ export const Repository = Schema.Struct({
     Schema.String.pipe(
       Schema.minLength(1),
       Schema.maxLength(2000),
-      Schema.filter((url) => !/^-|\s|^[a-z+]+:\/\/[^/@]*:[^/@]*@/i.test(url), {
-        message: () => "Input should be a git URL without credentials in it; hold credentials in a connection"
+      Schema.filter((url) => placeOf(url) !== undefined, {
+        message: () =>
+          "Input should be an https URL of a git repository without credentials in it; hold those in a connection"
       })
     ),
-    "Any URL that git fetches, without credentials in it; those belong in a connection. At most 2,000 characters."
+    "Its https URL, without credentials in it; those belong in a connection. An operator may allow http, SSH and paths too. At most 2,000 characters."
   ),
   base_ref: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),

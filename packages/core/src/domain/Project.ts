@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { field } from "./Field.js"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
+import { NetworkAccess } from "./NetworkAccess.js"
 import { refused } from "./Refused.js"
 import { placeOf } from "./RepositoryUrl.js"
 import { Timestamp } from "./Timestamp.js"
@@ -57,6 +58,11 @@ export const ProjectSpec = Schema.Struct({
   connection_ids: field(
     optional(Schema.Array(ConnectionId)),
     "The connections that sessions may use: for the model, for cloning and for delivering."
+  ),
+  network: field(
+    optional(NetworkAccess),
+    "What agents may connect to besides their model. `none` and lists need an executor that enforces them, whose `isolation.network` is " +
+      "`restricted`; a session on another one is refused. When absent, agents in a sandbox connect to nothing else."
   ),
   setup: refused("setup steps are not run yet, so a workspace would begin without them; leave them out"),
   delivery: field(

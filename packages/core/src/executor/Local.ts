@@ -43,18 +43,12 @@ const stderrLineLength = 8 * 1024
 const killRounds = 4
 const pollInterval = "25 millis"
 
-/** The variables that an agent inherits: search path, language, time zone and proxies. */
+/** The variables that an agent inherits: search path, language, time zone and certificate authorities. The proxies of the service are not its. */
 const inherited = [
   "PATH",
   "LANG",
   "LC_ALL",
   "TZ",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
   "NODE_EXTRA_CA_CERTS",
   "SSL_CERT_FILE",
   "SSL_CERT_DIR"
@@ -77,10 +71,8 @@ export const environmentOf = (command: AgentCommand, bootId: string): Record<str
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
   }
-  // The gateway of a turn is lent on loopback, which no proxy of the network reaches.
-  for (const name of ["NO_PROXY", "no_proxy"]) {
-    environment[name] = [environment[name], "127.0.0.1", "localhost"].filter(Boolean).join(",")
-  }
+  // The gateway of a turn is lent on loopback, which no proxy reaches.
+  for (const name of ["NO_PROXY", "no_proxy"]) environment[name] = "127.0.0.1,localhost"
   for (const [name, value] of Object.entries(command.environment)) {
     environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value
   }

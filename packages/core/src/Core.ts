@@ -43,6 +43,7 @@ import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
 import { activationJob } from "./execution/ActivationJob.js"
+import { AgentNetwork } from "./execution/AgentNetwork.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
 import { releaseJob } from "./execution/ReleaseJob.js"
@@ -77,6 +78,7 @@ import { JobStore } from "./jobs/JobStore.js"
 import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
+import { WayOut } from "./outbound/WayOut.js"
 import { Placement } from "./placement/Placement.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
@@ -107,7 +109,7 @@ import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
-import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
+import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
 // The lists of what is part of Reins, for programs that add to them.
 export { builtInGateways } from "./connections/ConnectionKinds.js"
@@ -158,6 +160,8 @@ const git = Layer.unwrapEffect(
   Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
     Git.layerWith({
       allowFile: config.allowLocalRepositories,
+      allowSsh: config.allowSshRepositories,
+      closedTo: [config.dataDir],
       maxDiffBytes: config.limits.diffBytes,
       maxDiffFileBytes: config.limits.diffFileBytes,
       maxDiffFiles: config.limits.diffFiles,
@@ -183,16 +187,24 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
         executors ?? Executors.layer,
         keyRing ?? keyFile,
         mailer ?? configuredMailer,
-        git,
+        Layer.provide(git, WayOut.layer),
         Files.layer,
         Limits.layer,
         Outbound.layer,
+        WayOut.layer,
         Passwords.layer
       )
     )
   )
 
-const store = Layer.mergeAll(Journal.layer, Access.layer, Readiness.layer, Vault.layer, requireKeys, NewestIds.layer)
+const store = Layer.mergeAll(
+  Journal.layer,
+  Access.layer,
+  Readiness.layer,
+  Layer.provideMerge(bindCredentials, Vault.layer),
+  requireKeys,
+  NewestIds.layer
+)
 
 const identity = Layer.mergeAll(
   Accounts.layer,
@@ -240,6 +252,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
+  Layer.provideMerge(AgentNetwork.layer),
   Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),

@@ -53,6 +53,7 @@ const fields = {
   metrics: Flag,
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   allow_local_repositories: Flag,
+  allow_ssh_repositories: Flag,
   allow_private_hosts: HostList,
   trusted_proxies: NetworkList,
   cors_origins: OriginList,
@@ -93,6 +94,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   metrics: "on or off",
   log_level: "debug, info, warning, error or none",
   allow_local_repositories: "on or off",
+  allow_ssh_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
   trusted_proxies: "a comma list of addresses or networks, as in 127.0.0.1 or 10.0.0.0/8",
   cors_origins: "a comma list of origins, each as in https://app.example.com, without a path",
@@ -146,6 +148,8 @@ export interface Config {
   readonly metrics: boolean
   readonly logLevel: LogLevel.LogLevel
   readonly allowLocalRepositories: boolean
+  /** True when git may go through SSH, with the keys of connections. */
+  readonly allowSshRepositories: boolean
   /** Hosts that may be asked although they are private or without TLS. */
   readonly allowPrivateHosts: ReadonlyArray<string>
   /** Reverse proxies, by address or network. Their `X-Forwarded-For` is believed. */
@@ -194,6 +198,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
     logLevel: levels[settings.log_level ?? "info"],
     allowLocalRepositories: settings.allow_local_repositories ?? false,
+    allowSshRepositories: settings.allow_ssh_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
     trustedProxies: settings.trusted_proxies ?? [],
     corsOrigins: settings.cors_origins ?? [],

@@ -21,8 +21,10 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly mailFrom: string
     /** True allows repositories that are paths of this machine. Everybody who can create a session can then read what the service can. */
     readonly allowLocalRepositories: boolean
+    /** True allows repositories through SSH, with the keys of connections of the kind `git_ssh` and no other. */
+    readonly allowSshRepositories: boolean
     /**
-     * Gateways and forges that may be on a private network or without TLS. Each is `host`, `host:port`, or `*` for all. Everybody who can
+     * Gateways, forges and git servers that may be on a private network or without TLS. Each is `host`, `host:port`, or `*` for all. Everybody who can
      * create a connection can then reach them.
      */
     readonly allowPrivateHosts: ReadonlyArray<string>
@@ -56,6 +58,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     smtpUrl: null,
     mailFrom: "Reins <reins@localhost>",
     allowLocalRepositories: false,
+    allowSshRepositories: false,
     allowPrivateHosts: [],
     maxRunningTurns: 8,
     turnDeadlineMs: 60 * 60 * 1000,

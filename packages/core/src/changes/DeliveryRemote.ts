@@ -5,7 +5,7 @@ import { Forges } from "../forge/Forges.js"
 import type { GitError, GitErrorKind } from "../git/GitError.js"
 import type { RemoteHeadRequest } from "../git/Push.js"
 import { JobError } from "../jobs/JobKind.js"
-import { toGitCredential } from "../sessions/GitCredentials.js"
+import { isHomeless, noHome, speaksTo, toGitCredential } from "../sessions/GitCredentials.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 
@@ -22,16 +22,20 @@ export const deliveryRemote = Effect.gen(function* () {
   const forges = yield* Forges
 
   const credentialOf = Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {
-    if (delivery.connection_id === null) return yield* trees.gitCredential(session)
+    const url = delivery.remote_url ?? ""
+    const ofProject = Effect.mapError(trees.gitCredential(session), ({ message }) => refusedCredential(message))
+    if (delivery.connection_id === null) return yield* ofProject
     const connection = yield* connections
       .open(session.workspace_id, delivery.connection_id)
       .pipe(Effect.mapError((error) => refusedCredential(error.message)))
-    if (!forges.mayReceive(connection, delivery.remote_url ?? "")) {
+    if (isHomeless(connection, forges)) return yield* refusedCredential(noHome(connection.id))
+    if (!forges.mayReceive(connection, url)) {
       return yield* refusedCredential(
-        "The repository is not on the forge of the connection, so its token is not sent there: use another connection."
+        "The repository is not at the home of the connection, so its credential is not sent there: use another connection."
       )
     }
-    return toGitCredential(connection)
+    // The token of a forge opens the merge request, and git goes through SSH with the key of the project.
+    return speaksTo(connection, url) ? toGitCredential(connection) : yield* ofProject
   })
 
   return Effect.fnUntraced(function* (delivery: Delivery, session: SessionRow) {

@@ -39,7 +39,10 @@ export interface ConnectionKind<Name extends string = string> {
   readonly settings: ReadonlySet<string>
   /** The capabilities that `probe` can observe. */
   readonly capabilities: ReadonlyArray<string>
-  /** True when git may use the connection. Its secrets are then a `token`, or a `password` with the setting `username`. */
+  /**
+   * True when git may use the connection. Its secrets are then a `token`, a `password` with the setting `username`, or a `private_key` with the
+   * setting `known_hosts`. Without a forge of that kind the setting `origin` names the only place that gets them.
+   */
   readonly forGit: boolean
   /** The protocol of the gateway when the settings name none. Null when the credential belongs to no gateway of models. */
   readonly gateway: GatewayProtocol | null
@@ -69,6 +72,22 @@ export const BaseUrl = Schema.String.pipe(
     message: () => "Input should be an http or https URL without credentials in it"
   })
 )
+
+/** The origin of servers: one of the protocols, a host, and a port where it is not the usual one, without a path. */
+export const Origin = (...protocols: ReadonlyArray<"https:" | "http:" | "ssh:">) =>
+  Schema.String.pipe(
+    Schema.maxLength(2000),
+    Schema.filter((text) => isOrigin(protocols, text), {
+      message: () => `Input should be an origin, as in ${protocols[0]}//git.example, without a name, a path or a query`
+    })
+  )
+
+const isOrigin = (protocols: ReadonlyArray<string>, text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { hash, hostname, password, pathname, protocol, search, username } = new URL(text)
+  const isBare = [username, password, search, hash].every((part) => part === "") && /^\/?$/.test(pathname)
+  return protocols.some((known) => known === protocol) && hostname !== "" && isBare
+}
 
 /** A secret of at most 20,000 characters. */
 export const Secret = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(20_000))

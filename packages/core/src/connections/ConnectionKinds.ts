@@ -7,7 +7,7 @@ import type { ConnectionKind } from "./ConnectionKind.js"
 import { alphaGateway } from "./kinds/AlphaGateway.js"
 import { beta } from "./kinds/Beta.js"
 import { forgeToken } from "./kinds/ForgeToken.js"
-import { plainGit } from "./kinds/PlainGit.js"
+import { plainGit, sshGit } from "./kinds/PlainGit.js"
 
 /** The kinds for providers that are part of Reins. A new kind has a file of its own and its name in this list. */
 export const builtInGateways = [alphaGateway, beta] as const
@@ -28,7 +28,7 @@ export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissi
 export class ConnectionKinds extends Context.Tag("@reins/core/connections/ConnectionKinds")<
   ConnectionKinds,
   {
-    /** All kinds in a fixed order: those of providers, those of forges, and `git`. */
+    /** All kinds in a fixed order: those of providers, those of forges, `git` and `git_ssh`. */
     readonly list: ReadonlyArray<ConnectionKind>
     /** The names of the kinds that git may use. */
     readonly forGit: ReadonlyArray<string>
@@ -40,14 +40,14 @@ export class ConnectionKinds extends Context.Tag("@reins/core/connections/Connec
     readonly providerOf: (kind: string) => Manifest | undefined
   }
 >() {
-  /** The given kinds for providers, one kind for each forge, and `git`. Fails with `ConnectionKindMissing`. */
+  /** The given kinds for providers, one kind for each forge, and those of plain git. Fails with `ConnectionKindMissing`. */
   static readonly layerOf = (gateways: ReadonlyArray<ConnectionKind>) =>
     Layer.effect(
       ConnectionKinds,
       Effect.gen(function* () {
         const manifests = yield* Manifests
         const forges = yield* Forges
-        const list = [...gateways, ...forges.list.map(forgeToken), plainGit]
+        const list = [...gateways, ...forges.list.map(forgeToken), plainGit, sshGit]
         const find = (kind: string) => list.find((each) => each.kind === kind)
         for (const { credential, provider_id: providerId } of manifests.list) {
           if (credential !== null && find(credential.connection_kind) === undefined)

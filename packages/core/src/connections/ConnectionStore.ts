@@ -11,7 +11,7 @@ import { Database } from "../store/Database.js"
 import * as Keyset from "../store/Keyset.js"
 import { type ConnectionRow, disabled, revoked, toConnection } from "./ConnectionRow.js"
 import type { CredentialParts } from "./CredentialParts.js"
-import { fingerprintOf, openSecrets, sealSecrets } from "./CredentialSeal.js"
+import { fingerprintOf, openSecrets, type SealedFor, sealSecrets } from "./CredentialSeal.js"
 import type { OpenConnection } from "./OpenConnection.js"
 import { ValidationStore } from "./ValidationStore.js"
 
@@ -140,6 +140,11 @@ export const requireActive = (row: ConnectionRow): Effect.Effect<CredentialId, I
     : Effect.succeed(row.credential_id)
 }
 
+const sealedFor = (
+  { id, kind, settings, workspace_id }: Pick<ConnectionRow, "id" | "kind" | "settings" | "workspace_id">,
+  credentialId: CredentialId
+): SealedFor => ({ workspaceId: workspace_id, connectionId: id, credentialId, kind, settings })
+
 const unseal = Effect.fnUntraced(function* (vault: Vault["Type"], row: ConnectionRow) {
   if (row.sealed === null || row.credential_id === null) return yield* revoked(row.id)
   const opened: OpenConnection = {
@@ -147,7 +152,7 @@ const unseal = Effect.fnUntraced(function* (vault: Vault["Type"], row: Connectio
     credentialId: row.credential_id,
     kind: row.kind,
     settings: JSON.parse(row.settings),
-    secrets: yield* openSecrets(vault, row.id, row.credential_id, row.sealed),
+    secrets: yield* openSecrets(vault, sealedFor(row, row.credential_id), row.sealed),
     preferredModel: row.preferred_model
   }
   return opened
@@ -189,7 +194,7 @@ const writing = (
           updated_at: at
         })}`
       )
-      yield* addCredential(id, 1, parts)
+      yield* addCredential({ ...connection, id }, 1, parts)
       return id
     }),
     change: Effect.fnUntraced(function* (row, { label, preferredModel, state }) {
@@ -201,7 +206,7 @@ const writing = (
       yield* supersede(row.id)
       yield* db.run(sql`update credentials set state = 'superseded', sealed = null
         where connection_id = ${row.id} and state = 'current'`)
-      yield* addCredential(row.id, (row.ordinal ?? 0) + 1, parts)
+      yield* addCredential(row, (row.ordinal ?? 0) + 1, parts)
       yield* db.run(sql`update connections set version = version + 1 where id = ${row.id}`)
     }),
     revoke: Effect.fnUntraced(function* (row) {
@@ -218,22 +223,28 @@ const writing = (
 }
 
 const credentialAdder = ({ run, sql }: Database["Type"], vault: Vault["Type"]) =>
-  Effect.fnUntraced(function* (connectionId: ConnectionId, ordinal: number, parts: CredentialParts) {
+  Effect.fnUntraced(function* (
+    connection: Pick<ConnectionRow, "id" | "kind" | "workspace_id">,
+    ordinal: number,
+    parts: CredentialParts
+  ) {
     const id = yield* newId(CredentialId)
     const at = yield* now
-    const sealed = yield* sealSecrets(vault, connectionId, id, parts.secrets)
+    const settings = JSON.stringify(parts.settings)
+    const sealed = yield* sealSecrets(vault, sealedFor({ ...connection, settings }, id), parts.secrets)
     yield* run(
       sql`insert into credentials ${sql.insert({
         id,
-        connection_id: connectionId,
+        connection_id: connection.id,
         ordinal,
         state: "current",
         sealed,
+        is_bound: 1,
         last4: parts.last4,
         created_at: at,
         fingerprint: fingerprintOf(vault, parts.fingerprintOf)
       })}`
     )
-    yield* run(sql`update connections set credential_id = ${id}, settings = ${JSON.stringify(parts.settings)},
-      health = 'unverified', updated_at = ${at} where id = ${connectionId}`)
+    yield* run(sql`update connections set credential_id = ${id}, settings = ${settings},
+      health = 'unverified', updated_at = ${at} where id = ${connection.id}`)
   })

@@ -1,23 +1,32 @@
 import { Effect, Redacted, Schema } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { Vault } from "../secrets/Vault.js"
+import { canonicalJson } from "../store/CanonicalJson.js"
 
 type Secrets = Readonly<Record<string, string>>
 
 const SecretsJson = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.String }))
 
-/** The context that a credential is sealed with. The sealed text opens for this connection and this version only. */
-export const credentialContext = (connectionId: string, credentialId: string): string =>
-  `credential|${connectionId}|${credentialId}`
+/** The record that a credential is sealed for. */
+export interface SealedFor {
+  readonly workspaceId: string
+  readonly connectionId: string
+  readonly credentialId: string
+  readonly kind: string
+  /** The settings of the connection, as JSON. They say where the secrets go. */
+  readonly settings: string
+}
+
+/**
+ * The context that a credential is sealed with. The sealed text opens for this version of this connection only, and only while its workspace,
+ * its kind and its settings are the same, so that no change of a row leads a secret to another host or to another tenant.
+ */
+export const credentialContext = ({ connectionId, credentialId, kind, settings, workspaceId }: SealedFor): string =>
+  canonicalJson(["credential", workspaceId, connectionId, credentialId, kind, JSON.parse(settings)])
 
 /** The secrets of a credential, sealed for the database. */
-export const sealSecrets = (
-  vault: Vault["Type"],
-  connectionId: string,
-  credentialId: string,
-  secrets: Secrets
-): Effect.Effect<string> =>
-  vault.seal(Redacted.make(JSON.stringify(secrets)), credentialContext(connectionId, credentialId))
+export const sealSecrets = (vault: Vault["Type"], sealedFor: SealedFor, secrets: Secrets): Effect.Effect<string> =>
+  vault.seal(Redacted.make(JSON.stringify(secrets)), credentialContext(sealedFor))
 
 /** The start of a MAC of the secrets under a key of the installation. It tells two credentials apart and reveals nothing about them. */
 export const fingerprintOf = (vault: Vault["Type"], text: string): string =>
@@ -26,11 +35,10 @@ export const fingerprintOf = (vault: Vault["Type"], text: string): string =>
 /** Opens the secrets of a credential. Fails with `credential_invalid` when no key of the installation opens them. */
 export const openSecrets = (
   vault: Vault["Type"],
-  connectionId: string,
-  credentialId: string,
+  sealedFor: SealedFor,
   sealed: string
 ): Effect.Effect<Readonly<Record<string, Redacted.Redacted>>, ReinsError<"credential_invalid">> =>
-  vault.unseal(sealed, credentialContext(connectionId, credentialId)).pipe(
+  vault.unseal(sealed, credentialContext(sealedFor)).pipe(
     Effect.mapError(
       ({ reason }) =>
         new ReinsError({
@@ -39,7 +47,7 @@ export const openSecrets = (
             reason === "key_unknown"
               ? "The credential is sealed with a key that is not in this server's key ring. Restore that key, or give the credential again."
               : "The stored credential cannot be opened. Give it again with a new credential version.",
-          details: { connection_id: connectionId }
+          details: { connection_id: sealedFor.connectionId }
         })
     ),
     Effect.map((text) => {

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { sealedWith, type Vault } from "../secrets/Vault.js"
 import type { Database } from "../store/Database.js"
-import { credentialContext } from "./CredentialSeal.js"
+import { credentialContext, type SealedFor } from "./CredentialSeal.js"
 
 type Db = Database["Type"]
 
@@ -21,8 +21,8 @@ export const countKeyedBy = (db: Db, keyId: string): Effect.Effect<number> =>
  */
 export const rewrap = Effect.fnUntraced(function* (db: Db, vault: Vault["Type"]) {
   let count = 0
-  for (const { connection_id, id, sealed } of yield* sealedCredentials(db)) {
-    const again = yield* Effect.option(vault.rewrap(sealed, credentialContext(connection_id, id)))
+  for (const { id, sealed, ...row } of yield* sealedCredentials(db)) {
+    const again = yield* Effect.option(vault.rewrap(sealed, credentialContext(sealedFor({ id, ...row }))))
     if (Option.isNone(again) || again.value === sealed) continue
     // A credential that was replaced or revoked meanwhile is left alone.
     yield* db.run(db.sql`update credentials set sealed = ${again.value} where id = ${id} and sealed = ${sealed}`)
@@ -31,6 +31,39 @@ export const rewrap = Effect.fnUntraced(function* (db: Db, vault: Vault["Type"])
   return count
 })
 
+/**
+ * Seals the credentials of older releases for their whole record, each once. A credential that cannot be opened stays as it is. Each statement
+ * is a commit of its own, so that the work can stop anywhere and be repeated.
+ */
+export const bind = Effect.fnUntraced(function* (db: Db, vault: Vault["Type"]) {
+  for (const { is_bound, sealed, ...row } of yield* sealedCredentials(db)) {
+    if (is_bound === 1) continue
+    const secret = yield* Effect.option(vault.unseal(sealed, `credential|${row.connection_id}|${row.id}`))
+    if (Option.isNone(secret)) continue
+    const bound = yield* vault.seal(secret.value, credentialContext(sealedFor(row)))
+    yield* db.run(db.sql`update credentials set sealed = ${bound}, is_bound = 1
+      where id = ${row.id} and sealed = ${sealed}`)
+  }
+})
+
+interface SealedRow {
+  readonly id: string
+  readonly connection_id: string
+  readonly workspace_id: string
+  readonly kind: string
+  readonly settings: string
+}
+
+const sealedFor = ({ connection_id, id, kind, settings, workspace_id }: SealedRow): SealedFor => ({
+  workspaceId: workspace_id,
+  connectionId: connection_id,
+  credentialId: id,
+  kind,
+  settings
+})
+
 const sealedCredentials = (db: Db) =>
-  db.all(db.sql<{ id: string; connection_id: string; sealed: string }>`
-    select id, connection_id, sealed from credentials where sealed is not null order by id`)
+  db.all(db.sql<SealedRow & { sealed: string; is_bound: number }>`
+    select credentials.id, connection_id, sealed, is_bound, workspace_id, kind, settings
+    from credentials join connections on connections.id = credentials.connection_id
+    where sealed is not null order by credentials.id`)

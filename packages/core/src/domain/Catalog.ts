@@ -69,7 +69,11 @@ export const ExecutorBackend = Schema.Struct({
         "True when an agent that means harm is kept in. Without it an agent can do what the user of the service can."
       ),
       filesystem: field(Schema.String, "The files that the agent reaches, in one word, as in `shared`."),
-      network: field(Schema.String, "The network that the agent reaches, in one word, as in `shared`."),
+      network: field(
+        Schema.String,
+        "The network that the agent reaches: `restricted` where the executor enforces the `network` of a spec, `shared` where the agent can " +
+          "reach what the server can."
+      ),
       processes: field(Schema.String, "The processes that the agent sees or is part of, in one word.")
     }),
     "What separates the agent from the rest."

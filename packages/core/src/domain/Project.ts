@@ -2,7 +2,9 @@ import { Schema } from "effect"
 import { field } from "./Field.js"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
+import { NetworkAccess } from "./NetworkAccess.js"
 import { refused } from "./Refused.js"
+import { placeOf } from "./RepositoryUrl.js"
 import { Timestamp } from "./Timestamp.js"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true, nullable: true })
@@ -12,11 +14,12 @@ export const Repository = Schema.Struct({
     Schema.String.pipe(
       Schema.minLength(1),
       Schema.maxLength(2000),
-      Schema.filter((url) => !/^-|\s|^[a-z+]+:\/\/[^/@]*:[^/@]*@/i.test(url), {
-        message: () => "Input should be a git URL without credentials in it; hold credentials in a connection"
+      Schema.filter((url) => placeOf(url) !== undefined, {
+        message: () =>
+          "Input should be an https URL of a git repository without credentials in it; hold those in a connection"
       })
     ),
-    "Any URL that git fetches, without credentials in it; those belong in a connection. At most 2,000 characters."
+    "Its https URL, without credentials in it; those belong in a connection. An operator may allow http, SSH and paths too. At most 2,000 characters."
   ),
   base_ref: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
@@ -55,6 +58,11 @@ export const ProjectSpec = Schema.Struct({
   connection_ids: field(
     optional(Schema.Array(ConnectionId)),
     "The connections that sessions may use: for the model, for cloning and for delivering."
+  ),
+  network: field(
+    optional(NetworkAccess),
+    "What agents may connect to besides their model. `none` and lists need an executor that enforces them, whose `isolation.network` is " +
+      "`restricted`; a session on another one is refused. When absent, agents in a sandbox connect to nothing else."
   ),
   setup: refused("setup steps are not run yet, so a workspace would begin without them; leave them out"),
   delivery: field(

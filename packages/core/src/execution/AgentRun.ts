@@ -7,6 +7,7 @@ import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
+import type { TurnInput } from "../harness/TurnInput.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -15,6 +16,7 @@ import { Journal } from "../store/Journal.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
+import { AgentNetwork } from "./AgentNetwork.js"
 import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
 
@@ -36,10 +38,11 @@ export interface AgentRun {
 
 /**
  * The second step of an attempt. The harness works, and its output is written while it comes. The agent gets a loan instead of its credential,
- * and the loan ends with the run.
+ * and a way out to what its project allows. Both end with the run.
  */
 export const runAgent = Effect.gen(function* () {
   const credentials = yield* CredentialProxy
+  const network = yield* AgentNetwork
   const harness = yield* Harness
   const interactions = yield* InteractionStore
   const promptOf = yield* TurnPrompt.make
@@ -49,12 +52,16 @@ export const runAgent = Effect.gen(function* () {
   const keepNativeState = yield* keeping
 
   const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn) {
-    return prepared.connection === null
-      ? prepared
-      : { ...prepared, connection: yield* credentials.lend(prepared.connection) }
+    const passage = yield* network.open(prepared.network)
+    const connection = prepared.connection === null ? null : yield* credentials.lend(prepared.connection)
+    return { ...prepared, connection, ...(passage && { passage }) }
   })
 
-  const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn, speech: Speech) {
+  const converse = Effect.fnUntraced(function* (
+    work: TurnWork,
+    prepared: PreparedTurn & Pick<TurnInput, "passage">,
+    speech: Speech
+  ) {
     const { attempt, message, session } = work
     const isAsking = prepared.manifest.capabilities.interactive_approval === "supported"
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.

@@ -16,6 +16,7 @@ import { TurnStore } from "../sessions/TurnStore.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { AgentNetwork } from "./AgentNetwork.js"
 import { releases } from "./Releases.js"
 
 /** The kind of the job that makes an executor and a workspace ready. */
@@ -91,9 +92,10 @@ const activation = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const leases = yield* Leases
   const executors = yield* Executors
+  const network = yield* AgentNetwork
 
   const chooseBackend = Effect.fnUntraced(function* (row: SessionRow, wanted: SessionRow["backend"]) {
-    yield* executors.choose(wanted)
+    yield* executors.choose(wanted, yield* network.accessOf(row))
     if (wanted === row.backend) return
     if (isLeaseHeld(row.lease_state)) return yield* otherBackend(row, wanted)
     yield* sessions.change(row.id, { backend: wanted }, "touch")

@@ -2,6 +2,7 @@ import { Context, Data, Effect, Layer, Option } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
+import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
@@ -13,6 +14,7 @@ import type { TurnInput } from "../harness/TurnInput.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
+import { AgentNetwork } from "./AgentNetwork.js"
 
 /** The reason that a turn could not be started. A `retryable` refusal is temporary. */
 export class TurnRefused extends Data.TaggedError("TurnRefused")<{
@@ -22,7 +24,9 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
 }> {}
 
 /** Everything that a turn runs with except its prompt. */
-export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel"> {
+export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel" | "passage"> {
+  /** What the project lets the agent connect to; undefined where it says nothing. */
+  readonly network: NetworkAccess | undefined
   /** The version of the connection's credential that the turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
 }
@@ -45,6 +49,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     Effect.gen(function* () {
       const { turnDeadlineMs } = yield* CoreConfig
       const trees = yield* WorkingTrees
+      const network = yield* AgentNetwork
       const manifestOf = yield* manifests
       const nativeDigest = yield* digesting
       const { connectionOf, executorOf, installed } = yield* parts
@@ -76,6 +81,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             homeDir: home,
             connection,
             credentialId: connection?.credentialId ?? null,
+            network: yield* network.accessOf(ready),
             model: ready.model,
             nativeSessionId: ready.native_session_id,
             deadline: turnDeadlineMs

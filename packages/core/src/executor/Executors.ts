@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { ExecutorBackend } from "../domain/Catalog.js"
+import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Placement } from "../placement/Placement.js"
 import { type Executor, ExecutorError } from "./Executor.js"
@@ -24,8 +25,14 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   {
     /** The executors in the order of the catalog. The first one is the default. */
     readonly list: ReadonlyArray<ExecutorBackend>
-    /** The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that is not installed. */
-    readonly choose: (backend: string | undefined) => Effect.Effect<string, ReinsError<"executor_unavailable">>
+    /**
+     * The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that is not installed, and for one
+     * that does not enforce the network which a project asks for.
+     */
+    readonly choose: (
+      backend: string | undefined,
+      network?: NetworkAccess
+    ) => Effect.Effect<string, ReinsError<"executor_unavailable">>
     /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for one that is not installed. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
   }
@@ -55,11 +62,11 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
           note: isolation.summary
         })),
         get,
-        choose: (backend = executors[0]?.backend ?? "default") =>
-          Effect.mapBoth(get(backend), {
-            onFailure: ({ message }) => new ReinsError({ code: "executor_unavailable", message, details: { backend } }),
-            onSuccess: () => backend
-          })
+        choose: Effect.fnUntraced(function* (backend = executors[0]?.backend ?? "default", network = "open") {
+          const { isolation } = yield* Effect.mapError(get(backend), ({ message }) => unusable(backend, message))
+          if (network !== "open" && isolation.network !== "restricted") return yield* unusable(backend, notEnforced(backend))
+          return backend
+        })
       })
     })
 
@@ -74,3 +81,10 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   /** The executors that are part of Reins: `local` alone. */
   static readonly layer = Layer.unwrapEffect(Effect.map(Executors.local, (local) => Executors.layerOf([local])))
 }
+
+const unusable = (backend: string, message: string) =>
+  new ReinsError({ code: "executor_unavailable", message, details: { backend } })
+
+const notEnforced = (backend: string): string =>
+  `The project limits the network of its agents, and the executor "${backend}" does not enforce that: choose one whose isolation.network is ` +
+  'restricted, or publish a version with the network "open".'

@@ -1,3 +1,4 @@
+import { originOf, placeOf as repositoryPlace } from "../domain/RepositoryUrl.js"
 import type { ForgeAddress, ForgeKind } from "./Forge.js"
 
 /** A forge at an address. */
@@ -71,4 +72,11 @@ export const repositoryOn = (host: ForgeHost, repositoryUrl: string): string | u
 export const mayReceive = (host: ForgeHost, repositoryUrl: string): boolean => {
   const web = placeOf(repositoryUrl)?.web
   return web === null || web?.origin === host.web.origin
+}
+
+/** True when a repository is at the origin that a credential names: the same protocol, host and port. A credential without one has no home. */
+export const isHome = (origin: string | undefined, repositoryUrl: string): boolean => {
+  const place = repositoryPlace(repositoryUrl)
+  const home = origin === undefined ? undefined : repositoryPlace(`${withoutSlash(origin)}/home`)
+  return place !== undefined && home !== undefined && originOf(home) !== undefined && originOf(home) === originOf(place)
 }

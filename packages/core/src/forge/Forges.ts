@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { Outbound } from "../outbound/Outbound.js"
 import { type Forge, ForgeError, type ForgeKind } from "./Forge.js"
-import { forgeHost, mayReceive, repositoryOn } from "./ForgeHost.js"
+import { forgeHost, isHome, mayReceive, repositoryOn } from "./ForgeHost.js"
 import { ask } from "./ForgeRequest.js"
 import { gitea } from "./Gitea.js"
 import { gitHub } from "./GitHub.js"
@@ -35,8 +35,8 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
     /** The path of a repository on the forge of a connection, as in `owner/name`; undefined when it is not on that forge. */
     readonly pathOf: (connection: ForgeConnection, repositoryUrl: string) => string | undefined
     /**
-     * True when git may send the credential of a connection to a repository. The token of a forge goes only to the forge's own host. A
-     * connection of another kind names no host, so its credential may go to any.
+     * True when git may send the credential of a connection to a repository. The token of a forge goes only to the forge's own host. The
+     * credential of a connection of another kind goes to its setting `origin`, and nowhere without one.
      */
     readonly mayReceive: (connection: ForgeConnection, repositoryUrl: string) => boolean
     /**
@@ -65,7 +65,7 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
           },
           mayReceive: (connection, repositoryUrl) => {
             const host = hostOf(connection)
-            return host === undefined || mayReceive(host, repositoryUrl)
+            return host === undefined ? isHome(connection.settings["origin"], repositoryUrl) : mayReceive(host, repositoryUrl)
           },
           open: Effect.fnUntraced(function* (credential, repositoryUrl) {
             const host = hostOf(credential)

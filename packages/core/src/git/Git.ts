@@ -1,12 +1,15 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
+import { WayOut } from "../outbound/WayOut.js"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
 import { processMarks } from "./GitCommand.js"
 import type { GitError } from "./GitError.js"
+import type { GitMeans } from "./GitMeans.js"
 import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
 import { type PushRequest, type PushResult, push, type RemoteHeadRequest, remoteHead } from "./Push.js"
+import { refusalOf } from "./RemoteUrl.js"
 import { type CloneRequest, type CloneResult, clone, type InitRequest, init } from "./Repository.js"
 import { type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
 import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
@@ -22,6 +25,11 @@ import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type T
 export class Git extends Context.Tag("@reins/core/git/Git")<
   Git,
   {
+    /**
+     * The sentence that refuses a remote which this service never contacts, by its address alone. Undefined for any other remote, whose name
+     * may still lead to an address that is refused.
+     */
+    readonly refusal: (url: string) => string | undefined
     /**
      * Fetches the remote into `gitDir` and checks out `ref` in `workTree` (absent or empty before) as an ordinary clone
      * with a `.git` of its own, whose remote URL carries no credential. `ref` is a branch, a tag or a full commit id;
@@ -88,16 +96,17 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     readonly applyTree: <E = never>(request: ApplyRequest<E>) => Effect.Effect<ApplyResult, GitError | E>
   }
 >() {
-  static readonly layer: Layer.Layer<Git> = Layer.effect(
+  static readonly layer: Layer.Layer<Git, never, WayOut> = Layer.effect(
     Git,
     Effect.gen(function* () {
-      const options = yield* GitOptions
+      const options: GitMeans = { ...(yield* GitOptions), wayOut: yield* WayOut }
       /** A method whose processes carry the marks of the service, so that a later start finds those that were left behind. */
       const method = <Request, A>(
         name: string,
-        run: (options: GitOptionsShape, request: Request) => Effect.Effect<A, GitError>
+        run: (options: GitMeans, request: Request) => Effect.Effect<A, GitError>
       ) => fn(`Git.${name}`)((request: Request) => Effect.locally(run(options, request), processMarks, options.marks))
       return Git.of({
+        refusal: (url) => refusalOf(options, url),
         clone: method("clone", clone),
         init: method("init", init),
         snapshot: method("snapshot", snapshot),
@@ -120,6 +129,6 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
   )
 
   /** The same service with other options. An option that is not named keeps its default. */
-  static readonly layerWith = (options: Partial<GitOptionsShape>): Layer.Layer<Git> =>
+  static readonly layerWith = (options: Partial<GitOptionsShape>): Layer.Layer<Git, never, WayOut> =>
     Git.layer.pipe(Layer.provide(GitOptions.layer(options)))
 }

@@ -59,7 +59,11 @@ const settings = [
   "core.fsync=committed,-loose-object",
   "fetch.unpackLimit=1",
   "safe.bareRepository=explicit",
+  "protocol.allow=never",
   "protocol.ext.allow=never",
+  "http.followRedirects=initial",
+  "http.proxyAuthMethod=basic",
+  "transfer.bundleURI=false",
   "submodule.recurse=false",
   "fetch.recurseSubmodules=false",
   "push.recurseSubmodules=no",
@@ -74,6 +78,18 @@ const settings = [
   "advice.addEmbeddedRepo=false",
   "merge.directoryRenames=false"
 ].flatMap((setting) => ["-c", setting])
+
+/** Settings as variables of the environment, for those that are secret: a command line can be read by everybody. */
+export const settingsEnv = (given: Readonly<Record<string, string>>): Record<string, string> => {
+  const pairs = Object.entries(given).map(([name, value], index) => ({
+    [`GIT_CONFIG_KEY_${index}`]: name,
+    [`GIT_CONFIG_VALUE_${index}`]: value
+  }))
+  return Object.assign({ GIT_CONFIG_COUNT: String(pairs.length) }, ...pairs)
+}
+
+/** A proxy that is not there, for git that has no remote to ask. */
+const noProxy = settingsEnv({ "http.proxy": "http://127.0.0.1:1" })
 
 const environment = (invocation: GitInvocation): Record<string, string> => ({
   PATH: process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin",
@@ -92,6 +108,7 @@ const environment = (invocation: GitInvocation): Record<string, string> => ({
   GIT_CEILING_DIRECTORIES: "/",
   GIT_PAGER: "cat",
   GIT_EDITOR: "false",
+  ...noProxy,
   ...(invocation.indexFile === undefined ? {} : { GIT_INDEX_FILE: invocation.indexFile }),
   ...invocation.env
 })

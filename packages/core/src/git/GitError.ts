@@ -72,7 +72,7 @@ const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
   [
     /host key verification failed/i,
     "remote_unavailable",
-    "The remote's SSH host key is not known: add it to the known hosts of the service's user."
+    "The remote's SSH host key is not in the known hosts of the connection: give the credential again with it."
   ],
   [
     /authentication failed|could not read (username|password)|returned error: 401|permission denied \(|terminal prompts disabled|invalid username or (password|token)/i,
@@ -106,10 +106,18 @@ const rules: ReadonlyArray<readonly [RegExp, GitErrorKind, string]> = [
   ]
 ]
 
-/** The error for a failed git command: its kind by git's own words, its reason scrubbed. */
-export const classify = (operation: string, stderr: string, secrets: ReadonlyArray<string> = []): GitError => {
+/**
+ * The error for a failed git command: its kind by git's own words, its reason scrubbed. `said` picks what of those words may be shown, which is
+ * all of them unless given.
+ */
+export const classify = (
+  operation: string,
+  stderr: string,
+  secrets: ReadonlyArray<string> = [],
+  said: (stderr: string) => string = (text) => text
+): GitError => {
   const safe = scrub(stderr, secrets)
-  const reason = reasonLine(safe)
+  const reason = reasonLine(said(safe))
   const detail = reason === "" ? "" : ` (${reason})`
   for (const [pattern, kind, message] of rules) {
     if (pattern.test(safe)) return new GitError({ kind, message: `${message}${detail}` })

@@ -2,10 +2,12 @@ import { Context, Layer } from "effect"
 
 /** The permissions and limits that the operator sets. */
 export interface GitOptionsShape {
-  /** Remotes by plain `http:`. Default true. */
-  readonly allowHttp: boolean
   /** Remotes by `file:` URL or absolute path. The remote's own hooks run on a push to it. Default false. */
   readonly allowFile: boolean
+  /** Directories that hold no remote, links followed: an agent could put hooks there. Default none. */
+  readonly closedTo: ReadonlyArray<string>
+  /** Remotes by SSH, with the key of a connection and no other. Default false. */
+  readonly allowSsh: boolean
   /** Time for one network operation, in milliseconds. Default 10 minutes. */
   readonly networkTimeoutMs: number
   /** Time for one local git process, in milliseconds. Default 2 minutes. */
@@ -26,8 +28,9 @@ export interface GitOptionsShape {
 
 /** The options that hold unless others are provided. */
 export const defaultGitOptions: GitOptionsShape = {
-  allowHttp: true,
   allowFile: false,
+  closedTo: [],
+  allowSsh: false,
   networkTimeoutMs: 10 * 60_000,
   localTimeoutMs: 2 * 60_000,
   maxFileBytes: 50 * 1024 * 1024,

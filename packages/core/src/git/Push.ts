@@ -1,8 +1,9 @@
 import { Effect } from "effect"
-import { git, isObjectId, runGit } from "./GitCommand.js"
-import { classify, GitError, reasonLine } from "./GitError.js"
-import type { GitOptionsShape } from "./GitOptions.js"
+import { isObjectId } from "./GitCommand.js"
+import { GitError, reasonLine } from "./GitError.js"
+import type { GitMeans } from "./GitMeans.js"
 import { requireRefName } from "./RefName.js"
+import { callRemote, failureAt, runRemote } from "./RemoteCall.js"
 import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
 import { requireTrusted } from "./Repository.js"
 
@@ -28,13 +29,10 @@ export interface PushResult {
   readonly pushed: boolean
 }
 
-const lookUp = (options: GitOptionsShape, request: RemoteHeadRequest, remote: Remote) =>
-  git({
+const lookUp = (options: GitMeans, request: RemoteHeadRequest, remote: Remote) =>
+  callRemote(options, remote, {
     args: ["ls-remote", "--quiet", "--heads", "--end-of-options", remote.url, `refs/heads/${request.branch}`],
-    gitDir: request.gitDir,
-    env: remote.env,
-    secrets: remote.secrets,
-    timeoutMs: options.networkTimeoutMs
+    gitDir: request.gitDir
   }).pipe(
     Effect.map((output) => {
       const lines = output.stdout.toString("utf8").split("\n")
@@ -45,11 +43,11 @@ const lookUp = (options: GitOptionsShape, request: RemoteHeadRequest, remote: Re
   )
 
 /** See `Git.remoteHead`. */
-export const remoteHead = Effect.fnUntraced(function* (options: GitOptionsShape, request: RemoteHeadRequest) {
+export const remoteHead = Effect.fnUntraced(function* (options: GitMeans, request: RemoteHeadRequest) {
   yield* requireTrusted(request.gitDir)
   yield* requireRefName(request.branch)
   return yield* lookUp(options, request, yield* remoteOf(options, request.url, request.credential))
-})
+}, Effect.scoped)
 
 const remoteHeadChanged = new GitError({
   kind: "remote_head_changed",
@@ -85,18 +83,14 @@ const unanswered: ReadonlySet<GitError["kind"]> = new Set<GitError["kind"]>([
 ])
 
 // The porcelain output has the line `! <from>:<to> TAB [rejected] (reason)`. The words of the remote's rule are on stderr.
-const rejection = (stdout: string, stderr: string, secrets: ReadonlyArray<string>): GitError => {
+const rejection = (stdout: string, stderr: string, remote: Remote): GitError => {
   const line = stdout.split("\n").find((text) => text.startsWith("!\t")) ?? ""
-  const said = reasonLine(
-    stderr
-      .split("\n")
-      .filter((text) => text.startsWith("remote:"))
-      .join("\n")
-  )
+  const words = stderr.split("\n").filter((text) => remote.isKnown && text.startsWith("remote:"))
+  const said = reasonLine(words.join("\n"))
   for (const [pattern, kind, message] of rejections) {
     if (pattern.test(line)) return new GitError({ kind, message: said === "" ? message : `${message} (${said})` })
   }
-  const failure = classify("push", stderr, secrets)
+  const failure = failureAt(remote, "push", stderr)
   // A line with `[remote failure]` means that the remote reported nothing.
   return !line.includes("rejected]") && unanswered.has(failure.kind) ? unproven(failure) : failure
 }
@@ -107,7 +101,7 @@ const leaseOf = (request: PushRequest): ReadonlyArray<string> =>
     : []
 
 /** See `Git.push`. */
-export const push = Effect.fnUntraced(function* (options: GitOptionsShape, request: PushRequest) {
+export const push = Effect.fnUntraced(function* (options: GitMeans, request: PushRequest) {
   const expected = request.expectedHead === null ? [] : [request.expectedHead]
   yield* requireTrusted(request.gitDir, request.commit, ...expected)
   yield* requireRefName(request.branch)
@@ -115,7 +109,7 @@ export const push = Effect.fnUntraced(function* (options: GitOptionsShape, reque
   const head = yield* lookUp(options, request, remote)
   if (head === request.commit) return { head, pushed: false }
   if (head !== request.expectedHead) return yield* remoteHeadChanged
-  const output = yield* runGit({
+  const output = yield* runRemote(options, remote, {
     args: [
       "push",
       "--porcelain",
@@ -127,16 +121,13 @@ export const push = Effect.fnUntraced(function* (options: GitOptionsShape, reque
       remote.url,
       `${request.commit}:refs/heads/${request.branch}`
     ],
-    gitDir: request.gitDir,
-    env: remote.env,
-    secrets: remote.secrets,
-    timeoutMs: options.networkTimeoutMs
+    gitDir: request.gitDir
   }).pipe(Effect.mapError((error) => (error.kind === "timeout" ? unproven(error) : error)))
   if (output.exitCode !== 0) {
     // The git process of an earlier attempt may outlive its killed service, and push the same commit first.
     const found = yield* Effect.orElseSucceed(lookUp(options, request, remote), () => null)
     if (found === request.commit) return { head: found, pushed: false }
-    return yield* rejection(output.stdout.toString("utf8"), output.stderr, remote.secrets)
+    return yield* rejection(output.stdout.toString("utf8"), output.stderr, remote)
   }
   return { head: request.commit, pushed: true }
-})
+}, Effect.scoped)

@@ -3,8 +3,10 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { git, isObjectId, requireObjectIds, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
+import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { requireRefName } from "./RefName.js"
+import { callRemote } from "./RemoteCall.js"
 import { type GitCredential, type Remote, remoteOf } from "./RemoteUrl.js"
 
 // Makes a trusted git directory and the clone of the agent. The agent's `.git` is never used after that.
@@ -102,13 +104,10 @@ interface RemoteRefs {
   readonly names: ReadonlyMap<string, string>
 }
 
-const listRemote = (options: GitOptionsShape, gitDir: string, remote: Remote) =>
-  git({
+const listRemote = (options: GitMeans, gitDir: string, remote: Remote) =>
+  callRemote(options, remote, {
     args: ["ls-remote", "--quiet", "--symref", "--end-of-options", remote.url],
-    gitDir,
-    env: remote.env,
-    secrets: remote.secrets,
-    timeoutMs: options.networkTimeoutMs
+    gitDir
   }).pipe(Effect.map((output) => parseRemoteRefs(output.stdout.toString("utf8"))))
 
 const parseRemoteRefs = (text: string): RemoteRefs => {
@@ -141,17 +140,14 @@ const choose = (refs: RemoteRefs, ref: string | null): Choice | null => {
   return head === undefined ? null : { ref: head, branch: null, local: head }
 }
 
-const fetchAll = (options: GitOptionsShape, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
+const fetchAll = (options: GitMeans, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
   const known = new Set(refs.names.values())
   // A commit that no ref points at is asked for by its id, unless it came with a branch. Some hosts refuse to give commits by their ids.
   const extra = isObjectId(choice.local) && !known.has(choice.local) ? [choice.local] : []
   const fetch = (specs: ReadonlyArray<string>) =>
-    git({
+    callRemote(options, remote, {
       args: ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote.url, ...specs],
-      gitDir,
-      env: remote.env,
-      secrets: remote.secrets,
-      timeoutMs: options.networkTimeoutMs
+      gitDir
     })
   const all = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
   return fetch(all).pipe(
@@ -296,7 +292,7 @@ const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, 
   })
 
 /** See `Git.clone`. */
-export const clone = Effect.fnUntraced(function* (options: GitOptionsShape, request: CloneRequest) {
+export const clone = Effect.fnUntraced(function* (options: GitMeans, request: CloneRequest) {
   if (request.ref !== null) yield* requireRefName(request.ref)
   const remote = yield* remoteOf(options, request.url, request.credential)
   yield* prepareTarget(request)
@@ -321,7 +317,7 @@ export const clone = Effect.fnUntraced(function* (options: GitOptionsShape, requ
   yield* materialise(options, request, { url: remote.url, choice, commit, defaultBranch: refs.defaultBranch })
   yield* finishTarget(request)
   return { commit, ref: choice.ref }
-})
+}, Effect.scoped)
 
 const refNotFound = (ref: string | null) =>
   new GitError({

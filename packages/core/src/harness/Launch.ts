@@ -136,6 +136,14 @@ const environmentOf = Effect.fnUntraced(function* (
   return Object.fromEntries(rendered)
 })
 
+/** The variables by which programs find a proxy. Both spellings are in use. */
+const proxyVariables = ({ passage }: AgentInput): Record<string, Redacted.Redacted> =>
+  passage === undefined
+    ? {}
+    : Object.fromEntries(
+        ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map((name) => [name, passage.url])
+      )
+
 /** Writes the agent's configuration into its home and gives the command that starts it. */
 export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input
@@ -166,7 +174,7 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     homeDir: input.homeDir,
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
     programDirs: [input.installed.directory, path.dirname(path.dirname(process.execPath))],
-    environment,
+    environment: { ...environment, ...proxyVariables(input) },
     stop: runtime.stop
   }
   return command

@@ -1,5 +1,6 @@
 import type { Duration, Effect, Redacted } from "effect"
 import type { Executor } from "../executor/Executor.js"
+import type { Passage } from "../outbound/WayOut.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
 
@@ -53,6 +54,8 @@ export interface AgentInput {
   readonly homeDir: string
   /** Null where the provider runs without a credential. */
   readonly connection: HarnessConnection | null
+  /** The proxy through which the agent connects to the hosts that its project allows; absent where it allows none, or says nothing. */
+  readonly passage?: Passage
   /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
   /** The agent's own session to go on with; null opens a new one. */

@@ -6,7 +6,10 @@ import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import type { Project, ProjectVersion } from "../domain/Project.js"
 import { ReinsError } from "../domain/ReinsError.js"
+import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
+import { Git } from "../git/Git.js"
+import { checkPosted } from "../git/PostedUrl.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { expectVersion } from "../store/Version.js"
@@ -27,13 +30,14 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     ) => Effect.Effect<Page<Project>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Makes a project; a spec that is given with it becomes version 1. Fails with `already_exists` when the workspace has a project of that
-     * slug, an archived one too, and with `not_found` for a connection of the spec that the workspace does not have.
+     * slug, an archived one too, with `not_found` for a connection of the spec that the workspace does not have, and with `RequestInvalid` for a
+     * repository that this installation never contacts.
      */
     readonly create: (
       principal: Principal,
       workspaceId: string,
       input: ProjectInput
-    ) => Command<Project, Denied | ReinsError<"already_exists">>
+    ) => Command<Project, Denied | ReinsError<"already_exists"> | RequestInvalid>
     /** A project with the number of its newest version. */
     readonly get: (principal: Principal, projectId: string) => Effect.Effect<Project, Unseen>
     /**
@@ -53,13 +57,14 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
     ) => Effect.Effect<Page<ProjectVersion>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Adds a version; versions are numbered from 1. The same spec again gives back the version that has it. Fails with `invalid_transition` for
-     * an archived project, and with `not_found` for a connection of the spec that the workspace does not have.
+     * an archived project, with `not_found` for a connection of the spec that the workspace does not have, and with `RequestInvalid` for a
+     * repository that this installation never contacts.
      */
     readonly publish: (
       principal: Principal,
       projectId: string,
       input: ProjectVersionInput
-    ) => Command<ProjectVersion, Denied | ReinsError<"invalid_transition">>
+    ) => Command<ProjectVersion, Denied | ReinsError<"invalid_transition"> | RequestInvalid>
     /**
      * A version of the workspace by its id, or the newest version of a project of the workspace, for rooms that have checked access to the
      * workspace.
@@ -81,6 +86,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       const journal = yield* Journal
       const access = yield* Access
       const store = yield* ProjectStore
+      const git = yield* Git
 
       const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
         const project = yield* store.find(id)
@@ -103,6 +109,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             "Projects.create",
             Effect.gen(function* () {
               yield* access.write(principal, workspaceId)
+              yield* checkPosted(git, ["body", "spec", "repository"], spec?.repository)
               const id = yield* store.insert({ workspaceId, slug, name, description })
               if (id === undefined) return yield* slugTaken(slug)
               if (spec !== undefined)
@@ -137,6 +144,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
             Effect.gen(function* () {
               const project = yield* locked(principal, projectId)
               if (project.archived_at !== null) return yield* archived(project.archived_at, "publishing a version")
+              yield* checkPosted(git, ["body", "spec", "repository"], spec.repository)
               return yield* store.addVersion(project, spec, notes)
             })
           ),

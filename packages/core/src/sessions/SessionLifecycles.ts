@@ -123,7 +123,7 @@ const newColumns = Effect.gen(function* () {
       provider_id: manifest.provider_id,
       model: selection?.model ?? preferred,
       connection_id: connectionId,
-      backend: yield* executors.choose((input.executor ?? version?.spec.executor)?.backend),
+      backend: yield* executors.choose((input.executor ?? version?.spec.executor)?.backend, version?.spec.network),
       repository: repository?.url ?? null,
       base_ref: repository?.base_ref ?? null,
       ...lineage,

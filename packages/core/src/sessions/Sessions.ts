@@ -12,6 +12,8 @@ import type { Session } from "../domain/Session.js"
 import type { Command } from "../store/Command.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
+import { Git } from "../git/Git.js"
+import { checkPosted } from "../git/PostedUrl.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
@@ -40,7 +42,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     ) => Effect.Effect<Page<Session>, Unseen | ReinsError<"invalid_cursor">>
     /**
      * Fails with `provider_disabled` or `connection_required` when no turn could run, and with `invalid_transition` for a project that is
-     * archived. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
+     * archived. A repository that this installation never contacts is `RequestInvalid`. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
      */
     readonly create: (
       principal: Principal,
@@ -154,10 +156,12 @@ const creation = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
   const inbox = yield* Inbox
+  const git = yield* Git
   const { sessionActions } = yield* configuredRules
 
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
     const role = yield* access.write(principal, workspaceId)
+    yield* checkPosted(git, ["body", "repository"], input.repository)
     const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)

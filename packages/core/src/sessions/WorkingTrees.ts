@@ -37,8 +37,11 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     readonly prepare: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
     /** Removes the files of the agent for good. Captured changes stay readable. */
     readonly remove: (sessionId: SessionId) => Effect.Effect<void>
-    /** The credential for the repository of a session, from the connections of its project version. */
-    readonly gitCredential: (session: SessionRow) => Effect.Effect<GitCredential | undefined>
+    /**
+     * The credential for the repository of a session, from the connections of its project version. Fails with `auth_required` when the only one
+     * that could be meant names no home.
+     */
+    readonly gitCredential: (session: SessionRow) => Effect.Effect<GitCredential | undefined, GitError>
   }
 >() {
   static readonly layer = Layer.effect(

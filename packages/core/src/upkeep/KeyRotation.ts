@@ -113,3 +113,8 @@ export const requireKeys = Layer.effectDiscard(
     if (ids.length > 0) return yield* new KeysMissing({ ids })
   })
 )
+
+/** Seals the credentials of older releases for their whole record. It is done once, at the first start. */
+export const bindCredentials = Layer.effectDiscard(
+  Effect.flatMap(Effect.all([Database, Vault]), ([db, vault]) => SealedCredentials.bind(db, vault))
+)

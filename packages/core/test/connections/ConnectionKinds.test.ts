@@ -5,7 +5,7 @@ import { Manifests } from "@reins/core/harness/Manifests"
 import { Outbound } from "@reins/core/outbound/Outbound"
 import { connectionKindSuite } from "@reins/testing/connections/ConnectionKindSuite"
 import { json } from "@reins/testing/connections/LocalServer"
-import { Effect, Layer } from "effect"
+import { Effect, Either, Layer } from "effect"
 
 const around = Layer.merge(Manifests.layer, Forges.layer).pipe(
   Layer.provide(Outbound.layerWith({ allowPrivateHosts: [] }))
@@ -19,7 +19,16 @@ const gateway = { data: [{ id: "one" }] }
 for (const kind of list) {
   connectionKindSuite(
     kind.kind === "git"
-      ? { kind, credential: (_, password) => ({ username: "ada", password }) }
+      ? { kind, credential: (_, password) => ({ origin: "https://git.example", username: "ada", password }) }
+      : kind.kind === "git_ssh"
+      ? {
+          kind,
+          credential: (_, private_key) => ({
+            origin: "ssh://git.example:2222",
+            known_hosts: "[git.example]:2222 ssh-ed25519 AAAA",
+            private_key
+          })
+        }
       : kind.gateway !== null
         ? {
             kind,
@@ -33,6 +42,37 @@ for (const kind of list) {
           }
   )
 }
+
+it.effect("a credential for git names a home, which is an origin and nothing else", () =>
+  Effect.gen(function* () {
+    const taken = (name: string, origin: unknown) => {
+      const kind = list.find((each) => each.kind === name)
+      const rest = name === "git" ? { username: "ada", password: "p" } : { known_hosts: "h k", private_key: "k" }
+      return Effect.map(Effect.either(kind?.credential({ ...rest, origin }) ?? Effect.dieMessage(name)), Either.isRight)
+    }
+    for (const origin of ["https://git.example", "https://git.example/", "https://git.example:8443", "http://[::1]:80"])
+      assert.isTrue(yield* taken("git", origin), origin)
+    for (const origin of ["ssh://git.example", "ssh://git.example:2222"])
+      assert.isTrue(yield* taken("git_ssh", origin), origin)
+    for (const origin of [
+      undefined,
+      "",
+      "git.example",
+      "https://",
+      "https://git.example/acme",
+      "https://git.example?x",
+      "https://git.example#x",
+      "https://me@git.example",
+      "https://me:word@git.example",
+      "file:///srv",
+      "ext::sh",
+      "git://git.example"
+    ]) {
+      assert.isFalse(yield* taken("git", origin), origin)
+      assert.isFalse(yield* taken("git_ssh", origin), origin)
+    }
+  })
+)
 
 it.effect("a manifest that names a kind of connection that is not there stops the start", () =>
   Effect.gen(function* () {

@@ -197,7 +197,7 @@ for (const database of databases) {
 
     it.effect("a credential for git has nowhere to be checked", () =>
       Effect.gen(function* () {
-        const { id } = yield* connect("git", { username: "me", password: canary })
+        const { id } = yield* connect("git", { origin: "https://git.example", username: "me", password: canary })
         const { ended, health, items } = yield* validated(id)
         assert.deepInclude(ended, { state: "inconclusive", reason: "no_endpoint" })
         assert.strictEqual(health, "unverified")

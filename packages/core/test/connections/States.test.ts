@@ -70,7 +70,7 @@ for (const database of databases) {
           const store = yield* ConnectionStore
           const journal = yield* Journal
           const validations = yield* Validations
-          const credential = { username: "me", password: "a secret of some length" }
+          const credential = { origin: "https://git.example", username: "me", password: "a secret of some length" }
 
           const take = Effect.fnUntraced(function* (step: Step, id: ConnectionId) {
             switch (step) {
@@ -143,7 +143,7 @@ for (const database of databases) {
         const { id } = yield* (yield* Connections).create(principal, workspaceId, {
           kind: "git",
           label: "test",
-          credential: { username: "me", password: "a secret of some length" }
+          credential: { origin: "https://git.example", username: "me", password: "a secret of some length" }
         })
         const journal = yield* Journal
         const store = yield* ValidationStore

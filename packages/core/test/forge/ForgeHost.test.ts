@@ -64,6 +64,32 @@ describe("the repository of a URL", () => {
   })
 })
 
+describe("a credential of plain git", () => {
+  it("is sent to the origin that it names, and nowhere without one", () => {
+    const home = "https://git.example"
+    for (const url of ["https://git.example/a/b.git", "https://GIT.example:443/a", "https://ann@git.example/a"])
+      assert.isTrue(isHome(home, url), url)
+    for (const url of [
+      "http://git.example/a/b.git",
+      "https://git.example:8443/a/b.git",
+      "https://git.example.evil.example/a",
+      "https://evil.example/git.example/a",
+      "https://sub.git.example/a",
+      "ssh://git.example/a",
+      "git@git.example:a/b",
+      "/git.example/a",
+      "file:///git.example/a",
+      "nonsense"
+    ])
+      assert.isFalse(isHome(home, url), url)
+    assert.isTrue(isHome("https://git.example:8443", "https://git.example:8443/a"))
+    assert.isTrue(isHome("ssh://git.example", "git@git.example:a/b"))
+    assert.isTrue(isHome("ssh://git.example:2222", "ssh://git@GIT.example:2222/a/b"))
+    assert.isFalse(isHome("ssh://git.example:2222", "git@git.example:a/b"))
+    for (const url of ["https://git.example/a", "git@git.example:a", "/a"]) assert.isFalse(isHome(undefined, url))
+  })
+})
+
 describe("a token", () => {
   it("is sent by git to the host of its connection only", () => {
     const host = forgeHost("gitea", "https://git.acme.com")

@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Git } from "@reins/core/git/Git"
-import { cloned, gitLayer, plainGit, put, temporary } from "@reins/testing/git/Fixture"
+import { cloned, gitLayer, gitLayerWith, plainGit, put, temporary } from "@reins/testing/git/Fixture"
 import { Effect } from "effect"
 
 const start = { "a.txt": "one\ntwo\n", "dir/b.txt": "b\n", "dir/c.txt": "c\n", ".gitignore": "node_modules\n*.log\n" }
@@ -207,7 +207,7 @@ describe("Git.snapshot", () => {
       assert.match(said, /".gitmodules" has a name that git refuses/)
       const blob = yield* git.readBlob({ gitDir, tree: snapshot.tree, path: "dir/b.txt", maxBytes: 100 })
       assert.strictEqual(blob.size, 2)
-    }).pipe(Effect.provide(Git.layerWith({ allowFile: true, maxFileBytes: 2000 })))
+    }).pipe(Effect.provide(gitLayerWith({ maxFileBytes: 2000 })))
   )
 
   it.scopedLive("more changed files than the limit are left out and counted", () =>
@@ -217,7 +217,7 @@ describe("Git.snapshot", () => {
       const snapshot = yield* git.snapshot({ gitDir, workTree, base })
       assert.strictEqual(snapshot.fileCount, 10)
       assert.match(snapshot.diagnostics.join(), /2 changed files were left out/)
-    }).pipe(Effect.provide(Git.layerWith({ allowFile: true, maxChangedFiles: 10 })))
+    }).pipe(Effect.provide(gitLayerWith({ maxChangedFiles: 10 })))
   )
 
   it.scopedLive("content is taken byte for byte, whatever .gitattributes says", () =>

@@ -21,6 +21,13 @@ const newCredential = (number: number) =>
     const db = yield* Database
     const vault = yield* Vault
     const [workspace, connection, credential] = ["wsp", `con_${number}`, `cred_${number}`]
+    const context = credentialContext({
+      workspaceId: workspace,
+      connectionId: connection,
+      credentialId: credential,
+      kind: "git",
+      settings: "{}"
+    })
     yield* db.run(db.sql`insert into workspaces ${db.sql.insert({ id: workspace, name: "w", created_at: at })}
       on conflict do nothing`)
     yield* db.run(
@@ -45,14 +52,14 @@ const newCredential = (number: number) =>
         ordinal: 1,
         state: "current",
         fingerprint: "f",
-        sealed: yield* vault.seal(Redacted.make(`secret ${number}`), credentialContext(connection, credential)),
+        sealed: yield* vault.seal(Redacted.make(`secret ${number}`), context),
         created_at: at
       })}`
     )
     const read = Effect.gen(function* () {
       const row = yield* db.first(db.sql<{ sealed: string }>`select sealed from credentials where id = ${credential}`)
       const sealed = row?.sealed ?? ""
-      const secret = yield* vault.unseal(sealed, credentialContext(connection, credential))
+      const secret = yield* vault.unseal(sealed, context)
       return { keyId: sealedWith(sealed), secret: Redacted.value(secret) }
     })
     return { read }

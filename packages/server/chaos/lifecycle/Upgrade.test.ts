@@ -68,7 +68,7 @@ it("a key ring that went missing is named at the start, and its copy or giving u
         workspace_id: caller.workspaceId,
         kind: "git",
         label: "g",
-        credential: { username: "u", password: "p" }
+        credential: { origin: "https://git.example", username: "u", password: "p" }
       },
       { idempotencyKey: "connect" }
     )

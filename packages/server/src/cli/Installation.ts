@@ -58,6 +58,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     dataDir: config.dataDir,
     publicUrl: config.publicUrl.href.replace(/\/$/, ""),
     allowLocalRepositories: config.allowLocalRepositories,
+    allowSshRepositories: config.allowSshRepositories,
     allowPrivateHosts: config.allowPrivateHosts,
     smtpUrl: config.smtpUrl ?? null,
     ...(config.cacheDir !== undefined && { cacheDir: config.cacheDir }),

@@ -31,6 +31,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   metrics: config.metrics ? "on" : "off",
   log_level: config.logLevel.label.toLowerCase(),
   allow_local_repositories: core.allowLocalRepositories,
+  allow_ssh_repositories: core.allowSshRepositories,
   allow_private_hosts: core.allowPrivateHosts.join(","),
   trusted_proxies: config.trustedProxies.join(","),
   cors_origins: config.corsOrigins.join(","),

@@ -31,8 +31,16 @@ const texts: Readonly<Record<string, { readonly does: string; readonly example: 
     example: { base_url: "https://gitea.example.com", token: "your-token" }
   },
   git: {
-    does: "A name and a password for git, on whatever host the repository is: clones and pushes, but no merge requests.",
-    example: { username: "you", password: "your-password" }
+    does: "A name and a password for git, for the repositories of one origin: clones and pushes, but no merge requests.",
+    example: { origin: "https://git.example.com", username: "you", password: "your-password" }
+  },
+  git_ssh: {
+    does: "A key for git through SSH, for the repositories of one host, where the operator allows SSH (`REINS_ALLOW_SSH_REPOSITORIES`): clones and pushes, but no merge requests. ssh is given that key and those known hosts alone, never a key, an agent or a configuration of the server's user.",
+    example: {
+      origin: "ssh://git.example.com",
+      known_hosts: "git.example.com ssh-ed25519 AAAA...",
+      private_key: "-----BEGIN OPENSSH PRIVATE KEY-----..."
+    }
   }
 }
 
@@ -92,11 +100,14 @@ its \`settings\`. There are ${list.length} kinds.
 | end it | \`DELETE /api/connections/{connection_id}\`, which destroys its credentials |
 
 A session takes the connection that its creation names, else the first of its project that fits its provider, else the newest of the workspace that
-does. Clones and pushes take the first connection of the project that fits the repository; a delivery may name another. \`health\` is
+does. Clones and pushes take the first connection of the project whose home the repository is at: the forge of a token, the \`origin\` of another
+credential, with the same protocol, host and port. A delivery may name another, under the same rule. A connection of the kind \`git\` from before 0.1.0 has
+no \`origin\` and is sent nowhere until its credential is given again with one. \`health\` is
 \`unverified\`, \`verifying\`, \`ready\`, \`degraded\` or \`reauth_required\`, as the last validation, turn or merge request has found it.
 [deliveries.md](deliveries.md) walks from a connection to a merge.
 
-A credential is refused with 422 when a field is missing or malformed. A \`base_url\` that is not https on a public address is not asked, and its
+A credential is refused with 422 when a field is missing or malformed. It is sealed for its workspace, its connection, its kind and its settings
+together, so that no change of a row in the database leads it elsewhere. A \`base_url\` that is not https on a public address is not asked, and its
 validation says \`address_refused\`, unless the operator allows the host with \`REINS_ALLOW_PRIVATE_HOSTS\`.
 
 ${list.map((kind) => section(kind, providerOf(kind.kind)?.provider_id)).join("\n")}`

@@ -49,8 +49,11 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   allow_local_repositories: {
     does: "Repositories may be paths of this machine. Everybody who can create a session can then read what the server can."
   },
+  allow_ssh_repositories: {
+    does: "Repositories may be reached through SSH, with the keys of connections of the kind `git_ssh` and no other."
+  },
   allow_private_hosts: {
-    does: "Gateways and forges that may be on a private address or without TLS, as in `127.0.0.1:11434,gitlab.lan`, or `*` for all.",
+    does: "Gateways, forges and git servers that may be on a private address or without TLS, as in `127.0.0.1:11434,gitlab.lan`, or `*` for all.",
     fallback: "none"
   },
   trusted_proxies: {
@@ -114,8 +117,5 @@ export const otherVariables: Readonly<Record<string, string>> = {
     "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",
   PATH: "Where git is found. Agents are given it.",
   "LANG, LC_ALL, TZ": "Language and time zone, which agents are given.",
-  "HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY":
-    "Proxies for git, also in small letters. Agents are not given them, and calls of the server itself to gateways and forges go direct.",
-  "SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO": "Certificate authorities for git; agents are given the first two.",
-  SSH_AUTH_SOCK: "The agent of SSH, for git."
+  "SSL_CERT_FILE, SSL_CERT_DIR, GIT_SSL_CAINFO": "Certificate authorities for git; agents are given the first two."
 }

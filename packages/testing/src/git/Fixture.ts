@@ -4,9 +4,17 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { assert } from "@effect/vitest"
 import { Git } from "@reins/core/git/Git"
-import { Effect, type Scope } from "effect"
+import type { GitOptionsShape } from "@reins/core/git/GitOptions"
+import { WayOut } from "@reins/core/outbound/WayOut"
+import { Effect, Layer, type Scope } from "effect"
 
-export const gitLayer = Git.layerWith({ allowFile: true })
+/** Git that may clone paths, and ask servers on loopback without TLS. */
+export const gitLayerWith = (options: Partial<GitOptionsShape>) =>
+  Git.layerWith({ allowFile: true, ...options }).pipe(
+    Layer.provide(WayOut.layerWith({ allowPrivateHosts: ["127.0.0.1"] }))
+  )
+
+export const gitLayer = gitLayerWith({})
 
 /** A folder that is removed with its scope. */
 export const temporary: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(

@@ -38,7 +38,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     input,
     runtime,
     settings,
-    scrubber: scrubber(input.connection?.secrets ?? {}),
+    scrubber: scrubber({ ...input.connection?.secrets, ...(input.passage && { passage: input.passage.url }) }),
     broken: yield* Deferred.make<never, HarnessFailure>(),
     report: yield* Ref.make(""),
     turn: yield* Ref.make<Turn | undefined>(undefined),

@@ -1,0 +1,37 @@
+import { Effect } from "effect"
+import { type GitOutput, runGit } from "./GitCommand.js"
+import { classify, GitError } from "./GitError.js"
+import type { GitMeans } from "./GitMeans.js"
+import type { Remote } from "./RemoteUrl.js"
+
+/** A call of git to a remote. The address of the remote stands among the arguments. */
+export interface RemoteCall {
+  readonly gitDir: string
+  readonly args: ReadonlyArray<string>
+}
+
+/** The words of git and of curl about a connection. All others may be those of the remote. */
+const ownWords = (stderr: string): string =>
+  stderr
+    .split(/[\r\n]+/)
+    .filter((line) => line.startsWith("fatal: unable to access "))
+    .join("\n")
+
+/** The error of a call that failed. A host that is not known is not quoted, because it may be one that only the service reaches. */
+export const failureAt = (remote: Remote, operation: string, stderr: string): GitError => {
+  const refused = remote.refused()
+  if (refused !== undefined) return new GitError({ kind: "remote_refused", message: refused })
+  return classify(operation, stderr, remote.secrets, remote.isKnown ? undefined : ownWords)
+}
+
+/** Runs git against a remote and gives its output for any exit code. */
+export const runRemote = (means: GitMeans, remote: Remote, call: RemoteCall): Effect.Effect<GitOutput, GitError> =>
+  runGit({ ...call, env: remote.env, secrets: remote.secrets, timeoutMs: means.networkTimeoutMs })
+
+/** Runs git against a remote. Fails unless it exits with 0. */
+export const callRemote = (means: GitMeans, remote: Remote, call: RemoteCall): Effect.Effect<GitOutput, GitError> =>
+  Effect.flatMap(runRemote(means, remote, call), (output) =>
+    output.exitCode === 0 && !output.truncated
+      ? Effect.succeed(output)
+      : Effect.fail(failureAt(remote, call.args[0] ?? "", output.stderr))
+  )

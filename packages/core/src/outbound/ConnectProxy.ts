@@ -1,0 +1,183 @@
+import { timingSafeEqual } from "node:crypto"
+import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { type Duplex, pipeline } from "node:stream"
+import { urlToHttpOptions } from "node:url"
+import { Redacted } from "effect"
+import { hostOf, portOf } from "./Address.js"
+import { AddressRefused } from "./AddressRefused.js"
+import { connectTimeoutMs } from "./GuardedAgents.js"
+import type { Connect } from "./GuardedSocket.js"
+
+/** The leave of one program to connect to some hosts through the proxy. */
+export interface Leave {
+  readonly id: string
+  readonly token: Redacted.Redacted
+  /** Undefined for a place that the program may connect to, else the sentence that refuses it. */
+  readonly refusal: (host: string, port: number) => string | undefined
+  readonly connect: Connect
+  /** For requests without TLS, which go to the hosts only that the operator allows. */
+  readonly agent: http.Agent
+  /** Its connections, which end with it. */
+  readonly open: Set<Duplex>
+  /** Hears why a connection was refused. */
+  readonly refused: (message: string) => void
+}
+
+/** The leaves that have not ended, by id. */
+export type Leaves = ReadonlyMap<string, Leave>
+
+/** More than any package manager or git opens at once. */
+const maxOpen = 256
+
+const same = (given: string, token: string): boolean => {
+  const [left, right] = [Buffer.from(given), Buffer.from(token)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+const find = (leaves: Leaves, { headers }: IncomingMessage): Leave | undefined => {
+  const given = /^Basic +([\w+/=]+)$/i.exec(headers["proxy-authorization"] ?? "")?.[1] ?? ""
+  const [id = "", token = ""] = Buffer.from(given, "base64").toString("utf8").split(":")
+  const leave = leaves.get(id)
+  return leave !== undefined && same(token, Redacted.value(leave.token)) ? leave : undefined
+}
+
+interface Refusal {
+  readonly status: number
+  readonly message: string
+}
+
+const noLeave: Refusal = { status: 407, message: "The proxy credentials are not valid, or their time is over." }
+const malformed: Refusal = { status: 400, message: "The address cannot be read." }
+const crowded: Refusal = { status: 429, message: "There are too many connections already." }
+
+/** The reason to refuse a request for a place, and undefined where there is none. */
+const refusalOf = (leave: Leave, host: string, port: number): Refusal | undefined => {
+  if (leave.open.size >= maxOpen) return crowded
+  const message = leave.refusal(host, port)
+  if (message === undefined) return undefined
+  leave.refused(message)
+  return { status: 403, message }
+}
+
+const failureOf = (leave: Leave, error: NodeJS.ErrnoException): Refusal => {
+  if (!(error instanceof AddressRefused)) {
+    return { status: 502, message: `The host cannot be reached${error.code === undefined ? "" : ` (${error.code})`}.` }
+  }
+  leave.refused(error.message)
+  return { status: 403, message: error.message }
+}
+
+const hold = (leave: Leave, stream: Duplex): void => {
+  if (leave.open.has(stream)) return
+  leave.open.add(stream)
+  stream.once("close", () => leave.open.delete(stream))
+}
+
+const headersOf = ({ message, status }: Refusal): OutgoingHttpHeaders => ({
+  "content-type": "text/plain; charset=utf-8",
+  "content-length": Buffer.byteLength(message) + 1,
+  connection: "close",
+  ...(status === 407 && { "proxy-authenticate": 'Basic realm="reins"' })
+})
+
+const refuseTunnel = (client: Duplex, refusal: Refusal): void => {
+  const head = Object.entries(headersOf(refusal)).map(([name, value]) => `${name}: ${value}`)
+  client.end(
+    [`HTTP/1.1 ${refusal.status} ${http.STATUS_CODES[refusal.status]}`, ...head, "", `${refusal.message}\n`].join(
+      "\r\n"
+    )
+  )
+}
+
+/** The host and port of a CONNECT request, the host as a URL has it, so that each place has one spelling. */
+const placeOf = (authority: string): { readonly host: string; readonly port: number } | undefined => {
+  const port = Number(/:(\d{1,5})$/.exec(authority)?.[1])
+  if (!/^[^/?#@\s\\]+$/.test(authority) || !(port > 0) || !URL.canParse(`http://${authority}`)) return undefined
+  return { host: hostOf(new URL(`http://${authority}`)), port }
+}
+
+const tunnel = (leaves: Leaves) => (request: IncomingMessage, client: Duplex, head: Buffer) => {
+  client.on("error", () => client.destroy())
+  const leave = find(leaves, request)
+  if (leave === undefined) return refuseTunnel(client, noLeave)
+  const place = placeOf(request.url ?? "")
+  if (place === undefined) return refuseTunnel(client, malformed)
+  const refusal = refusalOf(leave, place.host, place.port)
+  if (refusal !== undefined) return refuseTunnel(client, refusal)
+  hold(leave, client)
+  const upstream = leave.connect(place.host, place.port)
+  hold(leave, upstream)
+  const timer = setTimeout(() => upstream.destroy(new Error("timeout")), connectTimeoutMs)
+  const failed = (error: Error) => refuseTunnel(client, failureOf(leave, error))
+  upstream.once("error", failed)
+  upstream.once("close", () => clearTimeout(timer))
+  client.once("close", () => upstream.destroy())
+  upstream.once("connect", () => {
+    clearTimeout(timer)
+    upstream.off("error", failed)
+    join(client, upstream, head)
+  })
+}
+
+const join = (client: Duplex, upstream: Socket, head: Buffer): void => {
+  client.write("HTTP/1.1 200 Connection established\r\n\r\n")
+  if (head.length > 0) upstream.write(head)
+  // Either side that breaks off ends the other.
+  pipeline(client, upstream, client, () => {
+    client.destroy()
+    upstream.destroy()
+  })
+}
+
+/** The headers that belong to one connection and are not passed on. */
+const hopByHop = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+
+const passedOn = ({ headersDistinct }: IncomingMessage): OutgoingHttpHeaders =>
+  Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => !hopByHop.has(name)))
+
+const refuseRequest = (response: ServerResponse, refusal: Refusal): void => {
+  if (response.headersSent) return void response.destroy()
+  response.writeHead(refusal.status, headersOf(refusal)).end(`${refusal.message}\n`)
+}
+
+/** Passes a request without TLS on, which a client sends with the whole URL. */
+const forward = (leaves: Leaves) => (request: IncomingMessage, response: ServerResponse) => {
+  const leave = find(leaves, request)
+  if (leave === undefined) return refuseRequest(response, noLeave)
+  const url = URL.canParse(request.url ?? "") ? new URL(request.url ?? "") : undefined
+  if (url?.protocol !== "http:") return refuseRequest(response, malformed)
+  const refusal = refusalOf(leave, hostOf(url), portOf(url))
+  if (refusal !== undefined) return refuseRequest(response, refusal)
+  hold(leave, request.socket)
+  const headers = { ...passedOn(request), host: url.host }
+  const options = { ...urlToHttpOptions(url), auth: null, agent: leave.agent, method: request.method, headers }
+  const asked = http.request(options, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, passedOn(answer))
+    pipeline(answer, response, () => asked.destroy())
+  })
+  asked.on("error", (error) => refuseRequest(response, failureOf(leave, error)))
+  response.once("close", () => asked.destroy())
+  request.pipe(asked)
+}
+
+/**
+ * A proxy for those who have a leave, which they show as name and password. It opens tunnels (CONNECT), and passes on requests without TLS.
+ * Every connection is checked against the leave, and then by the guard.
+ */
+export const connectProxy = (leaves: Leaves): http.Server =>
+  http
+    // A body may take longer than any fixed time. Only the headers have to arrive soon.
+    .createServer({ requestTimeout: 0, headersTimeout: 60_000 }, forward(leaves))
+    .on("connect", tunnel(leaves))
+    .on("upgrade", (_request, socket) => socket.destroy())

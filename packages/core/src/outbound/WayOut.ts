@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto"
+import type http from "node:http"
+import type { Duplex } from "node:stream"
+import { Context, Effect, Layer, Option, Redacted, Scope, SynchronizedRef } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { fn } from "../base/Traced.js"
+import * as Token from "../secrets/Token.js"
+import { allowedBy } from "./Address.js"
+import { connectProxy, type Leave } from "./ConnectProxy.js"
+import { type GuardOptions, guardedAgents } from "./GuardedAgents.js"
+import { checkedAddress, guardedConnect } from "./GuardedSocket.js"
+
+/** The places that a program may connect to. */
+export interface Destinations {
+  /** Undefined for a place that it may connect to, else a sentence for a person that refuses it. */
+  readonly refusal: (host: string, port: number) => string | undefined
+  /** False where private hosts stay closed, although the operator allows them to the server itself. */
+  readonly privateHosts: boolean
+}
+
+/** A proxy on loopback that lets one program out to its destinations. */
+export interface Passage {
+  /** The proxy for `http.proxy` and `HTTPS_PROXY`, with a name and a password that are good until the scope closes. It is a secret. */
+  readonly url: Redacted.Redacted
+  /** The port of loopback that it listens on, which a sandbox has to let through. */
+  readonly port: number
+  /** The reason why the newest refused connection was refused; undefined while none was. */
+  readonly refused: () => string | undefined
+}
+
+/**
+ * The one way out for programs that connect by themselves: git, and agents. It goes by the same rules as `Outbound`: public addresses only, a
+ * name is looked up once, and private hosts are those that the operator allows.
+ */
+export class WayOut extends Context.Tag("@reins/core/outbound/WayOut")<
+  WayOut,
+  {
+    /** Lets a program out until the scope closes, which also breaks off its connections. */
+    readonly open: (destinations: Destinations) => Effect.Effect<Passage, never, Scope.Scope>
+    /** True for a host that the operator allows at any address and without TLS. */
+    readonly allows: (host: string, port: number) => boolean
+    /**
+     * The address to connect to, for a program that no proxy serves. It is given in place of the name, which is not looked up again. Fails with
+     * a sentence for a person.
+     */
+    readonly addressOf: (host: string, port: number) => Effect.Effect<string, string>
+  }
+>() {
+  static readonly layerWith = (guard: GuardOptions) =>
+    Layer.scoped(
+      WayOut,
+      Effect.gen(function* () {
+        const scope = yield* Effect.scope
+        const leaves = new Map<string, Leave>()
+        const started = yield* SynchronizedRef.make(Option.none<number>())
+        const port = SynchronizedRef.modifyEffect(started, (running) =>
+          Effect.map(
+            Option.match(running, {
+              onNone: () => Scope.extend(listen(leaves), scope),
+              onSome: Effect.succeed
+            }),
+            (open) => [open, Option.some(open)] as const
+          )
+        )
+        const ways = { own: wayOf(guard), public: wayOf({ ...guard, allowPrivateHosts: [] }) }
+        return WayOut.of({
+          allows: allowedBy(guard.allowPrivateHosts),
+          addressOf: (host, at) => Effect.mapError(checkedAddress(guard, host, at), ({ message }) => message),
+          open: fn("WayOut.open")(function* ({ privateHosts, refusal }) {
+            const token = yield* Token.random
+            const id = randomBytes(12).toString("hex")
+            const way = privateHosts ? ways.own : ways.public
+            let last: string | undefined
+            const refused = (message: string) => {
+              last = message
+            }
+            yield* Effect.acquireRelease(
+              Effect.sync(() => leaves.set(id, { id, token, refusal, refused, open: new Set<Duplex>(), ...way })),
+              () => Effect.sync(() => end(leaves, id))
+            )
+            const at = yield* port
+            const url = Redacted.make(`http://${id}:${Redacted.value(token)}@127.0.0.1:${at}`)
+            return { url, port: at, refused: () => last }
+          })
+        })
+      })
+    )
+
+  static readonly layer = Layer.unwrapEffect(
+    Effect.map(CoreConfig, ({ allowPrivateHosts }) => WayOut.layerWith({ allowPrivateHosts }))
+  )
+}
+
+const wayOf = (guard: GuardOptions) => ({
+  connect: guardedConnect(guard),
+  agent: guardedAgents(guard, { keepAlive: false }).http
+})
+
+const end = (leaves: Map<string, Leave>, id: string): void => {
+  const open = leaves.get(id)?.open ?? []
+  leaves.delete(id)
+  for (const stream of open) stream.destroy()
+}
+
+/** Starts the proxy on a free port of loopback. It does not keep the process alive. */
+const listen = (leaves: Map<string, Leave>) =>
+  Effect.acquireRelease(
+    Effect.async<http.Server>((resume) => {
+      const server = connectProxy(leaves)
+      server.on("connection", (socket) => socket.unref())
+      server.once("error", (error) => resume(Effect.die(error)))
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server))).unref()
+    }),
+    (server) =>
+      Effect.async<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        for (const id of [...leaves.keys()]) end(leaves, id)
+        server.closeAllConnections()
+      })
+  ).pipe(
+    Effect.map((server) => {
+      const address = server.address()
+      return typeof address === "object" && address !== null ? address.port : 0
+    })
+  )

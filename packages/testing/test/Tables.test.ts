@@ -16,7 +16,8 @@ const lasting: Readonly<Record<string, string>> = {
 /** The rooms of the tables that later steps make. */
 const later = [
   ["session_labels", "sessions"],
-  ["usage_days", "sessions"]
+  ["usage_days", "sessions"],
+  ["model_calls", "sessions"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

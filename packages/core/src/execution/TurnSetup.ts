@@ -3,6 +3,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
+import type { Prices } from "../domain/Prices.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
 import type { GitError } from "../git/GitError.js"
@@ -25,6 +26,10 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
 export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel"> {
   /** The version of the connection's credential that the turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
+  /** What the models of the connection cost as the turn begins. */
+  readonly prices: Prices
+  /** The cost that the agent had counted before the turn, since its native session began. */
+  readonly nativeCost: number | null
 }
 
 /** Gathers everything that a turn runs with, and checks that the agent's own state is as its last turn left it. */
@@ -76,6 +81,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             homeDir: home,
             connection,
             credentialId: connection?.credentialId ?? null,
+            prices: connection?.prices ?? {},
+            nativeCost: ready.native_session_id === null ? null : ready.native_cost,
             model: ready.model,
             nativeSessionId: ready.native_session_id,
             deadline: turnDeadlineMs

@@ -3,6 +3,7 @@ import { Data, Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
 import { keptEvents } from "./migrations/0002_kept_events.js"
 import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
+import { modelCalls } from "./migrations/0004_model_calls.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -13,7 +14,8 @@ const statements = (list: ReadonlyArray<string>) =>
 const steps = {
   "0001_initial": statements(initial),
   "0002_kept_events": statements(keptEvents),
-  "0003_labels_and_usage": labelsAndUsage
+  "0003_labels_and_usage": labelsAndUsage,
+  "0004_model_calls": statements(modelCalls)
 }
 
 /** A step of the schema, as the database remembers it. */

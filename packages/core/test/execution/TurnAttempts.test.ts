@@ -196,7 +196,7 @@ for (const { layer, name } of databases) {
           const { claim, fail, journal, loss, principal, session, turnId, turnStore, turns } = yield* preparing
           yield* journal.commit(turnStore.move(turnId, "running", runner))
           const messageId = yield* newId(MessageId)
-          const output = new TurnOutput(messageId, { turn_id: turnId })
+          const output = new TurnOutput(messageId, { turn_id: turnId }, null)
           for (const text of ["I begin ", "and go on"]) {
             const events = output.events([
               { _tag: "reasoning", message_key: "r", text: "Hm." },

@@ -67,7 +67,7 @@ for (const { layer, name } of databases) {
             reported_turns: 1,
             priced_turns: 0,
             cost_usd: null,
-            output_tokens: 0
+            output_tokens: null
           })
           yield* turnThat(used(2, 0.25))
           yield* sessions.update(principal, id, { model: "other" })

@@ -8,6 +8,7 @@ import type { AcpSettings } from "./AcpSettings.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import type * as Transcript from "./Transcript.js"
+import { UsageMeter } from "./UsageMeter.js"
 
 /** The state that the parts of a running turn share. */
 export interface Turn {
@@ -30,6 +31,8 @@ export interface Turn {
   readonly lastLineAt: Ref.Ref<number>
   /** The agent's words about a failed model call, from outside the protocol. */
   readonly report: Ref.Ref<string>
+  /** Counts what the process of the agent uses. */
+  readonly meter: UsageMeter
 }
 
 /** A turn that has not begun. */
@@ -52,7 +55,8 @@ export const makeTurn = Effect.fnUntraced(function* (
     asked: yield* Ref.make(0),
     waiting: yield* Ref.make(0),
     lastLineAt: yield* Effect.flatMap(Clock.currentTimeMillis, Ref.make),
-    report: yield* Ref.make("")
+    report: yield* Ref.make(""),
+    meter: new UsageMeter()
   }
   return turn
 })

@@ -56,10 +56,11 @@ export class AnswerReader {
 
   /** The answer has no more bytes. */
   end(): void {
-    if (this.form === "events") return this.endEvent()
-    if (this.form === undefined || !this.scan.isWhole) return
-    this.take(this.scan)
-    this.isEnded = this.isAnswer && this.error === undefined
+    if (this.form === "events") this.endEvent()
+    else if (this.form === "json" && this.scan.isWhole) {
+      this.take(this.scan)
+      this.isEnded = this.isAnswer && this.error === undefined
+    }
   }
 
   private pushEvents(bytes: Uint8Array): void {

@@ -70,28 +70,35 @@ export class JsonScan {
   }
 
   private step(byte: number): void {
-    if (this.within === "string") return this.inString(byte)
-    if (this.within === "word") {
-      if (isOfWord(byte)) return this.collect(byte)
-      this.within = undefined
-      this.end()
+    if (this.within === "string") this.inString(byte)
+    else if (this.within === "word" && isOfWord(byte)) this.collect(byte)
+    else {
+      if (this.within === "word") this.endWord()
+      if (!isSpace(byte)) this.structure(byte)
     }
-    if (!isSpace(byte)) this.structure(byte)
+  }
+
+  private endWord(): void {
+    this.within = undefined
+    this.end()
   }
 
   private inString(byte: number): void {
     this.collect(byte)
-    if (this.isEscaped) this.isEscaped = false
-    else if (byte === backslash) this.isEscaped = true
-    else if (byte === quote) {
+    if (byte === quote && !this.isEscaped) {
       this.within = undefined
-      if (this.key === undefined) return this.end()
-      this.path[this.path.length - 1] = Buffer.from(this.key).toString()
-      this.key = undefined
-      this.place = "colon"
-      return
+      if (this.key === undefined) this.end()
+      else this.endKey(this.key)
+    } else {
+      this.isEscaped = byte === backslash && !this.isEscaped
+      if (this.key !== undefined && this.key.length < longestKey) this.key.push(byte)
     }
-    if (this.key !== undefined && this.key.length < longestKey) this.key.push(byte)
+  }
+
+  private endKey(key: ReadonlyArray<number>): void {
+    this.path[this.path.length - 1] = Buffer.from(key).toString()
+    this.key = undefined
+    this.place = "colon"
   }
 
   private structure(byte: number): void {

@@ -109,6 +109,15 @@ export const noUsage: Usage = {
 export const addFigures = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : a + b
 
+/** US dollars to the billionth, because sums of fractions drift. */
+export const toNanos = (usd: number): number => Math.round(usd * 1e9) / 1e9
+
+/** The sum of two costs in US dollars. It is null only when both are. */
+export const addCosts = (a: number | null, b: number | null): number | null => {
+  const sum = addFigures(a, b)
+  return sum === null ? null : toNanos(sum)
+}
+
 const addSources = (a: UsageSource | null, b: UsageSource | null): UsageSource | null =>
   a === null || a === b ? b : b === null ? a : "both"
 
@@ -118,7 +127,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   output_tokens: addFigures(a.output_tokens, b.output_tokens),
   cached_tokens: addFigures(a.cached_tokens, b.cached_tokens),
   reasoning_tokens: addFigures(a.reasoning_tokens, b.reasoning_tokens),
-  cost_usd: addFigures(a.cost_usd, b.cost_usd),
+  cost_usd: addCosts(a.cost_usd, b.cost_usd),
   source: addSources(a.source, b.source),
   calls: a.calls + b.calls,
   reported_calls: a.reported_calls + b.reported_calls,

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { field } from "./Field.js"
-import { addFigures, type Usage } from "./Session.js"
+import { addCosts, addFigures, type Usage } from "./Session.js"
 
 const tokens = (what: string) =>
   field(
@@ -69,7 +69,7 @@ export const addCounts = (all: ReadonlyArray<UsageSum>): UsageSum =>
       output_tokens: addFigures(sum.output_tokens, each.output_tokens),
       cached_tokens: addFigures(sum.cached_tokens, each.cached_tokens),
       reasoning_tokens: addFigures(sum.reasoning_tokens, each.reasoning_tokens),
-      cost_usd: addFigures(sum.cost_usd, each.cost_usd)
+      cost_usd: addCosts(sum.cost_usd, each.cost_usd)
     }),
     nothing
   )

@@ -3,7 +3,7 @@ import type { EventSubjects, NewEvent, ToolPayload } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { ContentBlock, MessageDelta, MessagePart } from "../domain/Message.js"
 import { costOf, type Prices } from "../domain/Prices.js"
-import { addUsage, noUsage, type Usage } from "../domain/Session.js"
+import { addUsage, noUsage, toNanos, type Usage } from "../domain/Session.js"
 import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
 import { digestOf } from "../store/CanonicalJson.js"
 
@@ -172,7 +172,7 @@ export class TurnOutput {
       this.nativeCost = amount
       // An agent whose count is below the last one has begun to count anew.
       const before = this.costBefore !== null && this.costBefore <= amount ? this.costBefore : 0
-      this.report({ cost_usd: amount - before })
+      this.report({ cost_usd: toNanos(amount - before) })
     }
     return this.observed(usage)
   }

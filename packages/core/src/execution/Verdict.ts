@@ -41,11 +41,16 @@ export const verdictOn = (testimony: Testimony, failure: HarnessFailure | undefi
 }
 
 /** True when the agent names another reason than the status of the gateway, where that status is clear enough. */
-const contradicts = ({ status }: ModelCall, { reason }: TurnProblem, failure: HarnessFailure): boolean =>
-  reason !== failure.reason && status !== null && (status >= 500 || [401, 402, 403, 429].includes(status))
+const contradicts = (call: ModelCall, { reason }: TurnProblem, failure: HarnessFailure): boolean => {
+  const status = statusOf(call)
+  return reason !== failure.reason && (status >= 500 || [401, 402, 403, 429].includes(status))
+}
+
+/** The status of a failed call. One without a refusal counts as a bad gateway. */
+const statusOf = ({ outcome, status }: ModelCall): number => (outcome === "refused" ? (status ?? 500) : 502)
 
 const problemOf = (call: ModelCall, beginning: string): TurnProblem => {
-  const { reason } = byStatus(call.outcome === "refused" ? (call.status ?? 500) : 502)
+  const { reason } = byStatus(statusOf(call))
   return { reason, message: `${beginning}${told(call)} ${advice(call, reason)}` }
 }
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { SessionId, WorkspaceId } from "../domain/Ids.js"
-import { usageOf } from "../domain/Session.js"
+import { toNanos, usageOf } from "../domain/Session.js"
 import type { Turn } from "../domain/Turn.js"
 import { addCounts, countsOf, type UsageSum } from "../domain/UsageSum.js"
 import type { Commit } from "../store/Commit.js"
@@ -67,7 +67,12 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
     Effect.map(
       all(sql<ModelCounts>`select provider_id, model, ${sql.literal(totals)} from usage_days
         where workspace_id = ${workspaceId} and day >= ${from} and day <= ${to} group by provider_id, model`),
-      (rows) => rows.map((row) => ({ ...row, model: row.model === "" ? null : row.model }))
+      (rows) =>
+        rows.map((row) => ({
+          ...row,
+          model: row.model === "" ? null : row.model,
+          cost_usd: row.cost_usd === null ? null : toNanos(row.cost_usd)
+        }))
     )
 })
 

@@ -62,7 +62,7 @@ export const eventPrinter = () => {
         : type.startsWith("delivery.") && payload.step
           ? ` ${payload.step.kind} ${payload.step.outcome}`
           : type === "usage.observed"
-            ? ` ${payload.usage.input_tokens} tokens in, ${payload.usage.output_tokens} out`
+            ? ` ${payload.usage.input_tokens ?? "?"} tokens in, ${payload.usage.output_tokens ?? "?"} out`
             : ""
     line(`  ${dim(String(seq).padStart(3))} ${type}${dim(about)}`)
   }

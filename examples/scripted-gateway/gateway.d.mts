@@ -24,6 +24,8 @@ export interface Step {
   readonly hang?: boolean
   /** Reset the connection in the middle of the stream. */
   readonly drop?: boolean
+  /** Answer with this text, which no protocol knows, and a good status. */
+  readonly garble?: string
 }
 
 export interface ChatMessage {

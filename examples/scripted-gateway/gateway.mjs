@@ -82,6 +82,7 @@ const answer = async (protocol, body, step, read, response) => {
   if (step.error !== undefined) {
     return json(response, step.error, protocol.error(step.error, step.message ?? errorMessage(step.error)))
   }
+  if (step.garble !== undefined) return void response.writeHead(200).end(step.garble)
   if (step.hang && step.say === undefined) return
   const id = randomBytes(8).toString("hex")
   const call = step.tool === undefined ? null : toolCall(step, read.tools, `call_${id}`)

@@ -17,6 +17,9 @@ export const leaseSeconds = share(8, 30)
 export const heartbeatSeconds = share(4, 15)
 export const requestSeconds = share(15, 120)
 
+/** The model calls of real agents whose usage is compared with what their gateway said. */
+export const meteredCalls = share(100, 1000)
+
 export const randomKills = share(15, 100)
 
 /** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */

@@ -18,10 +18,10 @@ const observations: Observations = {
     const figures = Effect.sync(() => {
       count(Figures.turnsEnded({ provider, state, reason: reason ?? none }))
       if (ms !== null) Figures.turnDuration({ provider, state }).unsafeUpdate(Math.max(0, ms) / 1000, [])
-      count(Figures.tokens({ provider, kind: "input" }), usage.input_tokens)
-      count(Figures.tokens({ provider, kind: "output" }), usage.output_tokens)
-      count(Figures.tokens({ provider, kind: "cached" }), usage.cached_tokens)
-      count(Figures.tokens({ provider, kind: "reasoning" }), usage.reasoning_tokens)
+      count(Figures.tokens({ provider, kind: "input" }), usage.input_tokens ?? 0)
+      count(Figures.tokens({ provider, kind: "output" }), usage.output_tokens ?? 0)
+      count(Figures.tokens({ provider, kind: "cached" }), usage.cached_tokens ?? 0)
+      count(Figures.tokens({ provider, kind: "reasoning" }), usage.reasoning_tokens ?? 0)
     })
     return Effect.zipRight(
       figures,

@@ -6,6 +6,7 @@ import { field } from "../domain/Field.js"
 import { InstalledFrom, installed, installedCredentials } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
 import { Page } from "../domain/Page.js"
+import { Prices } from "../domain/Prices.js"
 import { extension, idPath, optional, patch, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
@@ -21,7 +22,8 @@ export const ConnectionInput = Schema.Struct({
   credential: field(
     Credential,
     "The credential. Its fields depend on the kind, and secrets among them never come back."
-  )
+  ),
+  prices: field(optional(Prices), "What the models of its gateway cost; absent for unknown prices.")
 }).annotations({ identifier: "ConnectionInput", description: "A connection to be." })
 export type ConnectionInput = typeof ConnectionInput.Type
 
@@ -36,6 +38,10 @@ export const ConnectionPatch = Schema.Struct({
       exact: true
     }),
     "The model of sessions that select none; null for no preference."
+  ),
+  prices: field(
+    Schema.optionalWith(Schema.NullOr(Prices), { exact: true }),
+    "What its models cost from the next turn on, in place of all prices before; null for unknown prices."
   ),
   expected_version: field(
     optional(Schema.Int),

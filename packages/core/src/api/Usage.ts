@@ -16,9 +16,17 @@ const byModel = field(
 
 export const SessionUsage = Schema.Struct({
   session_id: field(SessionId, "The session whose usage it is."),
-  total: field(UsageSum, "All of it."),
-  by_model: byModel
-}).annotations({ identifier: "SessionUsage", description: "What the agents of a session used, as they reported it." })
+  total: field(UsageSum, "All of it, without what was delegated."),
+  by_model: byModel,
+  with_delegations: field(
+    UsageSum,
+    "The sum over the session and all sessions that work for it by delegation, or for one of those."
+  )
+}).annotations({
+  identifier: "SessionUsage",
+  description:
+    "What the agents of a session used: as the gateways said it, and as the agents did where their calls do not pass through the service."
+})
 export type SessionUsage = typeof SessionUsage.Type
 
 const day = Schema.String.pipe(Schema.pattern(/^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/))
@@ -32,7 +40,8 @@ export const WorkspaceUsage = Schema.Struct({
   by_model: byModel
 }).annotations({
   identifier: "WorkspaceUsage",
-  description: "What the agents of a workspace used, as they reported it."
+  description:
+    "What the agents of a workspace used: as the gateways said it, and as the agents did where their calls do not pass through the service."
 })
 export type WorkspaceUsage = typeof WorkspaceUsage.Type
 

@@ -4,11 +4,13 @@ import { ReinsError } from "../domain/ReinsError.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 
 /** A connection as it is stored, with its current credential. The columns of the credential are null once the connection is revoked. */
-export interface ConnectionRow extends Omit<Connection, "settings" | "credential"> {
+export interface ConnectionRow extends Omit<Connection, "settings" | "credential" | "prices"> {
   readonly id: ConnectionId
   readonly workspace_id: WorkspaceId
   /** JSON. */
   readonly settings: string
+  /** `Prices` as JSON; null without prices. */
+  readonly prices: string | null
   readonly credential_id: CredentialId | null
   readonly ordinal: number | null
   readonly fingerprint: string | null
@@ -27,6 +29,7 @@ export const toConnection = (row: ConnectionRow): Connection => ({
   state: row.state,
   health: row.health,
   preferred_model: row.preferred_model,
+  prices: row.prices === null ? null : JSON.parse(row.prices),
   credential:
     row.credential_id === null || row.ordinal === null || row.fingerprint === null || row.credential_created_at === null
       ? null

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
-import { type Connection, type ConnectionHealth, type ConnectionState, connectionStates } from "../domain/Connection.js"
+import { type Connection, type ConnectionHealth, connectionStates } from "../domain/Connection.js"
 import { ConnectionId, CredentialId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
@@ -56,13 +56,13 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
     readonly hold: (connectionId: string) => Effect.Effect<WorkspaceId | undefined, never, Commit>
     /** Adds an active connection with the first version of its credential. */
     readonly insert: (
-      connection: Pick<Connection, "workspace_id" | "kind" | "label">,
+      connection: Pick<Connection, "workspace_id" | "kind" | "label" | "prices">,
       parts: CredentialParts
     ) => Effect.Effect<ConnectionId, never, Commit>
-    /** Changes the label, the state and the preferred model of a held connection. Fails with `invalid_transition`. */
+    /** Changes the label, the state, the preferred model and the prices of a held connection. Fails with `invalid_transition`. */
     readonly change: (
       row: ConnectionRow,
-      change: { readonly label: string; readonly state: ConnectionState; readonly preferredModel: string | null }
+      change: Pick<Connection, "label" | "state" | "preferred_model" | "prices">
     ) => Effect.Effect<void, ReinsError<"invalid_transition">, Commit>
     /** Gives a held connection a new credential version. It destroys the secrets of the version before and ends its validations. */
     readonly replaceCredential: (row: ConnectionRow, parts: CredentialParts) => Effect.Effect<void, never, Commit>
@@ -153,7 +153,8 @@ const unseal = Effect.fnUntraced(function* (vault: Vault["Type"], row: Connectio
     kind: row.kind,
     settings: JSON.parse(row.settings),
     secrets: yield* openSecrets(vault, sealedFor(row, row.credential_id), row.sealed),
-    preferredModel: row.preferred_model
+    preferredModel: row.preferred_model,
+    prices: row.prices === null ? {} : JSON.parse(row.prices)
   }
   return opened
 })
@@ -186,6 +187,7 @@ const writing = (
           workspace_id: connection.workspace_id,
           kind: connection.kind,
           label: connection.label,
+          prices: connection.prices === null ? null : JSON.stringify(connection.prices),
           settings: "{}",
           state: "active",
           health: "unverified",
@@ -197,9 +199,10 @@ const writing = (
       yield* addCredential({ ...connection, id }, 1, parts)
       return id
     }),
-    change: Effect.fnUntraced(function* (row, { label, preferredModel, state }) {
+    change: Effect.fnUntraced(function* (row, { label, preferred_model, prices, state }) {
       if (state !== row.state) yield* connectionStates.check(row.state, state)
-      yield* db.run(sql`update connections set label = ${label}, state = ${state}, preferred_model = ${preferredModel},
+      yield* db.run(sql`update connections set label = ${label}, state = ${state}, preferred_model = ${preferred_model},
+        prices = ${prices === null ? null : JSON.stringify(prices)},
         version = version + 1, updated_at = ${yield* now} where id = ${row.id}`)
     }),
     replaceCredential: Effect.fnUntraced(function* (row, parts) {

@@ -36,7 +36,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
     ) => Command<Connection, Denied | RequestInvalid>
     /** Fails with `not_found` for a connection that the principal may not see. */
     readonly get: (principal: Principal, connectionId: string) => Effect.Effect<Connection, Unseen>
-    /** Changes the label, the state or the preferred model. Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
+    /** Changes the label, the state, the preferred model or the prices. Fails with `connection_revoked`, `invalid_transition` and `version_conflict`. */
     readonly update: (
       principal: Principal,
       connectionId: string,
@@ -98,7 +98,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
           yield* access.read(principal, workspaceId)
           return yield* store.list(workspaceId, page)
         }),
-        create: (principal, workspaceId, { credential, kind, label }) =>
+        create: (principal, workspaceId, { credential, kind, label, prices }) =>
           journal.prepared(
             "Connections.create",
             Effect.gen(function* () {
@@ -106,7 +106,7 @@ export class Connections extends Context.Tag("@reins/core/connections/Connection
               return Effect.gen(function* () {
                 yield* access.write(principal, workspaceId)
                 const workspace_id = WorkspaceId.make(workspaceId)
-                return yield* answer(yield* store.insert({ workspace_id, kind, label }, parts))
+                return yield* answer(yield* store.insert({ workspace_id, kind, label, prices: prices ?? null }, parts))
               })
             })
           ),
@@ -160,10 +160,11 @@ const existing = (store: ConnectionStore["Type"]) => (id: string) =>
 const unrevoked = (row: ConnectionRow): Effect.Effect<ConnectionRow, ReinsError<"connection_revoked">> =>
   row.state === "revoked" ? Effect.fail(revoked(row.id)) : Effect.succeed(row)
 
-const changeOf = (row: ConnectionRow, { label, preferred_model, state }: ConnectionPatch) => ({
+const changeOf = (row: ConnectionRow, { label, preferred_model, prices, state }: ConnectionPatch) => ({
   label: label ?? row.label,
   state: state ?? row.state,
-  preferredModel: preferred_model === undefined ? row.preferred_model : preferred_model
+  preferred_model: preferred_model === undefined ? row.preferred_model : preferred_model,
+  prices: prices === undefined ? toConnection(row).prices : prices
 })
 
 const inUse = (turnId: string): ReinsError<"connection_in_use"> =>

@@ -8,6 +8,7 @@ import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
 import { refuse, relay } from "./GatewayRelay.js"
 import * as Loan from "./Loan.js"
+import { type CallObserver, protocolOf } from "./ModelCall.js"
 
 /**
  * The methods that are passed on. TRACE is left out because the gateway would answer with the key, and CONNECT because it leads to any host.
@@ -29,9 +30,13 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
     /**
      * The same connection with a loopback `base_url` and a token as its `api_key`. Both are good until the scope closes, which also breaks off
      * requests that are under way. A connection without an `api_key` comes back unchanged. When neither the connection nor the manifest of its
-     * kind names a base URL, the connection comes back without its key.
+     * kind names a base URL, the connection comes back without its key. The observer hears of every model call that is made with the token,
+     * of the last one before the scope has closed.
      */
-    readonly lend: (connection: HarnessConnection) => Effect.Effect<HarnessConnection, never, Scope.Scope>
+    readonly lend: (
+      connection: HarnessConnection,
+      observer?: CallObserver
+    ) => Effect.Effect<HarnessConnection, never, Scope.Scope>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -66,12 +71,12 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
       }
 
       return CredentialProxy.of({
-        lend: fn("CredentialProxy.lend")(function* (connection) {
+        lend: fn("CredentialProxy.lend")(function* (connection, observer) {
           const { api_key: key, ...otherSecrets } = connection.secrets
           if (key === undefined) return connection
           const gateway = gatewayOf(connection)
           if (gateway === undefined) return { ...connection, secrets: otherSecrets }
-          const loan = yield* Loan.open(loans, gateway, key)
+          const loan = yield* Loan.open(loans, gateway, key, observer)
           return {
             ...connection,
             settings: { ...connection.settings, base_url: `http://127.0.0.1:${yield* port}${loan.path}` },
@@ -100,6 +105,8 @@ const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMes
   if (target === undefined) {
     return refuse(response, 400, "invalid_request_error", "The path does not stay below the connection's base_url.")
   }
+  const refusal = protocolOf(request.method, target) === undefined ? undefined : loan.observer?.refusal()
+  if (refusal !== undefined) return refuse(response, refusal.status, refusal.type, refusal.message)
   loan.answers.add(response)
   response.once("close", () => loan.answers.delete(response))
   relay({ loan, target, request, response }, pools)

@@ -11,6 +11,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
+import { type CallTap, tapOf } from "./CallTap.js"
 import { credentialFields, type Loan } from "./Loan.js"
 import { comesInLines, splitBlanking } from "./SplitSecrets.js"
 
@@ -112,7 +113,12 @@ const decoding = (answer: IncomingMessage): ReadonlyArray<Transform> | undefined
 const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
 
 /** Passes the gateway's answer on and blanks the key in it. */
-const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage, upstream: ClientRequest): void => {
+const passBack = (
+  { loan, request, response }: Exchange,
+  answer: IncomingMessage,
+  upstream: ClientRequest,
+  call: CallTap | undefined
+): void => {
   const status = answer.statusCode ?? 502
   const decoders = request.method === "HEAD" ? [] : decoding(answer)
   const unfit = isRedirect(status)
@@ -121,7 +127,9 @@ const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage
       ? "compresses its answer in a form that was not requested."
       : undefined
   if (unfit !== undefined || decoders === undefined) {
-    refuse(response, 502, "gateway_error", `The gateway at ${loan.gateway.origin} ${unfit}`)
+    const message = `The gateway at ${loan.gateway.origin} ${unfit}`
+    refuse(response, 502, "gateway_error", message)
+    call?.replaced(502, message)
     upstream.destroy()
     return
   }
@@ -135,7 +143,11 @@ const passBack = ({ loan, request, response }: Exchange, answer: IncomingMessage
   response.writeHead(status, headers)
   response.flushHeaders()
   // The pipeline destroys the response when the answer breaks off, so the agent sees the break too.
-  pipeline([answer, ...decoders, blanking(key), ...inPieces, response], () => undefined)
+  const steps = [answer, ...decoders]
+  call?.hearAnswer(status, steps)
+  pipeline([...steps, blanking(key), ...inPieces, response], (failure) =>
+    call?.end(failure === undefined || failure === null ? "whole" : "cut")
+  )
 }
 
 const causes: Readonly<Record<string, string>> = {
@@ -165,6 +177,8 @@ const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
 /** Asks the gateway and streams its answer back. When the agent has gone, the request to the gateway ends at once. */
 export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
   const { loan, request, response, target } = exchange
+  const call = tapOf(request.method, target, loan)
+  call?.hear(request, response)
   const secure = loan.gateway.protocol === "https:"
   const { hostname, port } = urlToHttpOptions(loan.gateway)
   const options = { hostname, port, path: target, method: request.method, headers: requestHeaders(exchange) }
@@ -175,7 +189,7 @@ export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
   limitConnecting(upstream, () =>
     upstream.destroy(Object.assign(new Error("connecting took too long"), { code: "ETIMEDOUT" }))
   )
-  upstream.once("response", (answer) => passBack(exchange, answer, upstream))
+  upstream.once("response", (answer) => passBack(exchange, answer, upstream, call))
   let failure: NodeJS.ErrnoException | undefined
   upstream.on("error", (error) => {
     failure ??= error
@@ -183,11 +197,16 @@ export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
   upstream.once("close", () => {
     // The rest of the request has nowhere to go. It has to be read before the agent takes an answer.
     request.unpipe().resume()
-    if (response.headersSent || response.destroyed) return
+    if (response.headersSent) return
+    if (response.destroyed) return call?.end("cut")
     // A status of 400 stops the agent: it would repeat a request to a failing gateway, and a refused address stays refused.
-    if (failure instanceof AddressRefused) return refuse(response, 400, "gateway_refused", failure.message)
-    const message = `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(failure)}.`
-    refuse(response, 502, "gateway_unreachable", `${message} Check the gateway and the connection's base_url.`)
+    const refused = failure instanceof AddressRefused ? failure : undefined
+    const message = refused
+      ? refused.message
+      : `The gateway at ${loan.gateway.origin} could not be reached: ${causeOf(failure)}. Check the gateway and the connection's base_url.`
+    const status = refused ? 400 : 502
+    call?.replaced(status, message)
+    refuse(response, status, refused ? "gateway_refused" : "gateway_unreachable", message)
   })
   response.once("close", () => upstream.destroy())
   request.pipe(tokenBlanking(loan)).pipe(upstream)

@@ -2,6 +2,8 @@ import { randomBytes, timingSafeEqual } from "node:crypto"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import { Effect, Redacted } from "effect"
 import * as Token from "../secrets/Token.js"
+import type { CallTap } from "./CallTap.js"
+import type { CallObserver } from "./ModelCall.js"
 
 /** A credential lent to one agent. */
 export interface Loan {
@@ -14,6 +16,10 @@ export interface Loan {
   readonly key: Redacted.Redacted
   /** The answers under way, which break off when the loan ends. */
   readonly answers: Set<ServerResponse>
+  /** Watches the model calls of the borrower; undefined when nobody does. */
+  readonly observer: CallObserver | undefined
+  /** The model calls under way. Their observer is told of their end before the loan has ended. */
+  readonly calls: Set<CallTap>
 }
 
 /** The loans that have not ended, by id. */
@@ -22,18 +28,19 @@ export type Loans = Map<string, Loan>
 const withoutSlash = (path: string): string => path.replace(/\/+$/, "")
 
 /** Lends a key until the scope closes. */
-export const open = (loans: Loans, gateway: URL, key: Redacted.Redacted) =>
+export const open = (loans: Loans, gateway: URL, key: Redacted.Redacted, observer?: CallObserver) =>
   Effect.acquireRelease(
     Effect.map(Token.random, (token) => {
       const id = randomBytes(12).toString("hex")
       const path = `/${id}${withoutSlash(gateway.pathname)}`
-      const loan: Loan = { id, path, gateway, token, key, answers: new Set() }
+      const loan: Loan = { id, path, gateway, token, key, answers: new Set(), observer, calls: new Set() }
       loans.set(id, loan)
       return loan
     }),
     (loan) =>
       Effect.sync(() => {
         loans.delete(loan.id)
+        for (const call of loan.calls) call.end("cut")
         for (const answer of loan.answers) answer.destroy()
       })
   )

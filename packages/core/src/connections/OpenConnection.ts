@@ -1,5 +1,6 @@
 import type { Redacted } from "effect"
 import type { ConnectionId, CredentialId } from "../domain/Ids.js"
+import type { Prices } from "../domain/Prices.js"
 
 /** A connection with its secrets in the clear. Workers use it, and no answer to a caller may hold it. */
 export interface OpenConnection {
@@ -15,4 +16,6 @@ export interface OpenConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
   /** The model of sessions that name none, which a probe may try; null when nobody has chosen one. */
   readonly preferredModel: string | null
+  /** What the models of its gateway cost; empty when nobody has said it. */
+  readonly prices: Prices
 }

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { field } from "./Field.js"
 import { ConnectionId, CredentialId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
+import { Prices } from "./Prices.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -47,6 +48,10 @@ export const Connection = Schema.Struct({
   preferred_model: field(
     Schema.NullOr(Schema.String),
     "The model of sessions that select none; null for no preference."
+  ),
+  prices: field(
+    Schema.NullOr(Prices),
+    "What its models cost. Turns that begin from then on have a cost by it; null for unknown prices, and costs are null then."
   ),
   credential: field(
     Schema.NullOr(

@@ -30,7 +30,8 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "tool.started": "The agent calls a tool.",
   "tool.updated": "A tool call made progress.",
   "tool.completed": "A tool call ended: `done`, `failed`, or `aborted` with its turn.",
-  "usage.observed": "The agent reported tokens and cost of the turn so far.",
+  "usage.observed":
+    "A model call of the turn has ended, or its agent reported usage: tokens and cost of the turn so far.",
   "diagnostic.reported": "The agent wrote something that Reins does not understand, which is kept.",
   "executor.allocating": "An executor is being allocated to the session.",
   "executor.ready": "The executor of the session can run the agent.",

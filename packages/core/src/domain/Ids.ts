@@ -63,6 +63,8 @@ export const UploadId = typeId("upl", "UploadId")
 export type UploadId = typeof UploadId.Type
 export const InteractionId = typeId("int", "InteractionId")
 export type InteractionId = typeof InteractionId.Type
+export const ModelCallId = typeId("call", "ModelCallId")
+export type ModelCallId = typeof ModelCallId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 

@@ -63,35 +63,83 @@ export const workspaceStates = /* @__PURE__ */ StateMachine.make<WorkspaceState>
   removed: []
 })
 
+export const UsageSource = Schema.Literal("gateway", "agent", "both").annotations({
+  description:
+    "`gateway`: the figures are those of the gateway's answers to the model calls. `agent`: the agent's own, because its calls do not pass through the service. `both`: a sum of turns of either kind."
+})
+export type UsageSource = typeof UsageSource.Type
+
+const figure = (what: string) =>
+  field(Schema.NullOr(Schema.Int), `${what} Null when nobody said: unknown is not nothing.`)
+
 export const Usage = Schema.Struct({
-  input_tokens: field(Schema.Int, "Tokens that the model read."),
-  output_tokens: field(Schema.Int, "Tokens that the model wrote."),
-  cached_tokens: field(Schema.Int, "Tokens that the model read from a cache."),
-  reasoning_tokens: field(Schema.Int, "Tokens that the model thought with."),
-  cost_usd: field(Schema.NullOr(Schema.Number), "The cost in US dollars; null when the harness reported none.")
+  input_tokens: figure("Tokens that the models read, those from a cache among them."),
+  output_tokens: figure("Tokens that the models wrote, those of reasoning among them."),
+  cached_tokens: figure("The part of the input that came from a cache."),
+  reasoning_tokens: figure("The part of the output that was reasoning."),
+  cost_usd: field(
+    Schema.NullOr(Schema.Number),
+    "The cost in US dollars, by the prices of the connection. Null without a price of the models; the agent's own figure where the source is `agent`."
+  ),
+  source: field(Schema.NullOr(UsageSource), "Where the figures come from; null when there are none."),
+  calls: field(Schema.Int, "The model calls that passed through the service, the refused ones among them."),
+  reported_calls: field(Schema.Int, "Those of them whose tokens the gateway said: the tokens are summed over these."),
+  priced_calls: field(Schema.Int, "Those of them with a price: `cost_usd` is summed over these.")
 }).annotations({
   identifier: "Usage",
-  description: "Tokens and cost as the harness reported them. Those of a session are the sum over its turns."
+  description:
+    "Tokens and cost of model calls. Those of a session are the sum over its turns that have ended, however they ended."
 })
 export type Usage = typeof Usage.Type
 
 /** The usage before the first report. */
 export const noUsage: Usage = {
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  reasoning_tokens: 0,
-  cost_usd: null
+  input_tokens: null,
+  output_tokens: null,
+  cached_tokens: null,
+  reasoning_tokens: null,
+  cost_usd: null,
+  source: null,
+  calls: 0,
+  reported_calls: 0,
+  priced_calls: 0
 }
 
-/** The sum. Its cost is null only when both costs are. */
+/** The sum of two figures. It is null only when both are. */
+export const addFigures = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : a + b
+
+/** US dollars to the billionth, because sums of fractions drift. */
+export const toNanos = (usd: number): number => Math.round(usd * 1e9) / 1e9
+
+/** The sum of two costs in US dollars. It is null only when both are. */
+export const addCosts = (a: number | null, b: number | null): number | null => {
+  const sum = addFigures(a, b)
+  return sum === null ? null : toNanos(sum)
+}
+
+const addSources = (a: UsageSource | null, b: UsageSource | null): UsageSource | null =>
+  a === null || a === b ? b : b === null ? a : "both"
+
+/** The sum. A figure of it is null only when both are. */
 export const addUsage = (a: Usage, b: Usage): Usage => ({
-  input_tokens: a.input_tokens + b.input_tokens,
-  output_tokens: a.output_tokens + b.output_tokens,
-  cached_tokens: a.cached_tokens + b.cached_tokens,
-  reasoning_tokens: a.reasoning_tokens + b.reasoning_tokens,
-  cost_usd: a.cost_usd === null && b.cost_usd === null ? null : (a.cost_usd ?? 0) + (b.cost_usd ?? 0)
+  input_tokens: addFigures(a.input_tokens, b.input_tokens),
+  output_tokens: addFigures(a.output_tokens, b.output_tokens),
+  cached_tokens: addFigures(a.cached_tokens, b.cached_tokens),
+  reasoning_tokens: addFigures(a.reasoning_tokens, b.reasoning_tokens),
+  cost_usd: addCosts(a.cost_usd, b.cost_usd),
+  source: addSources(a.source, b.source),
+  calls: a.calls + b.calls,
+  reported_calls: a.reported_calls + b.reported_calls,
+  priced_calls: a.priced_calls + b.priced_calls
 })
+
+/** A usage as it was stored, by this release or an earlier one that knew fewer fields. */
+export const usageOf = (stored: string): Usage => {
+  const usage: Partial<Usage> = JSON.parse(stored)
+  const isKnown = Object.values(usage).some((figure) => figure !== null)
+  return { ...noUsage, source: isKnown ? "agent" : null, ...usage }
+}
 
 export const Labels = Schema.Record({ key: Schema.String, value: Schema.String })
   .pipe(

@@ -112,7 +112,7 @@ export const Turn = Schema.Struct({
     ),
     "What came out; null until the agent has ended."
   ),
-  usage: field(Usage, "What the turn has used."),
+  usage: field(Usage, "What the turn has used, however it ended; nothing until its end."),
   settings: field(
     Schema.Struct({
       provider_id: field(Schema.String, "The provider, as `GET /api/harnesses` lists it."),

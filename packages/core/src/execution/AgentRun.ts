@@ -1,8 +1,9 @@
-import { Chunk, Duration, Effect, Stream } from "effect"
+import { Cause, Chunk, Duration, Effect, Stream } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import { CredentialProxy } from "../connections/CredentialProxy.js"
 import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
 import type { Message } from "../domain/Message.js"
+import type { Prices } from "../domain/Prices.js"
 import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
 import { Harness } from "../harness/Harness.js"
@@ -10,15 +11,19 @@ import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { TurnInput } from "../harness/TurnInput.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
+import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
+import { Database } from "../store/Database.js"
+import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { AgentNetwork } from "./AgentNetwork.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
-import { AgentNetwork } from "./AgentNetwork.js"
 import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
+import { Witness } from "./Witness.js"
 
 /** Output is written down in batches of this many events, or after this time. */
 const batchSize = 64
@@ -30,6 +35,10 @@ export interface AgentRun {
   readonly messageId: MessageId
   readonly output: TurnOutput
   readonly questions: TurnQuestions
+  /** Saw the model calls of the run. Those that nobody has taken yet are not written yet. */
+  readonly witness: Witness
+  /** What the models cost. */
+  readonly prices: Prices
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null
   /** The reason that the harness gave up; undefined when it did not. */
@@ -51,9 +60,11 @@ export const runAgent = Effect.gen(function* () {
   const writeOutput = yield* writing
   const keepNativeState = yield* keeping
 
-  const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn) {
+  const keepCalls = yield* keepingCalls
+
+  const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn, witness: Witness) {
     const passage = yield* network.open(prepared.network)
-    const connection = prepared.connection === null ? null : yield* credentials.lend(prepared.connection)
+    const connection = prepared.connection === null ? null : yield* credentials.lend(prepared.connection, witness)
     return { ...prepared, connection, ...(passage && { passage }) }
   })
 
@@ -71,7 +82,7 @@ export const runAgent = Effect.gen(function* () {
       ...prepared,
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
-      cancel: attempt.cancelRequested,
+      cancel: Effect.raceFirst(attempt.cancelRequested, speech.witness.gaveUp),
       ...(isAsking && { ask: speech.questions.answer })
     })
     return yield* writeOutput(work, speech, said)
@@ -79,24 +90,34 @@ export const runAgent = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn) {
     const messageId = yield* newId(MessageId)
-    const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
+    const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
+    const output = new TurnOutput(messageId, subjects, prepared.nativeCost)
+    const witness = yield* Witness.make(prepared.model)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
-    const failure = yield* onLoan(prepared).pipe(
-      Effect.flatMap((lent) => converse(work, lent, { output, questions })),
+    const { prices } = prepared
+    const failure = yield* onLoan(prepared, witness).pipe(
+      Effect.flatMap((lent) => converse(work, lent, { output, questions, witness, prices })),
       Effect.scoped,
-      Effect.tapDefect(() => keepNativeState(work))
+      Effect.tapDefect(() => keepNativeState(work)),
+      // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
+      Effect.onError(() => keepCalls(work, witness, prices))
     )
     yield* failpoint("turn.agent_ended")
-    const run: AgentRun = { messageId, output, questions, credentialId: prepared.credentialId, failure }
+    const run: AgentRun = {
+      messageId,
+      output,
+      questions,
+      witness,
+      prices,
+      credentialId: prepared.credentialId,
+      failure
+    }
     return run
   })
 })
 
-/** The words and the questions of the agent in one turn. */
-interface Speech {
-  readonly output: TurnOutput
-  readonly questions: TurnQuestions
-}
+/** The words, the questions and the model calls of the agent in one turn. */
+interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "prices"> {}
 
 /**
  * The moment at which the agent is asked. From then on the turn runs, and it is never run twice. False when the turn was cancelled before, and
@@ -114,7 +135,8 @@ const asking = Effect.gen(function* () {
       yield* turns.move(turn.id, "running", system)
       if (handoff !== undefined) yield* messages.deliver(handoff, system)
       yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-      yield* sessions.change(session.id, { native_session_id: nativeSessionId, lease_used_at: yield* now })
+      const opened = session.native_session_id === null ? { native_candidate: nativeSessionId } : {}
+      yield* sessions.change(session.id, { ...opened, lease_used_at: yield* now })
       return true
     })
     return attempt.commit(started).pipe(
@@ -129,22 +151,27 @@ const asking = Effect.gen(function* () {
 const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
+  const calls = modelCallStore(yield* Database)
 
   const write = Effect.fnUntraced(function* (
-    { attempt, session }: TurnWork,
-    { output, questions }: Speech,
+    { attempt, session, turn }: TurnWork,
+    { output, prices, questions, witness }: Speech,
     batch: Chunk.Chunk<HarnessEvent>
   ) {
     const actor = harnessActor(session)
-    const events = output.events(batch)
+    const seen = witness.take()
+    const events = [...output.events(batch), ...output.witnessed(seen, prices)]
     const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
     if (events.length === 0 && asked.length === 0) return
-    const given = yield* attempt.commit(
-      Effect.gen(function* () {
-        if (events.length > 0) yield* journal.append(session.id, actor, events)
-        return yield* questions.open(actor, asked)
-      })
-    )
+    const given = yield* attempt
+      .commit(
+        Effect.gen(function* () {
+          yield* calls.add(session, turn, seen, prices)
+          if (events.length > 0) yield* journal.append(session.id, actor, events)
+          return yield* questions.open(actor, asked)
+        })
+      )
+      .pipe(Effect.onError(() => Effect.sync(() => witness.putBack(seen))))
     yield* questions.opened(given)
   })
 
@@ -154,16 +181,18 @@ const writing = Effect.gen(function* () {
     said: Stream.Stream<HarnessEvent, HarnessFailure>
   ) {
     let failure: HarnessFailure | undefined
-    yield* said.pipe(
+    const spoken = said.pipe(
       Stream.tap((event) =>
         event._tag === "text" || event._tag === "reasoning"
           ? feed.whisper(speech.output.delta(work.session.id, work.turn.id, event))
           : Effect.void
       ),
-      Stream.either,
+      Stream.either
+    )
+    yield* Stream.merge(spoken, speech.witness.rings, { haltStrategy: "left" }).pipe(
       Stream.groupedWithin(batchSize, batchWindow),
       Stream.runForEach((batch) => {
-        const [failures, events] = Chunk.separate(batch)
+        const [failures, events] = Chunk.separate(Chunk.filter(batch, (each) => each !== undefined))
         failure = Chunk.toReadonlyArray(failures)[0] ?? failure
         return Effect.zipLeft(write(work, speech, events), failpoint("turn.output_written"))
       })
@@ -187,4 +216,16 @@ const keeping = Effect.gen(function* () {
       // The step that ends a lost attempt stores the digest anew, so this one may be missed.
       Effect.catchAllCause(() => Effect.void)
     )
+})
+
+/** Keeps the calls of a run that has no end of its own, such as one whose attempt was lost. They are facts, so no fence holds them. */
+const keepingCalls = Effect.gen(function* () {
+  const journal = yield* Journal
+  const calls = modelCallStore(yield* Database)
+
+  return ({ session, turn }: TurnWork, witness: Witness, prices: Prices) =>
+    Effect.suspend(() => {
+      const seen = witness.take()
+      return seen.length === 0 ? Effect.void : journal.commit(calls.add(session, turn, seen, prices))
+    }).pipe(Effect.catchAllCause((cause) => logDefect("model calls cannot be kept", Cause.squash(cause))))
 })

@@ -9,14 +9,18 @@ import type { GitError } from "../git/GitError.js"
 import type { Completion } from "../jobs/JobKind.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
+import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { AgentRun } from "./AgentRun.js"
 import { endTurn } from "./EndTurn.js"
+import { settleNativeSession } from "./NativeSession.js"
 import { TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnProblem, type TurnWork } from "./TurnWork.js"
+import { verdictOn } from "./Verdict.js"
 
 /**
  * The last step of an attempt whose agent has run. It finds out how the turn ended and captures the changes. One commit then writes the words
@@ -31,7 +35,7 @@ export const finishTurn = Effect.gen(function* () {
   return Effect.fnUntraced(function* (work: TurnWork, run: AgentRun) {
     const { session, turn } = work
     const isCancelled = (yield* turns.find(turn.id))?.state === "cancelling"
-    const problem = isCancelled ? undefined : (run.failure ?? unprovenEnd(run))
+    const problem = isCancelled ? undefined : problemOf(run)
     const isCaptured = problem === undefined && !isCancelled
     const [nativeDigest, capture] = yield* Effect.all(
       [setup.nativeDigest(session), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
@@ -64,6 +68,8 @@ const conclusion = Effect.gen(function* () {
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const messages = yield* MessageStore
+  const calls = modelCallStore(yield* Database)
+  const settleNative = yield* settleNativeSession
   const end = yield* endTurn
 
   /** Notes on the connection the health that the turn has shown. */
@@ -74,25 +80,32 @@ const conclusion = Effect.gen(function* () {
   })
 
   return ({ session, turn }: TurnWork, run: AgentRun, ending: Ending): Effect.Effect<void, never, Commit> => {
-    const { messageId, output } = run
+    const { messageId, output, prices, witness } = run
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)
     const content = output.content()
+    const lastCalls = witness.take()
     // Sealing counts revisions, so it happens once. The commit may run again, so sealing stays outside of it.
-    const lastEvents = output.seal()
+    const lastEvents = [...output.seal(), ...output.witnessed(lastCalls, prices)]
     const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)
+      yield* calls.add(session, turn, lastCalls, prices)
       yield* journal.append(session.id, agent, lastEvents)
       if (content.length > 0) yield* messages.complete(messageId, session, turn.id, agent, content)
-      yield* sessions.change(session.id, { native_digest: nativeDigest, lease_used_at: yield* now })
+      yield* settleNative(turn, (problem === undefined && !ending.isCancelled) || content.length > 0)
+      yield* sessions.change(session.id, {
+        native_digest: nativeDigest,
+        native_cost: output.nativeCost,
+        lease_used_at: yield* now
+      })
       if (problem?.reason === "context_unavailable") yield* sessions.change(session.id, { context_lost: 1 })
       yield* sealing
       yield* observe(session, run, ending)
       yield* interactions.withdraw(turn.id, agent)
       yield* end(turn, problem === undefined ? "succeeded" : "failed", {
         outcome,
-        usage: output.usage,
+        usage: output.reported,
         ...(problem && { reason: problem.reason, reasonMessage: problem.message })
       })
     })
@@ -134,6 +147,10 @@ const healthAfter = (problem: TurnProblem | undefined): ConnectionHealth | undef
   if (problem === undefined) return "ready"
   return problem.reason === "credential_invalid" ? "reauth_required" : undefined
 }
+
+/** The problem of a turn: what its model calls prove comes first, then what its agent says. */
+const problemOf = (run: AgentRun): TurnProblem | undefined =>
+  verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
 
 /** The problem of a turn whose agent stopped by itself without being asked to; undefined for a proper end. */
 const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {

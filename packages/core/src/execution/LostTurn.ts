@@ -9,6 +9,7 @@ import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { type TurnEnd, TurnStore } from "../sessions/TurnStore.js"
 import { describeFault, type StorageFault } from "../store/StorageFault.js"
 import { endTurn } from "./EndTurn.js"
+import { settleNativeSession } from "./NativeSession.js"
 import { keepWords, readWords } from "./SaidWords.js"
 import { TurnSetup } from "./TurnSetup.js"
 import { system, turnOf } from "./TurnWork.js"
@@ -59,6 +60,7 @@ export const lostTurn = Effect.gen(function* () {
 export const interruptTurn = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup
+  const settleNative = yield* settleNativeSession
   const end = yield* endTurn
   const read = yield* readWords
   const keep = yield* keepWords
@@ -68,6 +70,7 @@ export const interruptTurn = Effect.gen(function* () {
     const words = yield* read(turn)
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)
+      yield* settleNative(turn, words !== undefined)
       yield* sessions.change(session.id, { native_digest })
       const outcome = yield* keep(turn, words)
       yield* end(turn, "interrupted", { ...why, ...(outcome && { outcome }) })

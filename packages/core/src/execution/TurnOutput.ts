@@ -1,7 +1,9 @@
+import type { ModelCall } from "../connections/ModelCall.js"
 import type { EventSubjects, NewEvent, ToolPayload } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { ContentBlock, MessageDelta, MessagePart } from "../domain/Message.js"
-import { noUsage, type Usage } from "../domain/Session.js"
+import { costOf, type Prices } from "../domain/Prices.js"
+import { addUsage, noUsage, toNanos, type Usage } from "../domain/Session.js"
 import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
 import { digestOf } from "../store/CanonicalJson.js"
 
@@ -27,15 +29,23 @@ export class TurnOutput {
   /** The number of characters of each part that were sent as deltas. */
   private readonly whispered = new Map<string, number>()
   private readonly changedParts = new Set<string>()
-  /** The usage that the harness has reported last. */
-  usage: Usage = noUsage
+  /** The usage by the agent's own report. */
+  reported: Usage = noUsage
+  /** The cost that the agent has counted since its native session began; null when it counts none. */
+  nativeCost: number | null
+  /** The usage by the gateway's answers; undefined when no model call has passed through the relay. */
+  private seen: Usage | undefined
   /** The end that the harness has reported; undefined before. */
   stopReason: "completed" | "cancelled" | "refused" | "denied" | "limit" | undefined
 
   constructor(
     private readonly messageId: MessageId,
-    private readonly subjects: EventSubjects
-  ) {}
+    private readonly subjects: EventSubjects,
+    /** The cost that the agent had counted before this run, since its native session began. */
+    private readonly costBefore: number | null
+  ) {
+    this.nativeCost = costBefore
+  }
 
   /** Words as a delta, for readers that do not wait for the events of the batch. */
   delta(sessionId: SessionId, turnId: TurnId, words: Words): MessageDelta {
@@ -54,6 +64,13 @@ export class TurnOutput {
       events.push(...this.apply(event))
     }
     return [...events, ...this.flush()]
+  }
+
+  /** The event of model calls that have ended; none without calls. */
+  witnessed(calls: ReadonlyArray<ModelCall>, prices: Prices): Array<NewEvent> {
+    if (calls.length === 0) return []
+    this.seen = calls.map((call) => usageOf(call, prices)).reduce(addUsage, this.seen ?? noUsage)
+    return [this.observed({})]
   }
 
   /** The last events of the output, which seal every part. It is called once, because each call raises the revisions. */
@@ -141,25 +158,56 @@ export class TurnOutput {
   }
 
   private usageEvent(usage: HarnessUsage): NewEvent {
-    if (usage.scope !== "context") {
-      this.usage = {
-        input_tokens: usage.input_tokens ?? this.usage.input_tokens,
-        output_tokens: usage.output_tokens ?? this.usage.output_tokens,
-        cached_tokens: usage.cached_tokens ?? this.usage.cached_tokens,
-        reasoning_tokens: usage.reasoning_tokens ?? this.usage.reasoning_tokens,
-        cost_usd: this.usage.cost_usd
-      }
+    // The last call says nothing of the calls before it, and the context is what is sent with each of them.
+    if (usage.scope === "turn" || usage.scope === "process") {
+      this.report({
+        input_tokens: usage.input_tokens ?? this.reported.input_tokens,
+        output_tokens: usage.output_tokens ?? this.reported.output_tokens,
+        cached_tokens: usage.cached_tokens ?? this.reported.cached_tokens,
+        reasoning_tokens: usage.reasoning_tokens ?? this.reported.reasoning_tokens
+      })
     }
-    if (usage.cost?.currency === "USD") this.usage = { ...this.usage, cost_usd: usage.cost.amount }
+    if (usage.cost?.currency === "USD") {
+      const { amount } = usage.cost
+      this.nativeCost = amount
+      // An agent whose count is below the last one has begun to count anew.
+      const before = this.costBefore !== null && this.costBefore <= amount ? this.costBefore : 0
+      this.report({ cost_usd: toNanos(amount - before) })
+    }
+    return this.observed(usage)
+  }
+
+  private report(usage: Partial<Usage>): void {
+    this.reported = { ...this.reported, ...usage, source: "agent" }
+  }
+
+  private observed({ context_size, context_used }: Pick<HarnessUsage, "context_size" | "context_used">): NewEvent {
     return {
       type: "usage.observed",
       payload: {
-        usage: this.usage,
-        context_used: usage.context_used ?? null,
-        context_size: usage.context_size ?? null
+        usage: this.seen ?? this.reported,
+        context_used: context_used ?? null,
+        context_size: context_size ?? null
       },
       subjects: this.subjects
     }
+  }
+}
+
+/** The usage of one call. */
+const usageOf = ({ model, usage }: ModelCall, prices: Prices): Usage => {
+  const cost = costOf(model, usage, prices)
+  const isReported = usage !== null && (usage.input !== null || usage.output !== null)
+  return {
+    input_tokens: usage?.input ?? null,
+    output_tokens: usage?.output ?? null,
+    cached_tokens: usage?.cached ?? null,
+    reasoning_tokens: usage?.reasoning ?? null,
+    cost_usd: cost === null ? null : cost / 1e9,
+    source: isReported ? "gateway" : null,
+    calls: 1,
+    reported_calls: isReported ? 1 : 0,
+    priced_calls: cost === null ? 0 : 1
   }
 }
 

@@ -15,6 +15,7 @@ import { beginTurn } from "./BeginTurn.js"
 import { endTurn } from "./EndTurn.js"
 import { finishTurn } from "./FinishTurn.js"
 import { interruptTurn, lostTurn } from "./LostTurn.js"
+import { settleNativeSession } from "./NativeSession.js"
 import { keepWords, readWords } from "./SaidWords.js"
 import { type TurnRefused, TurnSetup } from "./TurnSetup.js"
 import { system, type TurnWork, turnOf } from "./TurnWork.js"
@@ -103,6 +104,7 @@ const failedTurn = Effect.gen(function* () {
   const end = yield* endTurn
   const read = yield* readWords
   const keep = yield* keepWords
+  const settleNative = yield* settleNativeSession
 
   return fn("turnJob.failed")(function* (claim: Claim, { code, message }: JobFailure) {
     const turn = yield* turns.find(turnOf(claim))
@@ -110,6 +112,7 @@ const failedTurn = Effect.gen(function* () {
     if (turn.state === waitingTurnState) yield* turns.move(turn.id, "preparing", system)
     const started = isStarted(turn.state)
     const outcome = started ? yield* keep(turn, yield* read(turn)) : undefined
+    if (started) yield* settleNative(turn, outcome !== undefined)
     yield* end(turn, started ? "interrupted" : "failed", {
       ...(outcome && { outcome }),
       reason: isReason(code) ? code : started ? "outcome_unknown" : "executor_unavailable",

@@ -2,8 +2,9 @@ import { Context, Data, Effect, Layer, Option } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
-import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
+import type { NetworkAccess } from "../domain/NetworkAccess.js"
+import type { Prices } from "../domain/Prices.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
 import type { GitError } from "../git/GitError.js"
@@ -29,6 +30,10 @@ export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel" | "pas
   readonly network: NetworkAccess | undefined
   /** The version of the connection's credential that the turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
+  /** What the models of the connection cost as the turn begins. */
+  readonly prices: Prices
+  /** The cost that the agent had counted before the turn, since its native session began. */
+  readonly nativeCost: number | null
 }
 
 /** Gathers everything that a turn runs with, and checks that the agent's own state is as its last turn left it. */
@@ -82,6 +87,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             connection,
             credentialId: connection?.credentialId ?? null,
             network: yield* network.accessOf(ready),
+            prices: connection?.prices ?? {},
+            nativeCost: ready.native_session_id === null ? null : ready.native_cost,
             model: ready.model,
             nativeSessionId: ready.native_session_id,
             deadline: turnDeadlineMs

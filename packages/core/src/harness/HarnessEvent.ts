@@ -73,7 +73,8 @@ export type Asked = typeof Asked.Type
 
 /**
  * Tokens as the agent counts them, null where it counts none. `scope` says what they cover: the last model call, this turn, or the whole
- * process. `context` says only how full the context is.
+ * process, which then began with the turn. `context` says only how full the context is. `cost` is counted since the native session began, over
+ * all its turns. None of it is used for a turn whose model calls pass through the relay, which hears the figures of the gateway itself.
  */
 export const Usage = Schema.Struct({
   _tag: Schema.Literal("usage"),

@@ -11,7 +11,8 @@ export type SessionFacts = Pick<
 /** All sessions of an installation, oldest first. */
 export const sessionFacts = (db: Database["Type"]): Effect.Effect<ReadonlyArray<SessionFacts>> =>
   db.all(
-    db.sql<SessionFacts>`select id, lifecycle, workspace_state, lease_state, native_session_id from sessions order by id`
+    db.sql<SessionFacts>`select id, lifecycle, workspace_state, lease_state,
+        coalesce(native_session_id, native_candidate) as native_session_id from sessions order by id`
   )
 
 /** The ids of the sessions that are closed now. */

@@ -27,6 +27,7 @@ import {
   type SessionLifecycle,
   sessionStates,
   type Usage,
+  usageOf,
   type WorkspaceState,
   workspaceStates
 } from "../domain/Session.js"
@@ -68,7 +69,11 @@ export interface SessionRow {
   readonly linked_from_session_id: SessionId | null
   readonly link_kind: LinkKind | null
   readonly native_session_id: string | null
+  /** The native session that the running turn has opened. It becomes that of the session once a model has answered in it. */
+  readonly native_candidate: string | null
   readonly native_digest: string | null
+  /** The cost that the agent had counted at the end of its last turn, in US dollars, since its native session began; null for none. */
+  readonly native_cost: number | null
   readonly context_lost: number
   readonly auto_capture: number
   readonly lifecycle: SessionLifecycle
@@ -108,6 +113,8 @@ export type NewSession = Omit<
   | "lease_used_at"
   | "workspace_state"
   | "native_session_id"
+  | "native_candidate"
+  | "native_cost"
   | "native_digest"
   | "context_lost"
   | "lifecycle"
@@ -128,7 +135,15 @@ export type SessionUpdate = Partial<Pick<SessionRow, "title" | "labels" | "model
 export type SessionChange = Partial<
   Pick<
     SessionRow,
-    "backend" | "lease_used_at" | "base_ref" | "base_commit" | "native_session_id" | "native_digest" | "context_lost"
+    | "backend"
+    | "lease_used_at"
+    | "base_ref"
+    | "base_commit"
+    | "native_session_id"
+    | "native_candidate"
+    | "native_digest"
+    | "native_cost"
+    | "context_lost"
   >
 >
 
@@ -248,7 +263,7 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
           yield* write(row.id, { ...base, workspace_state: to })
         }),
         change: write,
-        addUsage: (row, usage) => write(row.id, { usage: JSON.stringify(addUsage(JSON.parse(row.usage), usage)) }),
+        addUsage: (row, usage) => write(row.id, { usage: JSON.stringify(addUsage(usageOf(row.usage), usage)) }),
         countTurn: fn("SessionStore.countTurn")(function* (id) {
           const counted = yield* db.first(sql<{ turn_count: number }>`update sessions set turn_count = turn_count + 1
             where id = ${id} returning turn_count`)
@@ -314,6 +329,8 @@ const beginning = {
   lease_used_at: null,
   workspace_state: "none",
   native_session_id: null,
+  native_candidate: null,
+  native_cost: null,
   native_digest: null,
   context_lost: 0,
   lifecycle: "open",
@@ -345,7 +362,7 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
   linked_from_session_id: row.linked_from_session_id,
   link_kind: row.link_kind,
   parent_delegation_id: row.parent_delegation_id,
-  usage: JSON.parse(row.usage),
+  usage: usageOf(row.usage),
   event_watermark: row.event_watermark,
   version: row.version,
   created_at: row.created_at,

@@ -1,6 +1,7 @@
 import type { EventType, NewEvent } from "../domain/Event.js"
 import type { JobId } from "../domain/Ids.js"
 import type { Interaction } from "../domain/Interaction.js"
+import { usageOf } from "../domain/Session.js"
 import { askingTurnState, type Turn, type TurnState } from "../domain/Turn.js"
 
 /** A turn as it is stored. */
@@ -15,7 +16,7 @@ export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
 export const toTurn = ({ job_id: _, outcome, settings, usage, ...row }: TurnRow): Turn => ({
   ...row,
   outcome: outcome === null ? null : JSON.parse(outcome),
-  usage: JSON.parse(usage),
+  usage: usageOf(usage),
   settings: JSON.parse(settings)
 })
 

@@ -28,6 +28,7 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { andState, stateList } from "../store/StateList.js"
 import { MessageStore } from "./MessageStore.js"
+import { modelCallStore } from "./ModelCallStore.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { turnQueue } from "./TurnQueue.js"
@@ -44,6 +45,7 @@ export interface TurnEnd {
   readonly reason?: TurnReason
   readonly reasonMessage?: string
   readonly outcome?: Turn["outcome"]
+  /** The usage by the agent's own report. A turn whose model calls the relay has seen has the usage of these instead. */
   readonly usage?: Usage
   /** The question of the agent. A move to `requires_action`, and the move back to `running`, come with it, and no other move does. */
   readonly interaction?: Interaction
@@ -133,6 +135,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
   const listeners = yield* SessionListeners
   const projects = yield* Projects
   const usages = usageStore(db)
+  const calls = modelCallStore(db)
   const observer = yield* Observer
   const sql = db.sql
 
@@ -174,21 +177,23 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
     const row = yield* existing(turnId)
     yield* Effect.orDie(turnStates.check(row.state, to))
     const at = yield* now
+    const isEnd = turnStates.isTerminal(to)
+    const usage = (isEnd ? yield* calls.usageOf(turnId) : undefined) ?? end.usage
     const change = {
       state: to,
       reason: end.reason ?? null,
       reason_message: end.reasonMessage ?? null,
       outcome: end.outcome === undefined ? row.outcome : JSON.stringify(end.outcome),
-      usage: end.usage === undefined ? row.usage : JSON.stringify(end.usage),
+      usage: usage === undefined ? row.usage : JSON.stringify(usage),
       started_at: to === "running" ? (row.started_at ?? at) : row.started_at,
-      finished_at: turnStates.isTerminal(to) ? at : null
+      finished_at: isEnd ? at : null
     }
     yield* db.run(sql`update turns set ${sql.update(change)} where id = ${turnId}`)
     const turn = toTurn(yield* existing(turnId))
     yield* journal.append(row.session_id, actor, [
       { ...movedEvent(row.state, turn, end.interaction), subjects: { turn_id: turnId, job_id: row.job_id } }
     ])
-    if (turnStates.isTerminal(to)) {
+    if (isEnd) {
       yield* journal.afterCommit(observer.turnEnded(turn))
       yield* settle(turn)
     } else if (row.state === waitingTurnState)

@@ -4,12 +4,15 @@ import type { SessionUsage, UsageQuery, WorkspaceUsage } from "../api/Usage.js"
 import { fn } from "../base/Traced.js"
 import { WorkspaceId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
-import { addCounts, toUsageSum } from "../domain/UsageSum.js"
+import { addCounts } from "../domain/UsageSum.js"
 import { Database } from "../store/Database.js"
 import { SessionStore } from "./SessionStore.js"
 import { type ModelCounts, usageStore } from "./UsageStore.js"
 
-/** What the agents of sessions used, as they reported it: unknown figures are null, and each sum tells over how many turns it was taken. */
+/**
+ * The tokens and the cost of sessions, as gateways said them to the relay, and as agents did where no call passes through it. Unknown figures
+ * are null, and each sum tells over how many turns it was taken.
+ */
 export class Usages extends Context.Tag("@reins/core/sessions/Usages")<
   Usages,
   {
@@ -32,7 +35,12 @@ export class Usages extends Context.Tag("@reins/core/sessions/Usages")<
       return Usages.of({
         session: fn("Usages.session")(function* (principal, sessionId) {
           const session = yield* sessions.readable(principal, sessionId)
-          return { session_id: session.id, ...summed(yield* store.ofSession(session.id)) }
+          const own = summed(yield* store.ofSession(session.id))
+          return {
+            session_id: session.id,
+            ...own,
+            with_delegations: addCounts(yield* store.ofTree(session.id))
+          }
         }),
         workspace: fn("Usages.workspace")(function* (principal, workspaceId, { from, to }) {
           yield* access.read(principal, workspaceId)
@@ -46,8 +54,6 @@ export class Usages extends Context.Tag("@reins/core/sessions/Usages")<
 }
 
 const summed = (models: ReadonlyArray<ModelCounts>) => ({
-  total: toUsageSum(addCounts(models)),
-  by_model: [...models]
-    .sort((a, b) => b.turns - a.turns || a.provider_id.localeCompare(b.provider_id))
-    .map((each) => ({ provider_id: each.provider_id, model: each.model, ...toUsageSum(each) }))
+  total: addCounts(models),
+  by_model: [...models].sort((a, b) => b.turns - a.turns || a.provider_id.localeCompare(b.provider_id))
 })

@@ -5,6 +5,7 @@ import { keptEvents } from "./migrations/0002_kept_events.js"
 import { knownClients } from "./migrations/0003_known_clients.js"
 import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
 import { boundCredentials } from "./migrations/0004_bound_credentials.js"
+import { modelCalls } from "./migrations/0005_model_calls.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -16,7 +17,8 @@ const steps = {
   "0001_initial": statements(initial),
   "0002_kept_events": statements(keptEvents),
   "0003_labels_and_usage": Effect.zipRight(labelsAndUsage, statements(knownClients)),
-  "0004_bound_credentials": statements(boundCredentials)
+  "0004_bound_credentials": statements(boundCredentials),
+  "0005_model_calls": statements(modelCalls)
 }
 
 /** A step of the schema, as the database remembers it. */

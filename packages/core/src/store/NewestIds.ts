@@ -25,7 +25,8 @@ const tables = [
   "applications",
   "merge_requests",
   "jobs",
-  "attempts"
+  "attempts",
+  "model_calls"
 ]
 
 /**

@@ -1,6 +1,7 @@
 import http, { type IncomingHttpHeaders, type RequestListener } from "node:http"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
 import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
+import type { CallObserver } from "@reins/core/connections/ModelCall"
 import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
 import type { HarnessConnection } from "@reins/core/harness/TurnInput"
@@ -33,11 +34,11 @@ const connectionTo = (baseUrl: string, apiKey = key): HarnessConnection => ({
   secrets: { api_key: Redacted.make(apiKey) }
 })
 
-export const lend = (connection: HarnessConnection) =>
-  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection))
+export const lend = (connection: HarnessConnection, observer?: CallObserver) =>
+  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection, observer))
 
-export const lentTo = (baseUrl: string, apiKey?: string) =>
-  Effect.map(lend(connectionTo(baseUrl, apiKey)), ({ secrets, settings }) => ({
+export const lentTo = (baseUrl: string, apiKey?: string, observer?: CallObserver) =>
+  Effect.map(lend(connectionTo(baseUrl, apiKey), observer), ({ secrets, settings }) => ({
     url: settings["base_url"] ?? "",
     token: secrets["api_key"] === undefined ? "" : Redacted.value(secrets["api_key"])
   }))

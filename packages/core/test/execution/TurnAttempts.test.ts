@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
+import type { ModelCall } from "@reins/core/connections/ModelCall"
 import { MessageId, newId } from "@reins/core/domain/Ids"
 import { MessagePart } from "@reins/core/domain/Message"
 import { EventLog } from "@reins/core/events/EventLog"
@@ -13,11 +14,13 @@ import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { Leases } from "@reins/core/sessions/Leases"
 import { Messages } from "@reins/core/sessions/Messages"
+import { modelCallStore } from "@reins/core/sessions/ModelCallStore"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { turnJobKind } from "@reins/core/sessions/TurnQueue"
 import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
+import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
@@ -29,6 +32,24 @@ const internalError = { code: "internal_error", message: "It failed.", retryable
 const worker = { workerId: "node-a/7", bootId: "boot_a" }
 
 const stored = (sessionId: string) => Effect.flatMap(SessionStore, (store) => store.find(sessionId))
+
+const sessionRow = (sessionId: string) =>
+  Effect.flatMap(stored(sessionId), (row) =>
+    row === undefined ? Effect.dieMessage("no session") : Effect.succeed(row)
+  )
+
+/** A model call that a gateway has answered, with so many tokens of input where it said it. */
+const call = (input: number | null): ModelCall => ({
+  protocol: "openai_chat",
+  model: "scripted-1",
+  hasTools: true,
+  startedAt: 0,
+  endedAt: 1,
+  outcome: "answered",
+  status: 200,
+  words: null,
+  usage: input === null ? null : { input, cached: null, cacheWritten: null, output: 1, reasoning: null }
+})
 
 /** A process that bears the mark of a lease. */
 const bearing = (leaseId: string) =>
@@ -196,7 +217,7 @@ for (const { layer, name } of databases) {
           const { claim, fail, journal, loss, principal, session, turnId, turnStore, turns } = yield* preparing
           yield* journal.commit(turnStore.move(turnId, "running", runner))
           const messageId = yield* newId(MessageId)
-          const output = new TurnOutput(messageId, { turn_id: turnId })
+          const output = new TurnOutput(messageId, { turn_id: turnId }, null)
           for (const text of ["I begin ", "and go on"]) {
             const events = output.events([
               { _tag: "reasoning", message_key: "r", text: "Hm." },
@@ -204,6 +225,9 @@ for (const { layer, name } of databases) {
             ])
             yield* journal.commit(journal.append(session.id, harness, events))
           }
+          const calls = modelCallStore(yield* Database)
+          const begun = yield* turns.get(principal, turnId)
+          yield* journal.commit(calls.add(yield* sessionRow(session.id), begun, [call(7), call(null), call(35)], {}))
           const kind = yield* turnJob
           if (how === "is lost") yield* journal.commit((yield* loss(claim)).command)
           if (how === "fails for good") yield* journal.commit(kind.failed(claim, internalError))
@@ -215,6 +239,8 @@ for (const { layer, name } of databases) {
           }
           const turn = yield* turns.get(principal, turnId)
           assert.deepStrictEqual([turn.state, turn.outcome?.message_id], ["interrupted", messageId])
+          assert.deepInclude(turn.usage, { calls: 3, reported_calls: 2, input_tokens: 42, cached_tokens: null })
+          assert.deepStrictEqual((yield* (yield* Sessions).get(principal, session.id)).usage, turn.usage)
           const said = (yield* (yield* Messages).list(principal, session.id, {})).items.find(
             ({ id }) => id === messageId
           )

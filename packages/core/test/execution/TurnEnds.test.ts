@@ -7,6 +7,7 @@ import { Manifests } from "@reins/core/harness/Manifests"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
+import { Usages } from "@reins/core/sessions/Usages"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -176,6 +177,16 @@ for (const [kind, providerId] of [
             yield* runTurn(session.id, script("Try.", { error: 401 }))
             const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
             for (const spelling of spellings) assert.notInclude(events, spelling)
+            const answered = gateway.requests.filter(
+              ({ path, step }) => path !== "/v1/models" && step.error === undefined
+            )
+            const { total } = yield* (yield* Usages).session(principal, session.id)
+            assert.isAtLeast(answered.length, 2)
+            assert.deepInclude(total, {
+              input_tokens: 1000 * answered.length,
+              cached_tokens: 100 * answered.length,
+              output_tokens: 20 * answered.length
+            })
             const files = filesBelow(dataDir)
             assert.isAbove(files.length, 10)
             assert.isEmpty(files.filter((file) => holdsCanary(readFileSync(file))))

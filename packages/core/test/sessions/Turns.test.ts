@@ -41,7 +41,7 @@ it.scopedLive(
         const events = yield* eventsUntil(session.id, isTurnEnd)
         const turn = yield* (yield* Turns).get(principal, sent.turn_id ?? "")
         assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-        assert.isAbove(turn.usage.input_tokens, 0)
+        assert.isAbove(turn.usage.input_tokens ?? 0, 0)
         assert.deepStrictEqual(
           events.map((event) => event.seq),
           events.map((_, index) => index + 1)

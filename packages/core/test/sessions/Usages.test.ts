@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer as suiteOver } from "@effect/vitest"
+import { Delegations } from "@reins/core/delegations/Delegations"
 import { TurnId } from "@reins/core/domain/Ids"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { noUsage, type Usage } from "@reins/core/domain/Session"
@@ -67,7 +68,7 @@ for (const { layer, name } of databases) {
             reported_turns: 1,
             priced_turns: 0,
             cost_usd: null,
-            output_tokens: 0
+            output_tokens: null
           })
           yield* turnThat(used(2, 0.25))
           yield* sessions.update(principal, id, { model: "other" })
@@ -85,6 +86,49 @@ for (const { layer, name } of databases) {
               ]
             )
           }
+        })
+      )
+
+      it.effect("of a session with its delegations has that of the children and of theirs", () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const delegations = yield* Delegations
+          const turns = yield* Turns
+          const store = yield* TurnStore
+          const journal = yield* Journal
+          const work = (id: string, input: number) =>
+            Effect.gen(function* () {
+              const { items } = yield* turns.list(principal, id, { limit: 1 })
+              const turn = items[0]?.id ?? assert.fail("no turn")
+              for (const state of ["preparing", "running"] as const)
+                yield* journal.commit(store.move(turn, state, system))
+              yield* journal.commit(store.move(turn, "failed", system, { usage: used(input, 0.1) }))
+            })
+          const delegate = (id: string) =>
+            Effect.map(
+              delegations.spawn(principal, id, { role: "reader", instructions: "Read." }),
+              ({ delegation }) => delegation.child_session_id
+            )
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, { message: "Work" })
+          const child = yield* delegate(id)
+          const grandchild = yield* delegate(child)
+          yield* work(id, 1)
+          yield* work(child, 20)
+          yield* work(grandchild, 300)
+          const usages = yield* Usages
+          const of = (session: string) =>
+            Effect.map(usages.session(principal, session), ({ total, with_delegations: tree }) => [
+              [total.turns, total.input_tokens, total.cost_usd],
+              [tree.turns, tree.input_tokens, tree.cost_usd]
+            ])
+          assert.deepStrictEqual(yield* of(id), [
+            [1, 1, 0.1],
+            [3, 321, 0.3]
+          ])
+          assert.deepStrictEqual(yield* of(child), [
+            [1, 20, 0.1],
+            [2, 320, 0.2]
+          ])
         })
       )
 

@@ -96,6 +96,7 @@ its \`settings\`. There are ${list.length} kinds.
 | try it | \`POST /api/connections/{connection_id}/validations\`; the newest of \`GET .../validations\` says \`passed\`, \`failed\` or \`inconclusive\`, with a reason |
 | see what it can do | \`GET /api/connections/{connection_id}/capabilities\` |
 | replace its credential | \`POST /api/connections/{connection_id}/credential-versions\` with a \`credential\`; turns that begin then use it |
+| say what its models cost | \`PATCH /api/connections/{connection_id}\` with \`prices\`, as in [concepts.md](concepts.md#usage-and-prices) |
 | rename, disable or enable it | \`PATCH /api/connections/{connection_id}\` with \`label\` or \`state\` |
 | end it | \`DELETE /api/connections/{connection_id}\`, which destroys its credentials |
 

@@ -29,6 +29,7 @@ export const connectionKindSuite = ({ answer, credential, kind }: ConnectionKind
         credentialId: yield* newId(CredentialId),
         kind: kind.kind,
         preferredModel: null,
+        prices: {},
         settings: Object.fromEntries(fields.filter(([name]) => kind.settings.has(name))),
         secrets: Object.fromEntries(
           fields.filter(([name]) => !kind.settings.has(name)).map(([name, value]) => [name, Redacted.make(value)])

@@ -8,14 +8,18 @@ import { cacheDir } from "./Turns.js"
 const program = join(import.meta.dirname, "small-agent.mjs")
 
 /** A provider that starts the small agent instead of its own. Its capabilities, its connection and its installation stay. */
-const withSmallAgent = (manifest: typeof alpha | typeof beta, permission: "allow" | "ask") => ({
+const withSmallAgent = (
+  manifest: typeof alpha | typeof beta,
+  permission: "allow" | "ask",
+  environment: Readonly<Record<string, string>> = {}
+) => ({
   ...manifest,
   runtime: {
     ...manifest.runtime,
     launch: {
       command: "{{node}}",
       args: [program],
-      environment: { PERMISSION: permission },
+      environment: { PERMISSION: permission, ...environment },
       tmp_dir: "tmp",
       no_profile: "The small agent needs a connection with an api_key.",
       profiles: [
@@ -46,6 +50,13 @@ const withSmallAgent = (manifest: typeof alpha | typeof beta, permission: "allow
 
 /** Alpha and beta with the small agent, for tests that are not about the agent. */
 export const smallAgents = Manifests.layerOf([withSmallAgent(alpha, "allow"), withSmallAgent(beta, "allow")])
+
+/**
+ * Alpha with the small agent, which hides that its model calls fail: it calls the turn a success and says the error as `words`, or asks
+ * `again` and again without an end.
+ */
+export const hidingAgents = (onError: "words" | "again") =>
+  Manifests.layerOf([withSmallAgent(alpha, "allow", { ON_ERROR: onError })])
 
 /**
  * The same agents, which ask before each tool. A person answers where `approval` is supported, and the manifest's own answer is used otherwise.

@@ -7,7 +7,7 @@ import { request } from "node:http"
 import { dirname, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
-const { BASE_URL, HOME, MODEL, OPENCODE_CONFIG_CONTENT, PERMISSION, REINS_API_KEY, ...rest } = process.env
+const { BASE_URL, HOME, MODEL, ON_ERROR, OPENCODE_CONFIG_CONTENT, PERMISSION, REINS_API_KEY, ...rest } = process.env
 /** The commands of the agent need no key. */
 const environment = { ...rest, HOME }
 /** Installed in the place of opencode it is told what opencode is told, and keeps its sessions where opencode does. */
@@ -90,8 +90,10 @@ const answerOf = async (messages, update) => {
   const said = { role: "assistant", content: "" }
   const chunk = (sessionUpdate, text) => update({ sessionUpdate, content: { type: "text", text } })
   const response = await post({ model, messages, tools: offered, stream: true })
+  let isAnswer = false
   for await (const line of createInterface({ input: response })) {
     if (!line.startsWith("data: {")) continue
+    isAnswer = true
     const delta = JSON.parse(line.slice("data: ".length)).choices[0]?.delta ?? {}
     if (delta.reasoning_content) await chunk("agent_thought_chunk", delta.reasoning_content)
     if (delta.content) await chunk("agent_message_chunk", delta.content)
@@ -99,7 +101,22 @@ const answerOf = async (messages, update) => {
     if (delta.tool_calls) said.tool_calls = delta.tool_calls.map(({ index, ...call }) => call)
   }
   if (!response.complete) throw new Error("The gateway broke off.")
+  if (!isAnswer) throw new Error("The gateway answers with something else.")
   return said
+}
+
+/** As `answerOf`. An agent with `words` says an error as if the model had said it; one with `again` asks until it is cancelled. */
+const answerOrWords = async (messages, update) => {
+  for (;;) {
+    try {
+      return await answerOf(messages, update)
+    } catch (error) {
+      if (isCancelled || ON_ERROR === undefined) throw error
+      if (ON_ERROR === "again") continue
+      await update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: `Error: ${error.message}` } })
+      return { role: "assistant", content: error.message }
+    }
+  }
 }
 
 const permissions = [
@@ -132,7 +149,7 @@ const prompt = async ({ prompt, sessionId }) => {
   messages.push({ role: "user", content: prompt.map(({ text, uri }) => text ?? uri).join("\n") })
   for (let calls = 1; ; calls++) {
     keep()
-    const said = await answerOf(messages, update)
+    const said = await answerOrWords(messages, update)
     messages.push(said)
     const usage = { inputTokens: 1000 * calls, outputTokens: 20 * calls, cachedReadTokens: 100 * calls }
     if (said.tool_calls === undefined) return { stopReason: "end_turn", usage }

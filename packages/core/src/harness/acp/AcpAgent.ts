@@ -9,6 +9,7 @@ import type { AcpSettings } from "./AcpSettings.js"
 import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
+import { UsageMeter } from "./UsageMeter.js"
 
 /** The state of an agent that lives as long as its process, over all of its turns. */
 export interface AcpAgent {
@@ -20,6 +21,8 @@ export interface AcpAgent {
   readonly broken: Deferred.Deferred<never, HarnessFailure>
   /** The agent's words about a failed model call, from outside the protocol. */
   readonly report: Ref.Ref<string>
+  /** Counts what the process uses. */
+  readonly meter: UsageMeter
   /** The turn that the agent works on; undefined between turns. */
   readonly turn: Ref.Ref<Turn | undefined>
   /** The events that the next turn begins with. They collect while the agent starts. */
@@ -41,6 +44,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     scrubber: scrubber({ ...input.connection?.secrets, ...(input.passage && { passage: input.passage.url }) }),
     broken: yield* Deferred.make<never, HarnessFailure>(),
     report: yield* Ref.make(""),
+    meter: new UsageMeter(),
     turn: yield* Ref.make<Turn | undefined>(undefined),
     opening: yield* Ref.make<ReadonlyArray<HarnessEvent>>([]),
     isStarting: yield* Ref.make(true),

@@ -21,7 +21,7 @@ const stopReasons: Readonly<Record<string, StopReason>> = {
 }
 
 const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript.Transcript, result: PromptResult) {
-  yield* turn.emit(transcript.usage(result))
+  yield* turn.emit(transcript.usage(result).map(turn.agent.meter.read))
   const reason = stopReasons[result.stopReason]
   if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
   const isOver = reason === "completed" || reason === "cancelled"

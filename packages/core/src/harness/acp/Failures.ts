@@ -11,7 +11,8 @@ interface Verdict {
   readonly retryable: boolean
 }
 
-const byStatus = (status: number): Verdict => {
+/** The meaning of the status with which a gateway refuses a model call. */
+export const byStatus = (status: number): Verdict => {
   if (status === 401 || status === 403) return { reason: "credential_invalid", retryable: false }
   if (status === 402) return { reason: "quota_exhausted", retryable: false }
   if (status === 429) return { reason: "quota_exhausted", retryable: true }

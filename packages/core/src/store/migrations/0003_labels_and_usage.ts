@@ -3,7 +3,8 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
 /**
- * The labels of sessions as rows, so that a list by a label reads what it shows and no other session, and the usage of workspaces by day.
+ * The labels of sessions as rows, so that a list by a label reads what it shows and no other session, and the usage of workspaces by day,
+ * in which a figure that nobody reported is null.
  * Labels and their values have no longest length, and an index of PostgreSQL has, so a digest stands for both.
  */
 const tables: ReadonlyArray<string> = [
@@ -26,11 +27,11 @@ const tables: ReadonlyArray<string> = [
     turns bigint not null,
     reported_turns bigint not null,
     priced_turns bigint not null,
-    input_tokens bigint not null,
-    output_tokens bigint not null,
-    cached_tokens bigint not null,
-    reasoning_tokens bigint not null,
-    cost_usd double precision not null,
+    input_tokens bigint,
+    output_tokens bigint,
+    cached_tokens bigint,
+    reasoning_tokens bigint,
+    cost_usd double precision,
     primary key (workspace_id, day, provider_id, model)
   )`
 ]
@@ -44,6 +45,17 @@ interface EndedTurn {
 }
 
 const pageSize = 1000
+
+const columns = [
+  "turns",
+  "reported_turns",
+  "priced_turns",
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_usd"
+]
 
 /** Brings what sessions and turns hold into the new tables, a page at a time. The words of this release are not used: they may change. */
 export const labelsAndUsage = Effect.gen(function* () {
@@ -78,10 +90,14 @@ export const labelsAndUsage = Effect.gen(function* () {
       where turns.started_at is not null and turns.finished_at is not null and turns.id > ${last}
       order by turns.id limit ${pageSize}`,
     ({ finished_at, settings, usage, workspace_id }) => {
-      const { cost_usd, ...tokens } = JSON.parse(usage)
+      const { cached_tokens, cost_usd, input_tokens, output_tokens, reasoning_tokens } = JSON.parse(usage)
+      const tokens = { input_tokens, output_tokens, cached_tokens, reasoning_tokens }
       const { model, provider_id } = JSON.parse(settings)
       const isPriced = cost_usd !== null
-      const isReported = isPriced || Object.values(tokens).some((count) => count !== 0)
+      const isReported = isPriced || Object.values(tokens).some((count) => count !== 0 && count !== null)
+      const counted = isReported
+        ? tokens
+        : { input_tokens: null, output_tokens: null, cached_tokens: null, reasoning_tokens: null }
       return sql`insert into usage_days ${sql.insert({
         workspace_id,
         day: finished_at.slice(0, 10),
@@ -90,17 +106,15 @@ export const labelsAndUsage = Effect.gen(function* () {
         turns: 1,
         reported_turns: isReported ? 1 : 0,
         priced_turns: isPriced ? 1 : 0,
-        ...tokens,
-        cost_usd: cost_usd ?? 0
-      })} on conflict (workspace_id, day, provider_id, model) do update set
-        turns = usage_days.turns + 1,
-        reported_turns = usage_days.reported_turns + excluded.reported_turns,
-        priced_turns = usage_days.priced_turns + excluded.priced_turns,
-        input_tokens = usage_days.input_tokens + excluded.input_tokens,
-        output_tokens = usage_days.output_tokens + excluded.output_tokens,
-        cached_tokens = usage_days.cached_tokens + excluded.cached_tokens,
-        reasoning_tokens = usage_days.reasoning_tokens + excluded.reasoning_tokens,
-        cost_usd = usage_days.cost_usd + excluded.cost_usd`
+        ...counted,
+        cost_usd
+      })} on conflict (workspace_id, day, provider_id, model) do update set ${sql.literal(
+        columns
+          .map(
+            (name) => `${name} = coalesce(usage_days.${name} + excluded.${name}, usage_days.${name}, excluded.${name})`
+          )
+          .join(", ")
+      )}`
     }
   )
 })

@@ -1,0 +1,128 @@
+import {
+  type Dialect,
+  dialects,
+  statusOfError,
+  type ToldUsage,
+  untold,
+  wholeUsage,
+  wordsOfError
+} from "./CallDialects.js"
+import { JsonScan, type Wanted } from "./JsonScan.js"
+import type { CallProtocol, CallUsage } from "./ModelCall.js"
+
+const lineFeed = 0x0a
+/** The longest beginning of a line that is kept to see its field, and the longest text that is compared with `[DONE]`. */
+const shortText = 16
+
+/**
+ * Reads the answer to a model call as it passes, in pieces of any size: one JSON document, or server-sent events of which each has one. It
+ * keeps the usage, the end and the error, never the answer.
+ */
+export class AnswerReader {
+  /** An error that the answer tells of, although its status is a good one. */
+  error: { readonly status: number; readonly words: string | null } | undefined
+  /** True once a document of the protocol has come. */
+  isAnswer = false
+  /** True once the answer says that it is whole. */
+  isEnded = false
+  private told: ToldUsage | undefined
+  private readonly dialect: Dialect
+  private readonly wanted: Wanted
+  private form: "json" | "events" | undefined
+  private scan: JsonScan
+  /** The beginning of the line that is being read; undefined within its value. */
+  private field: string | undefined = ""
+  private isData = false
+  /** True when the event that is being read has data. */
+  private hasData = false
+  private text = ""
+
+  constructor(protocol: CallProtocol) {
+    this.dialect = dialects[protocol]
+    this.wanted = { values: new Set(this.dialect.values), marks: new Set(this.dialect.marks) }
+    this.scan = new JsonScan(this.wanted)
+  }
+
+  /** The usage that the answer has told so far; null when it has told none. */
+  get usage(): CallUsage | null {
+    return this.told === undefined ? null : wholeUsage(this.told)
+  }
+
+  push(bytes: Uint8Array): void {
+    this.form ??= formOf(bytes)
+    if (this.form === "json") this.scan.push(bytes)
+    else if (this.form === "events") this.pushEvents(bytes)
+  }
+
+  /** The answer has no more bytes. */
+  end(): void {
+    if (this.form === "events") this.endEvent()
+    else if (this.form === "json" && this.scan.isWhole) {
+      this.take(this.scan)
+      this.isEnded = this.isAnswer && this.error === undefined
+    }
+  }
+
+  private pushEvents(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) {
+      const found = bytes.indexOf(lineFeed, at)
+      const end = found < 0 ? bytes.length : found
+      this.pushLine(bytes.subarray(at, end))
+      if (found >= 0) this.endLine()
+      at = end + 1
+    }
+  }
+
+  /** Takes a piece of a line. The name of the field ends with a colon, and one space behind that is no part of the value. */
+  private pushLine(piece: Uint8Array): void {
+    let at = 0
+    for (; this.field !== undefined && at < piece.length; at++) {
+      const byte = piece[at] ?? 0
+      if (byte !== 0x3a)
+        this.field = this.field.length < shortText ? this.field + String.fromCharCode(byte) : this.field
+      else {
+        this.isData = this.field === "data"
+        this.field = undefined
+      }
+    }
+    if (!this.isData || at === piece.length) return
+    const value = piece.subarray(at)
+    this.hasData = true
+    if (this.text.length < shortText) this.text += Buffer.from(value.subarray(0, shortText)).toString("latin1")
+    this.scan.push(value)
+  }
+
+  private endLine(): void {
+    const isBlank = this.field === "" || this.field === "\r"
+    this.field = ""
+    this.isData = false
+    if (isBlank) this.endEvent()
+  }
+
+  private endEvent(): void {
+    if (!this.hasData) return
+    if (this.text.trim() === "[DONE]") this.isEnded ||= this.isAnswer
+    else if (this.scan.isWhole) {
+      this.take(this.scan)
+      this.isEnded ||= this.dialect.isEnd(this.scan.found)
+    }
+    this.scan = new JsonScan(this.wanted)
+    this.hasData = false
+    this.text = ""
+  }
+
+  private take({ found }: JsonScan): void {
+    const error = this.dialect.error(found)
+    if (error !== undefined) this.error = { status: statusOfError(error), words: wordsOfError(error) }
+    this.isAnswer ||= this.dialect.isAnswer(found)
+    const usage = this.dialect.usage(found)
+    if (usage !== undefined) this.told = { ...(this.told ?? untold), ...usage }
+  }
+}
+
+/** The form of an answer by its first byte that is no space; undefined as long as there is none. */
+const formOf = (bytes: Uint8Array): "json" | "events" | undefined => {
+  const first = bytes.find((byte) => byte > 0x20)
+  if (first === undefined) return undefined
+  return first === 0x7b || first === 0x5b ? "json" : "events"
+}

@@ -1,0 +1,83 @@
+/** The protocols of model calls that the relay can read. */
+export type CallProtocol = "openai_chat" | "openai_responses" | "anthropic_messages" | "gemini"
+
+/**
+ * The tokens of one model call, as the gateway counts them. `input` has the cached part in it, and `output` the reasoning. Null stands for a
+ * figure that the gateway does not give.
+ */
+export interface CallUsage {
+  readonly input: number | null
+  /** The part of the input that came from a cache. */
+  readonly cached: number | null
+  /** The part of the input that was written to a cache. */
+  readonly cacheWritten: number | null
+  readonly output: number | null
+  readonly reasoning: number | null
+}
+
+/**
+ * The end of a model call. `answered`: the whole answer of a model came. `refused`: the gateway answered with an error, by its status or
+ * within the answer. `broken_off`: the answer ended too early. `garbled`: the answer is none of the protocol. `unreachable`: no answer came.
+ * `abandoned`: the agent did not wait for the end.
+ */
+export type CallOutcome = "answered" | "refused" | "broken_off" | "garbled" | "unreachable" | "abandoned"
+
+/** A model call that has ended, as the relay saw it. */
+export interface ModelCall {
+  readonly protocol: CallProtocol
+  /** The model that the agent asked for; null when the request does not say. */
+  readonly model: string | null
+  /** True when the agent offered tools to the model; null when the request could not be read. */
+  readonly hasTools: boolean | null
+  /** Milliseconds since 1970, as for `endedAt`. */
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: CallOutcome
+  /** The HTTP status of the answer, or of the error within it; null when no answer came. */
+  readonly status: number | null
+  /** The gateway's words about the error, in one line and without the key; null when there are none. */
+  readonly words: string | null
+  /** Null when the gateway says nothing of tokens. */
+  readonly usage: CallUsage | null
+}
+
+/** True for a call that the gateway, and not the agent, kept from its end. */
+export const isFailing = ({ outcome }: ModelCall): boolean => outcome !== "answered" && outcome !== "abandoned"
+
+/** An answer in the place of the gateway's. */
+export interface CallRefusal {
+  readonly status: number
+  readonly type: string
+  readonly message: string
+}
+
+/** Watches the model calls of one agent. Its methods are called by the relay, return at once, and never throw. */
+export interface CallObserver {
+  /** Asked before a model call leaves. A refusal is answered at once, and the call is not one then. */
+  readonly refusal: () => CallRefusal | undefined
+  /** Told of each model call that has left, once, when it has ended. */
+  readonly ended: (call: ModelCall) => void
+}
+
+const paths: ReadonlyArray<readonly [RegExp, CallProtocol]> = [
+  [/\/chat\/completions$/, "openai_chat"],
+  [/\/responses(?:\/compact)?$/, "openai_responses"],
+  [/\/messages$/, "anthropic_messages"],
+  [/\/models\/[^/]+:(?:stream)?generateContent$/i, "gemini"]
+]
+
+/** The protocol of a request that asks a model; undefined for every other request. `target` is a path with its query. */
+export const protocolOf = (method: string | undefined, target: string): CallProtocol | undefined => {
+  const path = target.replace(/\?.*$/, "")
+  return method === "POST" ? paths.find(([pattern]) => pattern.test(path))?.[1] : undefined
+}
+
+/** The model that the path of a request names, as gemini's paths do; undefined for other paths. */
+export const modelInPath = (target: string): string | undefined => {
+  const name = /\/models\/([^/?]+):(?:stream)?generateContent(?:\?|$)/i.exec(target)?.[1]
+  try {
+    return name === undefined ? undefined : decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}

@@ -1,0 +1,138 @@
+import { assert, it } from "@effect/vitest"
+import { Connections } from "@reins/core/connections/Connections"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Turns } from "@reins/core/sessions/Turns"
+import { Usages } from "@reins/core/sessions/Usages"
+import { processesOf } from "@reins/testing/executor/Processes"
+import { hidingAgents } from "@reins/testing/harness/SmallAgent"
+import { Effect } from "effect"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { canary, isTurnEnd, say, withAgent } from "./Agent.js"
+
+const work = { tool: "bash", cmd: "true" }
+
+it.scopedLive(
+  "a refused, dropped or garbled call fails the turn of an agent that calls it a success, and what was used counts",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ connectionId, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const connections = yield* Connections
+          const usages = yield* Usages
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const health = Effect.map(connections.get(principal, connectionId), (connection) => connection.health)
+          for (const [step, reason, words] of [
+            [{ error: 402 }, "quota_exhausted", "402: Insufficient credits."],
+            [{ error: 429 }, "quota_exhausted", "429: Rate limit reached."],
+            [{ error: 500 }, "upstream_error", "500"],
+            [{ say: "I begin and", drop: true }, "upstream_error", "broke off"],
+            [{ garble: "<html>Welcome</html>" }, "upstream_error", "none that the protocol knows"],
+            [{ error: 401 }, "credential_invalid", "401: Incorrect API key provided."]
+          ] as const) {
+            const turn = yield* runTurn(id, script("Try.", step))
+            assert.deepStrictEqual([turn.state, turn.reason], ["failed", reason], JSON.stringify(turn))
+            assert.include(turn.reason_message, words)
+            assert.deepInclude(turn.usage, {
+              calls: 1,
+              reported_calls: 0,
+              input_tokens: null,
+              cost_usd: null,
+              source: null
+            })
+          }
+          assert.strictEqual(yield* health, "reauth_required")
+
+          yield* connections.update(principal, connectionId, {
+            prices: { "scripted-1": { input: 2, cached: 0.5, output: 10 } }
+          })
+          const half = yield* runTurn(id, script("Try.", work, { error: 500 }))
+          assert.deepStrictEqual([half.state, half.reason], ["failed", "upstream_error"], JSON.stringify(half))
+          assert.include(half.reason_message, "called the turn done")
+          const used = {
+            input_tokens: 1000,
+            cached_tokens: 100,
+            output_tokens: 20,
+            reasoning_tokens: null,
+            // 900 fresh tokens, 100 from a cache and 20 of output.
+            cost_usd: 0.00205,
+            source: "gateway" as const
+          }
+          assert.deepStrictEqual(half.usage, { ...used, calls: 2, reported_calls: 1, priced_calls: 1 })
+          const fine = yield* runTurn(id, script("Try.", work, { say: "Done." }))
+          assert.strictEqual(fine.state, "succeeded", JSON.stringify(fine))
+          assert.deepInclude(fine.usage, { calls: 2, reported_calls: 2, input_tokens: 2000, cost_usd: 0.0041 })
+          assert.strictEqual(yield* health, "ready")
+          const { total } = yield* usages.session(principal, id)
+          const sums = { turns: 8, reported_turns: 2, priced_turns: 2, input_tokens: 3000, cached_tokens: 300 }
+          assert.deepInclude(total, { ...sums, output_tokens: 60, cost_usd: 0.00615 })
+          assert.deepStrictEqual((yield* usages.workspace(principal, workspaceId, {})).total, total)
+        }),
+      {},
+      hidingAgents("words")
+    ),
+  60_000
+)
+
+it.scopedLive(
+  "a gateway that keeps failing ends the turn after 30 calls, and the agent is stopped",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const sessions = yield* Sessions
+          const { id } = yield* sessions.create(principal, workspaceId, {})
+          for (const step of [{ error: 500 }, { garble: "{}" }]) {
+            const before = gateway.requests.length
+            const turn = yield* runTurn(id, script("Try.", step))
+            assert.deepStrictEqual([turn.state, turn.reason], ["failed", "upstream_error"], JSON.stringify(turn))
+            assert.include(turn.reason_message, "30 model calls in a row failed, so the agent was stopped.")
+            assert.deepInclude(turn.usage, { calls: 30, reported_calls: 0, input_tokens: null })
+            assert.strictEqual(gateway.requests.length - before, 30)
+            assert.isEmpty(processesOf((yield* sessions.get(principal, id)).executor.lease_id ?? ""))
+          }
+          yield* eventsUntil(id, isTurnEnd)
+          assert.strictEqual((yield* runTurn(id, say("Here again."))).state, "succeeded")
+        }),
+      {},
+      hidingAgents("again")
+    ),
+  60_000
+)
+
+it.scopedLive(
+  "a native session in which no model has answered is not gone on with, and one that was cancelled at work is",
+  () =>
+    withAgent("alpha_gateway", ({ connectionId, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const sessions = yield* Sessions
+        const connections = yield* Connections
+        const heard = () => JSON.stringify(gateway.requests.at(-1)?.messages)
+        const credential = (api_key: string) =>
+          connections.replaceCredential(principal, connectionId, { credential: { base_url: gateway.url, api_key } })
+
+        const session = yield* sessions.create(principal, workspaceId, {})
+        yield* credential(`not-${canary}`)
+        assert.strictEqual((yield* runTurn(session.id, say("marzipan"))).reason, "credential_invalid")
+        yield* credential(canary)
+        assert.strictEqual((yield* runTurn(session.id, say("I am here."))).state, "succeeded")
+        assert.notInclude(heard(), "marzipan")
+        yield* runTurn(session.id, say("I know."))
+        assert.include(heard(), "I am here.")
+
+        const { id, turn_id: turnId } = yield* sessions.create(principal, workspaceId, {
+          message: script("Remember tangerine.", work, { say: "I wait", hang: true })
+        })
+        yield* eventsUntil(id, ({ type }) => type === "tool.completed")
+        yield* (yield* Turns).cancel(principal, turnId ?? "")
+        yield* eventsUntil(id, isTurnEnd)
+        const cancelled = yield* (yield* Turns).get(principal, turnId ?? "")
+        assert.strictEqual(cancelled.state, "cancelled")
+        assert.isAtLeast(cancelled.usage.input_tokens ?? 0, 1000)
+        yield* runTurn(id, say("I know."))
+        assert.include(heard(), "tangerine")
+      })
+    ),
+  60_000
+)

@@ -101,7 +101,7 @@ import { HttpServer } from "@reins/server"
 import { Effect } from "effect"
 declare const reins: Reins
 void Embedded.layer, Embedded.owner, ReinsClient.layer, HttpServer.layer, reins.run, reins.sessions.create, reins.turns.wait
-export const session = Effect.flatMap(Sessions, (sessions) => sessions.get)
+export const session = Effect.map(Sessions, (sessions) => sessions.get)
 `
   const project = together["the highest peers, by npm"]
   const file = join(project.directory, "hover.mts")

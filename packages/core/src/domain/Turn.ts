@@ -102,7 +102,7 @@ export const Turn = Schema.Struct({
       Schema.Struct({
         message_id: field(
           Schema.NullOr(MessageId),
-          "The message that holds the agent's words; null when it said nothing."
+          "The message that holds what the agent said and did; null when it did nothing."
         ),
         stop_reason: field(
           Schema.String,

@@ -72,7 +72,11 @@ export const runAgent = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn) {
     const messageId = yield* newId(MessageId)
-    const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
+    const output = new TurnOutput(
+      messageId,
+      { turn_id: work.turn.id, job_id: work.attempt.claim.jobId },
+      work.session.told === null ? {} : JSON.parse(work.session.told)
+    )
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const failure = yield* onLoan(prepared).pipe(
       Effect.flatMap((lent) => converse(work, lent, { output, questions })),
@@ -122,6 +126,7 @@ const asking = Effect.gen(function* () {
 const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
+  const sessions = yield* SessionStore
 
   const write = Effect.fnUntraced(function* (
     { attempt, session }: TurnWork,
@@ -130,11 +135,13 @@ const writing = Effect.gen(function* () {
   ) {
     const actor = harnessActor(session)
     const events = output.events(batch)
+    const told = output.newlyTold()
     const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
     if (events.length === 0 && asked.length === 0) return
     const given = yield* attempt.commit(
       Effect.gen(function* () {
         if (events.length > 0) yield* journal.append(session.id, actor, events)
+        if (told !== undefined) yield* sessions.change(session.id, { told })
         return yield* questions.open(actor, asked)
       })
     )

@@ -77,14 +77,15 @@ const conclusion = Effect.gen(function* () {
     const { messageId, output } = run
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)
-    const content = output.content()
+    const answer = output.answer()
+    const hasAnswer = answer.parts.length > 0
     // Sealing counts revisions, so it happens once. The commit may run again, so sealing stays outside of it.
     const lastEvents = output.seal()
-    const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
+    const outcome = { message_id: hasAnswer ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)
       yield* journal.append(session.id, agent, lastEvents)
-      if (content.length > 0) yield* messages.complete(messageId, session, turn.id, agent, content)
+      if (hasAnswer) yield* messages.complete(messageId, session, turn.id, agent, answer)
       yield* sessions.change(session.id, { native_digest: nativeDigest, lease_used_at: yield* now })
       if (problem?.reason === "context_unavailable") yield* sessions.change(session.id, { context_lost: 1 })
       yield* sealing

@@ -9,6 +9,7 @@ export {
   type HarnessDiff,
   HarnessEvent,
   HarnessFailure,
+  type Reported,
   type Tool,
   type ToolState,
   type Usage

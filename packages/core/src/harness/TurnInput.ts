@@ -1,4 +1,5 @@
 import type { Duration, Effect, Redacted } from "effect"
+import type { OptionChoices } from "../domain/AgentReport.js"
 import type { Executor } from "../executor/Executor.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
@@ -55,6 +56,10 @@ export interface TurnInput {
   readonly connection: HarnessConnection | null
   /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
+  /** The options of the agent that are chosen, by their id or category; the agent's own where it is absent. */
+  readonly options?: OptionChoices
+  /** Absolute paths of further directories that the agent works in; none where it is absent. */
+  readonly additionalDirectories?: ReadonlyArray<string>
   /** The agent's own session to go on with; null opens a new one. */
   readonly nativeSessionId: string | null
   /** All that the agent is told, in this order. */

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
-import { type ContentBlock, type Message, type MessageState, messageStates } from "../domain/Message.js"
+import { type Message, type MessageState, messageStates } from "../domain/Message.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
@@ -14,7 +14,7 @@ import { stateList } from "../store/StateList.js"
 import type { SessionRow } from "./SessionStore.js"
 
 /** A message as somebody says it, before the store gives it its place in the session. */
-export type NewMessage = Omit<Message, "ordinal" | "turn_id" | "state" | "created_at">
+export type NewMessage = Omit<Message, "ordinal" | "parts" | "turn_id" | "state" | "created_at">
 
 /** The rows of messages, their states, and the events that tell of them. The content of a message never changes. */
 export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore")<
@@ -40,13 +40,13 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
     readonly deliver: (message: Message, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Cancels a message that still waits. Every other one stays as it is. */
     readonly cancel: (messageId: MessageId) => Effect.Effect<void, never, Commit>
-    /** Adds the words of the agent in a turn, under the id that their parts were announced with, and tells `message.completed`. */
+    /** Adds the answer of the agent in a turn, under the id that its parts were announced with, and tells `message.completed`. */
     readonly complete: (
       id: MessageId,
       session: Pick<SessionRow, "id">,
       turnId: TurnId,
       actor: Actor,
-      content: ReadonlyArray<ContentBlock>
+      answer: Pick<Message, "content" | "parts">
     ) => Effect.Effect<void, never, Commit>
   }
 >() {
@@ -67,7 +67,12 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
         const { message_count } = yield* journal.held(message.session_id)
         const added: Message = { ...message, ordinal: message_count + 1, created_at: yield* now }
         yield* db.run(
-          insertRow({ ...added, author: JSON.stringify(added.author), content: JSON.stringify(added.content) })
+          insertRow({
+            ...added,
+            author: JSON.stringify(added.author),
+            content: JSON.stringify(added.content),
+            parts: added.parts.length === 0 ? null : JSON.stringify(added.parts)
+          })
         )
         const event_watermark = yield* journal.append(message.session_id, actor, [eventOf(added)], 1)
         return { message: added, event_watermark }
@@ -93,7 +98,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
           ),
         accept: (message, actor) =>
           add(
-            { ...message, turn_id: null, state: message.routing === "note" ? "accepted" : "queued" },
+            { ...message, parts: [], turn_id: null, state: message.routing === "note" ? "accepted" : "queued" },
             actor,
             acceptedEvent
           ),
@@ -112,7 +117,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
         }),
         cancel: (messageId) =>
           db.run(sql`update messages set state = 'cancelled' where id = ${messageId} and state in (${waiting})`),
-        complete: (id, session, turnId, actor, content) =>
+        complete: (id, session, turnId, actor, { content, parts }) =>
           Effect.asVoid(
             add(
               {
@@ -123,6 +128,7 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
                 author: { kind: actor.kind, id: actor.id },
                 routing: "queue",
                 content,
+                parts,
                 turn_id: turnId,
                 state: "delivered"
               },
@@ -141,15 +147,17 @@ const acceptedEvent = (message: Message): NewEvent => ({ type: "message.accepted
 const statesBefore = (to: MessageState): ReadonlyArray<MessageState> =>
   messageStates.states.filter((from) => messageStates.allows(from, to))
 
-interface MessageRow extends Omit<Message, "author" | "content"> {
+interface MessageRow extends Omit<Message, "author" | "content" | "parts"> {
   readonly author: string
+  readonly parts: string | null
   readonly content: string
 }
 
 const toMessage = (row: MessageRow): Message => ({
   ...row,
   author: JSON.parse(row.author),
-  content: JSON.parse(row.content)
+  content: JSON.parse(row.content),
+  parts: row.parts === null ? [] : JSON.parse(row.parts)
 })
 
 const toMessageOrNone = (row: MessageRow | undefined): Message | undefined =>

@@ -71,6 +71,12 @@ export interface SessionRow {
   readonly native_digest: string | null
   readonly context_lost: number
   readonly auto_capture: number
+  /** An `OptionChoices` as JSON; null for those of the agent. */
+  readonly options: string | null
+  /** A `PermissionPolicy` as JSON; null for the provider's own. */
+  readonly permissions: string | null
+  /** The digests of what the agent has reported of itself last, by type of event, as JSON; null for nothing. */
+  readonly told: string | null
   readonly lifecycle: SessionLifecycle
   readonly usage: string
   readonly event_watermark: number
@@ -110,6 +116,7 @@ export type NewSession = Omit<
   | "native_session_id"
   | "native_digest"
   | "context_lost"
+  | "told"
   | "lifecycle"
   | "usage"
   | "event_watermark"
@@ -122,13 +129,22 @@ export type NewSession = Omit<
 >
 
 /** The columns that clients change. */
-export type SessionUpdate = Partial<Pick<SessionRow, "title" | "labels" | "model" | "auto_capture">>
+export type SessionUpdate = Partial<
+  Pick<SessionRow, "title" | "labels" | "model" | "auto_capture" | "options" | "permissions">
+>
 
 /** The columns that its work changes, apart from the states. */
 export type SessionChange = Partial<
   Pick<
     SessionRow,
-    "backend" | "lease_used_at" | "base_ref" | "base_commit" | "native_session_id" | "native_digest" | "context_lost"
+    | "backend"
+    | "lease_used_at"
+    | "base_ref"
+    | "base_commit"
+    | "native_session_id"
+    | "native_digest"
+    | "context_lost"
+    | "told"
   >
 >
 
@@ -316,6 +332,7 @@ const beginning = {
   native_session_id: null,
   native_digest: null,
   context_lost: 0,
+  told: null,
   lifecycle: "open",
   usage: JSON.stringify(noUsage),
   event_watermark: 0,
@@ -334,10 +351,16 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
   project_version_id: row.project_version_id,
   title: row.title,
   labels: JSON.parse(row.labels),
-  harness: { provider_id: row.provider_id, model: row.model, connection_id: row.connection_id },
+  harness: {
+    provider_id: row.provider_id,
+    model: row.model,
+    connection_id: row.connection_id,
+    options: parsed(row.options)
+  },
   executor: { backend: row.backend, state: row.lease_state, lease_id: row.lease_id },
   base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit },
   workspace: { state: row.workspace_state },
+  permissions: parsed(row.permissions),
   auto_capture: row.auto_capture === 1,
   lifecycle: row.lifecycle,
   activity: activityOf(row),
@@ -354,6 +377,8 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
   closed_at: row.closed_at,
   actions
 })
+
+const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
 
 /** The session as its events tell of it. */
 const payloadOf = (row: SessionRow) => ({

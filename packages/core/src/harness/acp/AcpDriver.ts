@@ -7,7 +7,7 @@ import * as Launch from "../Launch.js"
 import type { TurnInput } from "../TurnInput.js"
 import { makePeer } from "./AcpPeer.js"
 import { prompt } from "./AcpPrompt.js"
-import { initialize, openSession, selectModel } from "./AcpSession.js"
+import { initialize, openSession, selectModel, setOptions } from "./AcpSession.js"
 import { AcpSettings } from "./AcpSettings.js"
 import { inTime, makeTurn, type Turn } from "./AcpTurn.js"
 import { watchDeadline, watchOutput, watchSilence, watchStderr } from "./AcpWatches.js"
@@ -38,9 +38,10 @@ const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const answered = yield* Deferred.make<void>()
   const begin = Effect.gen(function* () {
     yield* inTime(turn)(initialize(turn, peer))
-    const { id, session } = yield* inTime(turn)(openSession(turn, peer))
+    const id = yield* inTime(turn)(openSession(turn, peer))
     yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
-    yield* inTime(turn)(selectModel(turn, peer, id, session))
+    yield* inTime(turn)(selectModel(turn, peer, id))
+    yield* inTime(turn)(setOptions(turn, peer, id))
     return id
   })
   const id = yield* Effect.raceFirst(begin, Effect.as(turn.input.cancel, undefined))

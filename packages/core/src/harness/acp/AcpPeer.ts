@@ -1,7 +1,7 @@
 import { Clock, Deferred, Effect, Option, Ref, Schema, Stream } from "effect"
 import type { AgentProcess } from "../../executor/Executor.js"
 import type { TurnInput } from "../TurnInput.js"
-import { PermissionRequest } from "./AcpSchema.js"
+import { PermissionRequest, SessionUpdate } from "./AcpSchema.js"
 import type { Turn } from "./AcpTurn.js"
 import * as JsonRpc from "./JsonRpc.js"
 import * as Permission from "./Permission.js"
@@ -46,7 +46,10 @@ const onNotification = Effect.fnUntraced(function* (turn: Turn, method: string, 
   if (method.startsWith("_") || method.startsWith("$/")) return
   if (method !== "session/update") return yield* turn.emit([Transcript.diagnostic("unknown_message", line)])
   const transcript = yield* Ref.get(turn.transcript)
-  if (Option.isSome(transcript)) yield* turn.emit(transcript.value.update(params, line))
+  if (Option.isSome(transcript)) return yield* turn.emit(transcript.value.update(params, line))
+  // Before the prompt, output is a replay. What holds for the session beyond a turn is noted, and told when the turn begins.
+  const early = Schema.decodeUnknownOption(SessionUpdate)(params)
+  if (Option.isSome(early)) turn.facts.update(early.value.update.sessionUpdate, early.value.update)
 })
 
 /** Makes the peer for the agent's side of the protocol. The agent's questions and notices become events of the turn. */

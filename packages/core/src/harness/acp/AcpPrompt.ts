@@ -51,8 +51,9 @@ export const prompt = Effect.fnUntraced(function* (
   sessionId: string,
   answered: Deferred.Deferred<void>
 ) {
-  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber)
+  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber, turn.facts)
   yield* Ref.set(turn.transcript, Option.some(transcript))
+  yield* turn.emit(turn.facts.known())
   const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }
   const answer = yield* Effect.fork(
     ask(turn, peer, "session/prompt", params, PromptResult).pipe(

@@ -3,8 +3,9 @@ import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
 import type { TurnInput } from "../TurnInput.js"
-import type { Requests } from "./AcpSchema.js"
+import type { InitializeResult, Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
+import { AgentFacts } from "./AgentFacts.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import type * as Transcript from "./Transcript.js"
@@ -16,6 +17,9 @@ export interface Turn {
   readonly settings: AcpSettings
   readonly scrubber: Scrubber
   readonly emit: (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
+  /** What the agent can do, from its handshake on. */
+  readonly offered: Ref.Ref<NonNullable<InitializeResult["agentCapabilities"]>>
+  readonly facts: AgentFacts
   /** Fails when the turn can have no result any more. */
   readonly broken: Deferred.Deferred<never, HarnessFailure>
   /** The transcript, from the time that the prompt is sent. Earlier updates are a replay. */
@@ -45,6 +49,8 @@ export const makeTurn = Effect.fnUntraced(function* (
     settings,
     scrubber: scrubber(input.connection?.secrets ?? {}),
     emit,
+    offered: yield* Ref.make({}),
+    facts: new AgentFacts(),
     broken: yield* Deferred.make<never, HarnessFailure>(),
     transcript: yield* Ref.make(Option.none<Transcript.Transcript>()),
     cancelled: yield* Ref.make(false),

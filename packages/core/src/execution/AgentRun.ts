@@ -136,7 +136,7 @@ const writing = Effect.gen(function* () {
     const actor = harnessActor(session)
     const events = output.events(batch)
     const told = output.newlyTold()
-    const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
+    const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked" || event._tag === "withdrawn")
     if (events.length === 0 && asked.length === 0) return
     const given = yield* attempt.commit(
       Effect.gen(function* () {

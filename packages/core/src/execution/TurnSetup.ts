@@ -77,6 +77,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             connection,
             credentialId: connection?.credentialId ?? null,
             model: ready.model,
+            ...(ready.options !== null && { options: JSON.parse(ready.options) }),
+            permissions: ready.permissions === null ? null : JSON.parse(ready.permissions),
             nativeSessionId: ready.native_session_id,
             deadline: turnDeadlineMs
           }

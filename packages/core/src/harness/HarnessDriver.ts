@@ -14,7 +14,7 @@ export {
   type ToolState,
   type Usage
 } from "./HarnessEvent.js"
-export type { HarnessConnection, PromptBlock, TurnInput } from "./TurnInput.js"
+export type { Answer, HarnessConnection, PromptBlock, TurnInput, Word } from "./TurnInput.js"
 
 /** Runs one turn. `Harness.runTurn` says what it promises. */
 export type RunTurn = (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { AgentCommands, AgentOptions, AgentTitle, Compaction, Media, Notice, Plan } from "../domain/AgentReport.js"
-import { InteractionKind, InteractionOption } from "../domain/Interaction.js"
+import { FormField, InteractionKind, InteractionOption } from "../domain/Interaction.js"
 import { FailureReason } from "./Manifest.js"
 
 /** A change of one file, as a tool reports it. `old_text` is null for a new file. */
@@ -89,6 +89,10 @@ export const Asked = Schema.Struct({
   description: Schema.NullOr(Schema.String),
   tool_id: Schema.NullOr(Schema.String),
   options: Schema.Array(InteractionOption),
+  /** The values that a `form` asks for; null for other kinds. */
+  form: Schema.NullOr(Schema.Array(FormField)),
+  /** The page of a `link`; null for other kinds. */
+  url: Schema.NullOr(Schema.String),
   default: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "HarnessAsked" })
 export type Asked = typeof Asked.Type
@@ -98,6 +102,7 @@ export const Withdrawn = Schema.Struct({
   _tag: Schema.Literal("withdrawn"),
   request_id: Schema.String
 }).annotations({ identifier: "HarnessWithdrawn" })
+export type Withdrawn = typeof Withdrawn.Type
 
 /**
  * Tokens as the agent counts them, null where it counts none. `scope` says what they cover: the last model call, this turn, or the whole

@@ -1,5 +1,7 @@
-import type { Duration, Effect, Redacted } from "effect"
+import type { Duration, Effect, Option, Redacted } from "effect"
 import type { OptionChoices } from "../domain/AgentReport.js"
+import type { FormContent } from "../domain/Interaction.js"
+import type { PermissionPolicy } from "../domain/Permissions.js"
 import type { Executor } from "../executor/Executor.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
@@ -17,7 +19,7 @@ export interface HarnessConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
 }
 
-/** A part of the prompt. The agent gets the path of a file, and reads the file itself. */
+/** A part of the prompt. The agent gets the path of a file, and reads the file itself unless it takes the content. */
 export type PromptBlock =
   | {
       /** Words of the message. */
@@ -36,7 +38,28 @@ export type PromptBlock =
       readonly mediaType: string | null
       /** The size in bytes. */
       readonly size: number
+      /** Gives the content; none when it is larger than so many bytes or cannot be read. Absent where only the path may be told. */
+      readonly read?: (maxBytes: number) => Effect.Effect<Option.Option<Uint8Array>>
     }
+
+/** The answer of a person to what an agent asks. */
+export interface Answer {
+  /** The option that was chosen, by its id. */
+  readonly option: string
+  /** What the agent is to be told beside it; null for nothing. */
+  readonly note: string | null
+  /** The values of a form; null for none. */
+  readonly content: FormContent | null
+}
+
+/** Something that is said to an agent in the middle of its turn. */
+export interface Word {
+  /** `steer` goes into what the agent does; `interrupt` stops that, and the agent goes on with this. */
+  readonly kind: "steer" | "interrupt"
+  readonly prompt: ReadonlyArray<PromptBlock>
+  /** Is run once: with `taken` when the agent has it, and with `left` when the agent has ended its work and does not. */
+  readonly settle: (outcome: "taken" | "left") => Effect.Effect<void>
+}
 
 /** One turn of a native session. A null `nativeSessionId` opens a new session. */
 export interface TurnInput {
@@ -72,10 +95,17 @@ export interface TurnInput {
   /** Completes when the turn is to be cancelled, and the stream then ends with `cancelled`. It may never complete. */
   readonly cancel: Effect.Effect<unknown>
   /**
-   * Waits for the option that a person chooses for the `asked` event with this id; null when nobody chose. Absent where the agent may not ask.
-   * The manifest's `permission_answer` then decides at once.
+   * Waits for the answer of a person to the `asked` event with this id; null when nobody answered. Absent where the agent may not ask. The
+   * manifest's `permission_answer` then decides at once.
    */
-  readonly ask?: (requestId: string) => Effect.Effect<string | null>
+  readonly ask?: (requestId: string) => Effect.Effect<Answer | null>
+  /** What the agent may do without asking people; null or absent for all that its manifest lets it. */
+  readonly permissions?: PermissionPolicy | null
+  /**
+   * Gives the next thing that is said to the agent while it works. Absent where nothing is. The driver takes one only when it has settled the one
+   * before, and takes none once it has ended.
+   */
+  readonly nextWord?: Effect.Effect<Word>
   /** The time limit for the whole turn. */
   readonly deadline: Duration.DurationInput
   /** Replaces the manifest's `silence_timeout_ms`. */

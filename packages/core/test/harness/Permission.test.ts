@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
+import type { Answer, TurnInput } from "@reins/core/harness/TurnInput"
 import { of, place, runTurn, said, services, turnInput } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Stream } from "effect"
 
@@ -20,6 +20,8 @@ const permission = ask([
 const turn = (steps: ReadonlyArray<object>, changes: Partial<TurnInput>) =>
   Effect.flatMap(place, (where) => runTurn(turnInput(where, JSON.stringify(steps), changes)))
 
+const taking = (option: string, more: Partial<Answer> = {}): Answer => ({ option, note: null, content: null, ...more })
+
 const selected = (optionId: string) => JSON.stringify({ outcome: { outcome: "selected", optionId } })
 const taken = JSON.stringify({ outcome: { outcome: "cancelled" } })
 
@@ -28,7 +30,7 @@ const stopReason = (events: ReadonlyArray<HarnessEvent>) => of(events, "ended")[
 layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
   it.scoped("is told after the tool call that it is about, with the option that refuses as its default", () =>
     Effect.gen(function* () {
-      const events = yield* turn([permission], { ask: () => Effect.succeed("yes") })
+      const events = yield* turn([permission], { ask: () => Effect.succeed(taking("yes")) })
       assert.deepStrictEqual(
         events.map((event) => event._tag).filter((tag) => tag === "tool" || tag === "asked" || tag === "text"),
         ["tool", "asked", "text", "tool"]
@@ -45,6 +47,8 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
             { id: "yes", name: "Allow", kind: "allow_once" },
             { id: "no", name: "Refuse", kind: "reject_once" }
           ],
+          form: null,
+          url: null,
           default: "no"
         }
       ])
@@ -59,7 +63,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
         { optionId: "g", kind: "choice" }
       ])
       const events = yield* turn([colours, colours], {
-        ask: (id) => Effect.succeed(id === "ask-1" ? "g" : null)
+        ask: (id) => Effect.succeed(id === "ask-1" ? taking("g") : null)
       })
       const [asked] = of(events, "asked")
       assert.deepStrictEqual([asked?.kind, asked?.default], ["question", null])
@@ -75,13 +79,13 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
     Effect.gen(function* () {
       const where = yield* place
       const harness = yield* Harness
-      const answer = yield* Deferred.make<string>()
+      const answer = yield* Deferred.make<Answer>()
       const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Meanwhile." } }
       const steps = [{ ...permission, meanwhile: update }]
       const input = turnInput(where, JSON.stringify(steps), { ask: () => Deferred.await(answer) })
       const events = yield* harness.runTurn(input).pipe(
         Stream.tap((event) =>
-          event._tag === "text" && event.text === "Meanwhile." ? Deferred.succeed(answer, "yes") : Effect.void
+          event._tag === "text" && event.text === "Meanwhile." ? Deferred.succeed(answer, taking("yes")) : Effect.void
         ),
         Stream.runCollect
       )
@@ -93,7 +97,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
     Effect.gen(function* () {
       const events = yield* turn([{ ...permission, params: { options: permission.params.options } }], {
         silenceTimeout: "500 millis",
-        ask: () => Effect.delay(Effect.succeed("yes"), "2 seconds")
+        ask: () => Effect.delay(Effect.succeed(taking("yes")), "2 seconds")
       })
       assert.strictEqual(stopReason(events), "completed")
     })
@@ -124,13 +128,13 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
   it.scoped("and is refused makes the end of the turn `denied`, unless the agent goes on with something else", () =>
     Effect.gen(function* () {
       const quiet = { ...permission, quiet: true }
-      const no = { ask: () => Effect.succeed("no") }
+      const no = { ask: () => Effect.succeed(taking("no")) }
       const before = { say: "I begin." }
       assert.strictEqual(stopReason(yield* turn([before, quiet], no)), "denied")
       assert.strictEqual(stopReason(yield* turn([before, quiet, { end: "cancelled" }], no)), "denied")
       assert.strictEqual(stopReason(yield* turn([quiet, { say: "Then not." }], no)), "completed")
       assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(null) })), "denied")
-      assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed("yes") })), "completed")
+      assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(taking("yes")) })), "completed")
     })
   )
 })

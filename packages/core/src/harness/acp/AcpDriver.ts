@@ -18,9 +18,9 @@ import type * as JsonRpc from "./JsonRpc.js"
 const waitingEvents = 256
 
 /** The polite requests to stop that come before the agent is ended. A prompt without an answer is cancelled first. */
-const stopHooks = (peer: JsonRpc.Peer, sessionId: string, answered: Deferred.Deferred<void>): StopHooks => ({
-  cancel: Effect.flatMap(Deferred.isDone(answered), (done) =>
-    done ? Effect.void : Effect.zipRight(peer.notify("session/cancel", { sessionId }), Deferred.await(answered))
+const stopHooks = ({ talk }: Turn, peer: JsonRpc.Peer, sessionId: string): StopHooks => ({
+  cancel: Effect.flatMap(Deferred.isDone(talk.answered), (done) =>
+    done ? Effect.void : Effect.zipRight(peer.notify("session/cancel", { sessionId }), Deferred.await(talk.answered))
   ),
   close: peer.request("session/close", { sessionId })
 })
@@ -35,22 +35,19 @@ const runSession = Effect.fnUntraced(function* (turn: Turn) {
   const peer = makePeer(turn, process)
   yield* Effect.forkScoped(watchOutput(turn, process, peer))
   yield* Effect.forkScoped(watchStderr(turn, process))
-  const answered = yield* Deferred.make<void>()
   const begin = Effect.gen(function* () {
     yield* inTime(turn)(initialize(turn, peer))
     const id = yield* inTime(turn)(openSession(turn, peer))
-    yield* Effect.addFinalizer(() => process.stop(stopHooks(peer, id, answered)))
+    yield* Effect.addFinalizer(() => process.stop(stopHooks(turn, peer, id)))
     yield* inTime(turn)(selectModel(turn, peer, id))
     yield* inTime(turn)(setOptions(turn, peer, id))
     return id
   })
   const id = yield* Effect.raceFirst(begin, Effect.as(turn.input.cancel, undefined))
-  if (id === undefined || (turn.input.beforePrompt !== undefined && !(yield* turn.input.beforePrompt(id)))) {
-    yield* Deferred.succeed(answered, undefined)
+  if (id === undefined || (turn.input.beforePrompt !== undefined && !(yield* turn.input.beforePrompt(id))))
     return "cancelled" as const
-  }
   yield* Effect.forkScoped(watchSilence(turn))
-  return yield* prompt(turn, peer, id, answered)
+  return yield* prompt(turn, peer, id)
 })
 
 const run = Effect.fnUntraced(function* (settings: AcpSettings, input: TurnInput, emit: Turn["emit"]) {

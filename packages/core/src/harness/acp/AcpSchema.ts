@@ -19,6 +19,13 @@ export interface Requests {
   readonly "session/close": acp.CloseSessionRequest
   readonly "session/set_mode": acp.SetSessionModeRequest
   readonly "session/set_config_option": acp.SetSessionConfigOptionRequest
+  /** An extension: the way of two agents to take something while they work. */
+  readonly "_session/steering": {
+    readonly sessionId: string
+    readonly prompt: ReadonlyArray<acp.ContentBlock>
+    /** Asks an agent that is idle to hand the words back, where it would otherwise begin to work by itself. */
+    readonly _meta: { readonly steering: { readonly idleBehavior: "promptRequired" } }
+  }
   /** It has left the protocol for the options, and there are agents that know nothing else. */
   readonly "session/set_model": { readonly sessionId: string; readonly modelId: string }
 }
@@ -117,6 +124,8 @@ export const PromptResult = reading<acp.PromptResponse>()(
   Schema.Struct({ stopReason: Schema.String, usage: optional(Tokens) })
 )
 export type PromptResult = typeof PromptResult.Type
+
+export const SteeringResult = Schema.Struct({ outcome: Schema.String })
 
 export const SessionUpdate = reading<acp.SessionNotification>()(
   Schema.Struct({

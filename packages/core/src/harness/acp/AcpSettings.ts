@@ -48,6 +48,16 @@ export const AcpSettings = Schema.Struct({
   ),
   /** The agent's name for the chosen model. */
   model_value: Template,
+  /**
+   * The way to say something to the agent while it works. `session_steering` is the method `_session/steering`, whose answer tells if the agent
+   * took it; the agent must hand it back when it is idle (`idleBehavior: promptRequired`).
+   */
+  steering: Schema.optionalWith(Schema.Literal("session_steering", "none"), { default: () => "none" }),
+  /**
+   * `offered` gives an agent the content of images and of small texts that come with a message, as far as its handshake offers to take them.
+   * `links` gives it their paths alone, for agents that hand an image to models which cannot see.
+   */
+  attachments: Schema.optionalWith(Schema.Literal("links", "offered"), { default: () => "links" }),
   /** The kinds of permission option that are chosen, best first. */
   permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
   start_timeout_ms: Schema.Int,

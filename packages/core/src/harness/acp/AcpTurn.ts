@@ -5,6 +5,8 @@ import { type Scrubber, scrubber } from "../Secrets.js"
 import type { TurnInput } from "../TurnInput.js"
 import type { InitializeResult, Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
+import type { OpenQuestion } from "./AcpQuestions.js"
+import { make as makeTalk, type Talk } from "./AcpTalk.js"
 import { AgentFacts } from "./AgentFacts.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -29,8 +31,9 @@ export interface Turn {
   readonly cancelSent: Deferred.Deferred<void>
   /** The number of questions that the agent has asked people. */
   readonly asked: Ref.Ref<number>
-  /** The number of those questions that have no answer yet. */
-  readonly waiting: Ref.Ref<number>
+  /** The questions that have no answer yet, by their ids. */
+  readonly questions: Map<string, OpenQuestion>
+  readonly talk: Talk
   readonly lastLineAt: Ref.Ref<number>
   /** The agent's words about a failed model call, from outside the protocol. */
   readonly report: Ref.Ref<string>
@@ -56,7 +59,8 @@ export const makeTurn = Effect.fnUntraced(function* (
     cancelled: yield* Ref.make(false),
     cancelSent: yield* Deferred.make<void>(),
     asked: yield* Ref.make(0),
-    waiting: yield* Ref.make(0),
+    questions: new Map(),
+    talk: yield* makeTalk,
     lastLineAt: yield* Effect.flatMap(Clock.currentTimeMillis, Ref.make),
     report: yield* Ref.make("")
   }
@@ -77,9 +81,10 @@ export const ask = <Method extends keyof Requests, A, I>(
   peer: JsonRpc.Peer,
   method: Method,
   params: Requests[Method],
-  schema: Schema.Schema<A, I>
+  schema: Schema.Schema<A, I>,
+  sent?: Effect.Effect<unknown>
 ) =>
-  peer.request(method, params).pipe(
+  peer.request(method, params, sent).pipe(
     // A broken pipe means that the agent has ended. Its exit says more.
     Effect.catchTag("ExecutorError", () => Effect.never),
     Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),

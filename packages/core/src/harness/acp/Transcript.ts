@@ -83,6 +83,7 @@ class TurnTranscript implements Transcript {
   private error: string | undefined
   /** The words since the last tool call. */
   private lastWords = ""
+  private used: Usage | undefined
   private readonly compactions = new Map<string, Compaction>()
 
   constructor(
@@ -113,16 +114,17 @@ class TurnTranscript implements Transcript {
   usage({ usage }: PromptResult): ReadonlyArray<HarnessEvent> {
     const { usage_scope: scope } = this.settings
     if (usage === null || usage === undefined || scope === "none") return []
-    return [
-      {
-        _tag: "usage",
-        scope,
-        input_tokens: count(usage.inputTokens),
-        output_tokens: count(usage.outputTokens),
-        cached_tokens: count(usage.cachedReadTokens),
-        reasoning_tokens: count(usage.thoughtTokens)
-      }
-    ]
+    // Agents count for each prompt, and a turn may have several.
+    const before = scope === "turn" ? this.used : undefined
+    this.used = {
+      _tag: "usage",
+      scope,
+      input_tokens: sum(before?.input_tokens, usage.inputTokens),
+      output_tokens: sum(before?.output_tokens, usage.outputTokens),
+      cached_tokens: sum(before?.cached_tokens, usage.cachedReadTokens),
+      reasoning_tokens: sum(before?.reasoning_tokens, usage.thoughtTokens)
+    }
+    return [this.used]
   }
 
   finish(): ReadonlyArray<HarnessEvent> {
@@ -297,8 +299,9 @@ const compactionStates: Readonly<Record<string, Compaction["state"]>> = {
   cancelled: "cancelled"
 }
 
-const count = (tokens: number | null | undefined): number | null =>
-  tokens === null || tokens === undefined ? null : Math.round(tokens)
+/** Null when neither is known. */
+const sum = (before: number | null | undefined, tokens: number | null | undefined): number | null =>
+  tokens === null || tokens === undefined ? (before ?? null) : (before ?? 0) + Math.round(tokens)
 
 const contextUsage = (
   used: number,

@@ -17,6 +17,8 @@ export interface HarnessConnection {
   readonly settings: Readonly<Record<string, string>>
   /** The secret fields, which a driver writes to the environment of its agent only. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
+  /** Texts that nobody is to read, each with the text in its place: addresses inside the service, and those that people know them by. */
+  readonly told?: Readonly<Record<string, string>>
 }
 
 /** A part of the prompt. The agent gets the path of a file, and reads the file itself unless it takes the content. */

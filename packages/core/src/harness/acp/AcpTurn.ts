@@ -50,7 +50,7 @@ export const makeTurn = Effect.fnUntraced(function* (
     input,
     runtime,
     settings,
-    scrubber: scrubber(input.connection?.secrets ?? {}),
+    scrubber: scrubber(input.connection?.secrets ?? {}, input.connection?.told),
     emit,
     offered: yield* Ref.make({}),
     facts: new AgentFacts(),

@@ -65,6 +65,7 @@ export const runAgent = Effect.gen(function* () {
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
       cancel: attempt.cancelRequested,
+      isAnswered: isAsking,
       ...(isAsking && { ask: speech.questions.answer })
     })
     return yield* writeOutput(work, speech, said)

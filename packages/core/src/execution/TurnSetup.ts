@@ -3,6 +3,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
+import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
 import type { GitError } from "../git/GitError.js"
@@ -67,6 +68,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           if (!isUnchanged) return yield* contextChanged
           const connection = yield* opened
           const { home, workTree } = trees.paths(session.id)
+          const permissions: PermissionPolicy | null = ready.permissions === null ? null : JSON.parse(ready.permissions)
           return {
             manifest: yield* manifestOf(ready),
             installed: agent,
@@ -78,7 +80,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             credentialId: connection?.credentialId ?? null,
             model: ready.model,
             ...(ready.options !== null && { options: JSON.parse(ready.options) }),
-            permissions: ready.permissions === null ? null : JSON.parse(ready.permissions),
+            permissions,
+            isGuarded: permissions !== null && !allowsAll(permissions),
             nativeSessionId: ready.native_session_id,
             deadline: turnDeadlineMs
           }

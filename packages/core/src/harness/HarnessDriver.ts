@@ -1,8 +1,8 @@
-import type { Effect, ParseResult, Stream } from "effect"
-import type { HarnessEvent, HarnessFailure } from "./HarnessEvent.js"
-import type { TurnInput } from "./TurnInput.js"
+import type { Effect, ParseResult, Scope } from "effect"
+import type { HarnessEvent, HarnessFailure, StopReason } from "./HarnessEvent.js"
+import type { AgentInput, TurnRequest } from "./TurnInput.js"
 
-// A driver of one's own takes a turn and gives back these events.
+// A driver of one's own opens agents, and has them run turns.
 export {
   type Asked,
   type Diagnostic,
@@ -10,22 +10,39 @@ export {
   HarnessEvent,
   HarnessFailure,
   type Reported,
+  type StopReason,
   type Tool,
   type ToolState,
   type Usage
 } from "./HarnessEvent.js"
-export type { Answer, HarnessConnection, PromptBlock, TurnInput, Word } from "./TurnInput.js"
+export type { AgentInput, Answer, HarnessConnection, PromptBlock, TurnRequest, Word } from "./TurnInput.js"
 
-/** Runs one turn. `Harness.runTurn` says what it promises. */
-export type RunTurn = (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>
+/** Takes events of a turn in their order. It waits while the reader is behind. */
+export type Emit = (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>
+
+/** A started agent in its native session. It runs one turn after the other, and its process outlives them. */
+export interface Agent {
+  /** The agent's own name for its session. */
+  readonly nativeSessionId: string
+  /**
+   * Runs one turn and gives its end. The events come in order: `ready` and `native_session`, then output. A turn that is interrupted or that
+   * fails leaves an agent of which nothing is known, and which has to be stopped.
+   */
+  readonly turn: (request: TurnRequest, emit: Emit) => Effect.Effect<StopReason, HarnessFailure>
+  /** Completes when the agent can run no further turn, because its process has ended or broke its protocol. */
+  readonly gone: Effect.Effect<void>
+}
+
+/** Starts an agent and opens its native session. Closing the scope stops the agent and leaves no process of it. */
+export type OpenAgent = (input: AgentInput) => Effect.Effect<Agent, HarnessFailure, Scope.Scope>
 
 /** A way to speak with agents, as a plain value: a protocol, with the settings in which its agents differ. */
 export interface HarnessDriver {
   /** The name that manifests use in `runtime.driver`. */
   readonly driver: string
   /**
-   * Gives the function that runs the turns of one provider, from `runtime.settings` of the provider's manifest. It fails when the driver does
+   * Gives the function that opens the agents of one provider, from `runtime.settings` of the provider's manifest. It fails when the driver does
    * not take these settings, and the service then does not start.
    */
-  readonly bind: (settings: unknown) => Effect.Effect<RunTurn, ParseResult.ParseError>
+  readonly bind: (settings: unknown) => Effect.Effect<OpenAgent, ParseResult.ParseError>
 }

@@ -129,13 +129,14 @@ export const Diagnostic = Schema.Struct({
 }).annotations({ identifier: "HarnessDiagnostic" })
 export type Diagnostic = typeof Diagnostic.Type
 
-/**
- * The last event of every turn that did not fail. The agent and all its processes are gone by then. `denied` says that the agent was refused
- * what it had asked for, and ended without another word or finished tool.
- */
+/** The end of a turn. `denied` says that the agent was refused what it had asked for, and ended without another word or finished tool. */
+export const StopReason = Schema.Literal("completed", "cancelled", "refused", "denied", "limit")
+export type StopReason = typeof StopReason.Type
+
+/** The last event of every turn that did not fail. No process that the turn has started is left by then. */
 export const Ended = Schema.Struct({
   _tag: Schema.Literal("ended"),
-  stop_reason: Schema.Literal("completed", "cancelled", "refused", "denied", "limit")
+  stop_reason: StopReason
 }).annotations({ identifier: "HarnessEnded" })
 
 /** An event of a turn. */

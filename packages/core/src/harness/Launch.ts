@@ -5,7 +5,7 @@ import { fn } from "../base/Traced.js"
 import type { AgentCommand } from "../executor/Executor.js"
 import { HarnessFailure } from "./HarnessEvent.js"
 import type { Manifest, Profile, Runtime } from "./Manifest.js"
-import type { HarnessConnection, TurnInput } from "./TurnInput.js"
+import type { AgentInput, HarnessConnection } from "./TurnInput.js"
 
 const placeholder = /\{\{\s*(json\s+)?([a-z_]+(?:\.[a-z0-9_]+)?)(?:\|([^}]*))?\s*\}\}/g
 
@@ -60,7 +60,7 @@ export const needsModel = ({ runtime }: Manifest, isConnected: boolean): boolean
   )
 }
 
-const valuesOf = (input: TurnInput): Record<string, string> => ({
+const valuesOf = (input: AgentInput): Record<string, string> => ({
   home: input.homeDir,
   workspace: input.workspaceDir,
   install: input.installed.directory,
@@ -119,7 +119,7 @@ const environmentOf = Effect.fnUntraced(function* (
   runtime: Runtime,
   profile: Profile,
   values: Record<string, string>,
-  input: TurnInput
+  input: AgentInput
 ) {
   const secrets = Object.entries(input.connection?.secrets ?? {}).map(([name, secret]) => [
     `secret.${name}`,
@@ -137,7 +137,7 @@ const environmentOf = Effect.fnUntraced(function* (
 })
 
 /** Writes the agent's configuration into its home and gives the command that starts it. */
-export const prepare = fn("Launch.prepare")(function* (input: TurnInput, runtime: Runtime) {
+export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input
   const profile = runtime.launch.profiles.find(fits(input.connection))
   if (profile === undefined) {

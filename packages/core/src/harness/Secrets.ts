@@ -12,7 +12,11 @@ export interface Scrubber {
 }
 
 /** The forms in which a text may stand in the output of an agent. */
-const formsOf = (text: string): ReadonlyArray<string> => [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text)]
+const formsOf = (text: string): ReadonlyArray<string> => [
+  text,
+  JSON.stringify(text).slice(1, -1),
+  encodeURIComponent(text)
+]
 
 export const scrubber = (
   secrets: Readonly<Record<string, Redacted.Redacted<string>>>,

@@ -63,15 +63,15 @@ export interface Word {
   readonly settle: (outcome: "taken" | "left") => Effect.Effect<void>
 }
 
-/** One turn of a native session. A null `nativeSessionId` opens a new session. */
-export interface TurnInput {
+/** The start of an agent. A null `nativeSessionId` opens a new native session. */
+export interface AgentInput {
   /** The description of the provider, which says how its agent is started. */
   readonly manifest: Manifest
   /** The place where the agent's program is on this machine. */
   readonly installed: InstalledHarness
   /** Starts the agent's processes. Nothing else may. */
   readonly executor: Executor
-  /** The mark of every process of the turn. `Executor.reap` finds the processes by it. */
+  /** The mark of every process of the agent. `Executor.reap` finds the processes by it. */
   readonly leaseId: string
   /** The absolute path of the directory that the agent works in. */
   readonly workspaceDir: string
@@ -81,20 +81,27 @@ export interface TurnInput {
   readonly connection: HarnessConnection | null
   /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
-  /** The options of the agent that are chosen, by their id or category; the agent's own where it is absent. */
-  readonly options?: OptionChoices
+  /** True where people answer what the agent asks. False or absent, the agent offers them neither forms nor pages. */
+  readonly isAnswered?: boolean
+  /** True for an agent that is to ask before it acts; false or absent for one that acts by itself. */
+  readonly isGuarded?: boolean
   /** Absolute paths of further directories that the agent works in; none where it is absent. */
   readonly additionalDirectories?: ReadonlyArray<string>
   /** The agent's own session to go on with; null opens a new one. */
   readonly nativeSessionId: string | null
+  /** Gets every line from the agent (`in`) and to it (`out`) before it is parsed. The connection's secrets are blanked. */
+  readonly onLine?: (direction: "in" | "out", line: string) => Effect.Effect<void>
+}
+
+/** One turn of a started agent. */
+export interface TurnRequest {
   /** All that the agent is told, in this order. */
   readonly prompt: ReadonlyArray<PromptBlock>
-  /**
-   * Runs when the agent is ready in its native session and has done nothing yet. When it gives false, the agent gets no prompt and the stream
-   * ends with `cancelled`.
-   */
+  /** The options of the agent that are chosen, by their id or category; the agent's own where it is absent. */
+  readonly options?: OptionChoices
+  /** Runs when the agent is ready and has done nothing in this turn yet. When it gives false, the agent gets no prompt and the turn is `cancelled`. */
   readonly beforePrompt?: (nativeSessionId: string) => Effect.Effect<boolean>
-  /** Completes when the turn is to be cancelled, and the stream then ends with `cancelled`. It may never complete. */
+  /** Completes when the turn is to be cancelled, and the turn then ends with `cancelled`. It may never complete. */
   readonly cancel: Effect.Effect<unknown>
   /**
    * Waits for the answer of a person to the `asked` event with this id; null when nobody answered. Absent where the agent may not ask. The
@@ -108,10 +115,11 @@ export interface TurnInput {
    * before, and takes none once it has ended.
    */
   readonly nextWord?: Effect.Effect<Word>
-  /** The time limit for the whole turn. */
+  /** The time limit for the turn, from the moment that the agent is ready. */
   readonly deadline: Duration.DurationInput
   /** Replaces the manifest's `silence_timeout_ms`. */
   readonly silenceTimeout?: Duration.DurationInput
-  /** Gets every line from the agent (`in`) and to it (`out`) before it is parsed. The connection's secrets are blanked. */
-  readonly onLine?: (direction: "in" | "out", line: string) => Effect.Effect<void>
 }
+
+/** A turn with the start of its agent. */
+export interface TurnInput extends AgentInput, TurnRequest {}

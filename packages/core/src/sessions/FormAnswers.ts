@@ -13,7 +13,8 @@ export const faultOf = (form: ReadonlyArray<FormField>, content: FormContent): F
   if (unknown !== undefined) return { path: [unknown], problem: "it has no field of this name" }
   for (const field of form) {
     const value = Object.hasOwn(content, field.name) ? content[field.name] : undefined
-    const problem = value === undefined ? (field.required ? "the field is required" : undefined) : problemOf(field, value)
+    const problem =
+      value === undefined ? (field.required ? "the field is required" : undefined) : problemOf(field, value)
     if (problem !== undefined) return { path: [field.name], problem }
   }
   return undefined

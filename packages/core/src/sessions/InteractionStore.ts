@@ -82,7 +82,8 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
       const settled = yield* waiting(resolve)
 
       const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
-        for (const interaction of yield* rows.pendingOf(turnId)) yield* resolve(interaction, "cancelled", nothing, actor)
+        for (const interaction of yield* rows.pendingOf(turnId))
+          yield* resolve(interaction, "cancelled", nothing, actor)
       })
       const takeBack = Effect.fnUntraced(function* (id: InteractionId, actor: Actor) {
         const unheld = yield* rows.existing(id)
@@ -228,7 +229,8 @@ const waiting = Effect.fnUntraced(function* (resolve: InteractionStore["Type"]["
     const unheld = yield* existing(id)
     yield* sessions.lock(unheld.session_id)
     const interaction = yield* existing(id)
-    if (interaction.state === "pending") yield* resolve(interaction, "expired", { ...nothing, answer: interaction.default }, clock)
+    if (interaction.state === "pending")
+      yield* resolve(interaction, "expired", { ...nothing, answer: interaction.default }, clock)
   })
 
   const settled: InteractionStore["Type"]["settled"] = Effect.fnUntraced(function* (id, commit) {

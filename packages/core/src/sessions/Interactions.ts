@@ -7,9 +7,9 @@ import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { canonicalJson } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import { canonicalJson } from "../store/CanonicalJson.js"
 import { faultOf } from "./FormAnswers.js"
 import { type GivenAnswer, type InteractionFilter, InteractionStore } from "./InteractionStore.js"
 import { SessionStore } from "./SessionStore.js"
@@ -86,7 +86,9 @@ const noOption = ({ options }: Interaction, answer: string): RequestInvalid => {
 }
 
 const isSame = (interaction: Interaction, { answer, content, note }: GivenAnswer): boolean =>
-  interaction.answer === answer && interaction.note === note && canonicalJson(interaction.content) === canonicalJson(content)
+  interaction.answer === answer &&
+  interaction.note === note &&
+  canonicalJson(interaction.content) === canonicalJson(content)
 
 /** Only the acceptance of a form has values, and they are what its fields take. */
 const checkContent = (

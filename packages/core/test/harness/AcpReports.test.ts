@@ -195,44 +195,52 @@ layer(services, { excludeTestServices: true })("what an agent is told", (it) => 
     })
   )
 
-  it.scoped("are the options that are chosen, by their id or category, and one that it does not have fails the turn", () =>
-    Effect.gen(function* () {
-      const about = {
-        session: {
-          configOptions: [
-            select("provider", "model", "one", "two"),
-            select("model", "model", "small", "large"),
-            select("effort", "thought_level", "low", "high"),
-            { id: "search", name: "Search", type: "boolean", currentValue: false }
-          ],
-          modes: { currentModeId: "code", availableModes: [{ id: "code", name: "Code" }, { id: "plan", name: "Plan" }] }
+  it.scoped(
+    "are the options that are chosen, by their id or category, and one that it does not have fails the turn",
+    () =>
+      Effect.gen(function* () {
+        const about = {
+          session: {
+            configOptions: [
+              select("provider", "model", "one", "two"),
+              select("model", "model", "small", "large"),
+              select("effort", "thought_level", "low", "high"),
+              { id: "search", name: "Search", type: "boolean", currentValue: false }
+            ],
+            modes: {
+              currentModeId: "code",
+              availableModes: [
+                { id: "code", name: "Code" },
+                { id: "plan", name: "Plan" }
+              ]
+            }
+          }
         }
-      }
-      const options = { thought_level: "high", search: true, mode: "plan" }
-      const settings = { model_selector: { config_option: "model" }, model_value: "{{model}}" }
-      const { events, paramsOf } = yield* turn([{ say: "hello" }], about, settings, { options, model: "large" })
-      const session = { sessionId: "s1" }
-      assert.deepStrictEqual(paramsOf("session/set_config_option"), [
-        { ...session, configId: "model", value: "large" },
-        { ...session, configId: "effort", value: "high" },
-        { ...session, configId: "search", type: "boolean", value: true }
-      ])
-      assert.deepStrictEqual(paramsOf("session/set_mode"), [{ ...session, modeId: "plan" }])
-      assert.deepStrictEqual(
-        of(events, "options")[0]?.options.map(({ id, value }) => [id, value]),
-        [
-          ["provider", "one"],
-          ["model", "large"],
-          ["effort", "high"],
-          ["search", true],
-          ["mode", "plan"]
-        ]
-      )
-      for (const options of [{ colour: "red" }, { effort: "endless" }]) {
-        const failure = yield* Effect.flip(turn([{ say: "hello" }], about, {}, { options }))
-        assert.include(failure.message, Object.keys(options)[0])
-      }
-    })
+        const options = { thought_level: "high", search: true, mode: "plan" }
+        const settings = { model_selector: { config_option: "model" }, model_value: "{{model}}" }
+        const { events, paramsOf } = yield* turn([{ say: "hello" }], about, settings, { options, model: "large" })
+        const session = { sessionId: "s1" }
+        assert.deepStrictEqual(paramsOf("session/set_config_option"), [
+          { ...session, configId: "model", value: "large" },
+          { ...session, configId: "effort", value: "high" },
+          { ...session, configId: "search", type: "boolean", value: true }
+        ])
+        assert.deepStrictEqual(paramsOf("session/set_mode"), [{ ...session, modeId: "plan" }])
+        assert.deepStrictEqual(
+          of(events, "options")[0]?.options.map(({ id, value }) => [id, value]),
+          [
+            ["provider", "one"],
+            ["model", "large"],
+            ["effort", "high"],
+            ["search", true],
+            ["mode", "plan"]
+          ]
+        )
+        for (const options of [{ colour: "red" }, { effort: "endless" }]) {
+          const failure = yield* Effect.flip(turn([{ say: "hello" }], about, {}, { options }))
+          assert.include(failure.message, Object.keys(options)[0])
+        }
+      })
   )
 
   it.scoped("are further directories where it takes them, and a turn with some fails where it does not", () =>
@@ -241,7 +249,10 @@ layer(services, { excludeTestServices: true })("what an agent is told", (it) => 
       const about = { capabilities: { sessionCapabilities: { additionalDirectories: {} } } }
       const { paramsOf } = yield* turn([{ say: "hello" }], about, {}, { additionalDirectories })
       assert.deepInclude(paramsOf("session/new")[0], { additionalDirectories })
-      assert.include((yield* Effect.flip(turn([{ say: "hello" }], {}, {}, { additionalDirectories }))).message, "one directory")
+      assert.include(
+        (yield* Effect.flip(turn([{ say: "hello" }], {}, {}, { additionalDirectories }))).message,
+        "one directory"
+      )
     })
   )
 

@@ -134,7 +134,10 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
       assert.strictEqual(stopReason(yield* turn([before, quiet, { end: "cancelled" }], no)), "denied")
       assert.strictEqual(stopReason(yield* turn([quiet, { say: "Then not." }], no)), "completed")
       assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(null) })), "denied")
-      assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(taking("yes")) })), "completed")
+      assert.strictEqual(
+        stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(taking("yes")) })),
+        "completed"
+      )
     })
   )
 })

@@ -3,7 +3,7 @@ import type { Executor } from "@reins/core/executor/Executor"
 import type { HarnessDriver } from "@reins/core/harness/HarnessDriver"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { Effect, type Scope, Stream } from "effect"
-import { said } from "./Turns.js"
+import { said, turnOf } from "./Turns.js"
 
 /** A driver, with turns on an agent that it drives. */
 export interface HarnessDriverSubject {
@@ -17,7 +17,7 @@ export interface HarnessDriverSubject {
   readonly endless: Effect.Effect<TurnInput, never, Scope.Scope>
 }
 
-/** The promises of `HarnessDriver` and `Harness.runTurn`, for one driver. */
+/** The promises of `HarnessDriver`, for one driver. */
 export const harnessDriverSuite = ({ driver, endless, executor, settings, talking }: HarnessDriverSubject): void => {
   describe(`the driver ${driver.driver}`, () => {
     it.effect("refuses settings that are none of its own", () =>
@@ -29,7 +29,7 @@ export const harnessDriverSuite = ({ driver, endless, executor, settings, talkin
 
     it.scopedLive("tells a turn in its order: ready, the native session, what was said, and the end", () =>
       Effect.gen(function* () {
-        const run = yield* driver.bind(settings)
+        const run = turnOf(yield* driver.bind(settings))
         const events = [...(yield* Stream.runCollect(run(yield* talking)))]
         assert.deepStrictEqual(
           events.map(({ _tag }) => _tag).filter((tag) => tag !== "text" && tag !== "usage" && tag !== "reasoning"),
@@ -42,7 +42,7 @@ export const harnessDriverSuite = ({ driver, endless, executor, settings, talkin
 
     it.scopedLive("ends a turn that is cancelled as cancelled, and leaves nothing of it", () =>
       Effect.gen(function* () {
-        const run = yield* driver.bind(settings)
+        const run = turnOf(yield* driver.bind(settings))
         const input = yield* endless
         const begun = yield* Effect.makeLatch()
         const events = yield* run({ ...input, cancel: begun.await }).pipe(
@@ -56,7 +56,7 @@ export const harnessDriverSuite = ({ driver, endless, executor, settings, talkin
 
     it.scopedLive("leaves nothing of a turn whose stream nobody reads any more", () =>
       Effect.gen(function* () {
-        const run = yield* driver.bind(settings)
+        const run = turnOf(yield* driver.bind(settings))
         const input = yield* endless
         yield* Stream.runDrain(Stream.takeUntil(run(input), ({ _tag }) => _tag === "native_session"))
         assert.deepStrictEqual(yield* executor.reap(input.leaseId), [])

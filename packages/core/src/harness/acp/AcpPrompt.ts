@@ -1,10 +1,11 @@
 import { Deferred, Effect, Fiber, Option, Ref } from "effect"
 import type { HarnessEvent } from "../HarnessEvent.js"
 import type { PromptBlock } from "../TurnInput.js"
+import { ask, failed } from "./AcpAgent.js"
 import { promptBlocks } from "./AcpPromptBlocks.js"
 import { PromptResult } from "./AcpSchema.js"
 import { listen } from "./AcpTalk.js"
-import { ask, failed, type Turn } from "./AcpTurn.js"
+import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import * as Transcript from "./Transcript.js"
@@ -39,7 +40,7 @@ const sayAndHear = Effect.fnUntraced(function* (
   said: ReadonlyArray<PromptBlock>
 ) {
   const answered = yield* Deferred.make<void>()
-  turn.talk.answered = answered
+  yield* Ref.set(turn.agent.answered, answered)
   const params = { sessionId, prompt: yield* promptBlocks(turn, said) }
   const answer = yield* Effect.fork(
     ask(turn, peer, "session/prompt", params, PromptResult, turn.talk.begun.open).pipe(
@@ -87,9 +88,9 @@ const converse = Effect.fnUntraced(function* (
 
 /** Sends the prompt and gives the end of the turn. */
 export const prompt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string) {
-  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber, turn.facts)
+  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber, turn.agent.facts)
   yield* Ref.set(turn.transcript, Option.some(transcript))
-  yield* turn.emit(turn.facts.known())
+  yield* turn.emit(turn.agent.facts.known())
   yield* Effect.forkScoped(listen(turn, peer, sessionId))
   const result = yield* converse(turn, peer, sessionId, transcript).pipe(
     Effect.ensuring(turn.talk.end),

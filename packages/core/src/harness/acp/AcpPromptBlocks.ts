@@ -55,7 +55,7 @@ const fileBlocks = Effect.fnUntraced(function* (
 
 /** What the agent is told, in the blocks of its protocol. */
 export const promptBlocks = Effect.fnUntraced(function* (turn: Turn, prompt: ReadonlyArray<PromptBlock>) {
-  const { promptCapabilities } = yield* Ref.get(turn.offered)
+  const { promptCapabilities } = yield* Ref.get(turn.agent.offered)
   const takes = turn.settings.attachments === "offered"
   const offered = {
     image: takes && promptCapabilities?.image === true,

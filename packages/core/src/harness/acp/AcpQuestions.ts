@@ -1,6 +1,7 @@
 import { Deferred, Effect, Option, Ref, Schema } from "effect"
 import type { Asked } from "../HarnessEvent.js"
 import type { Answer, TurnInput } from "../TurnInput.js"
+import type { AcpAgent } from "./AcpAgent.js"
 import { CancelRequest, ElicitationCompleted, ElicitationRequest, PermissionRequest } from "./AcpSchema.js"
 import type { Turn } from "./AcpTurn.js"
 import * as Elicitation from "./Elicitation.js"
@@ -49,13 +50,20 @@ const awaitAnswer = Effect.fnUntraced(function* (turn: Turn, ask: NonNullable<Tu
   )
 })
 
-const nextId = (turn: Turn) => Effect.map(Ref.updateAndGet(turn.asked, (count) => count + 1), (count) => `ask-${count}`)
+const nextId = (turn: Turn) =>
+  Effect.map(
+    Ref.updateAndGet(turn.asked, (count) => count + 1),
+    (count) => `ask-${count}`
+  )
 
 /** The answer to `session/request_permission`; null for a request that cannot be read. */
-export const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unknown, rpcId: string | number) {
+export const onPermission = Effect.fnUntraced(function* (agent: AcpAgent, params: unknown, rpcId: string | number) {
   const decoded = Schema.decodeUnknownOption(PermissionRequest)(params)
   if (Option.isNone(decoded)) return null
   const request = decoded.value
+  const turn = yield* Ref.get(agent.turn)
+  // Nobody has asked the agent for anything, so nobody can decide about it.
+  if (turn === undefined) return Effect.succeed(Permission.outcome(null))
   const transcript = yield* Ref.get(turn.transcript)
   const about = Option.isSome(transcript) ? transcript.value.tool(request.toolCall) : []
   yield* turn.emit(about)
@@ -80,9 +88,11 @@ export const onPermission = Effect.fnUntraced(function* (turn: Turn, params: unk
 })
 
 /** The answer to `elicitation/create`; null for a request that cannot be read. What nobody can be asked is declined. */
-export const onElicitation = Effect.fnUntraced(function* (turn: Turn, params: unknown, rpcId: string | number) {
+export const onElicitation = Effect.fnUntraced(function* (agent: AcpAgent, params: unknown, rpcId: string | number) {
   const decoded = Schema.decodeUnknownOption(ElicitationRequest)(params)
   if (Option.isNone(decoded)) return null
+  const turn = yield* Ref.get(agent.turn)
+  if (turn === undefined) return Effect.succeed<Served>(Elicitation.declined)
   const { ask } = turn.input
   const question = Elicitation.asked(yield* nextId(turn), decoded.value)
   const isTalking = Option.isSome(yield* Ref.get(turn.transcript)) && !(yield* Ref.get(turn.cancelled))
@@ -120,6 +130,7 @@ export const onElicitationCompleted = Effect.fnUntraced(function* (turn: Turn, p
 export const withdrawAll = (turn: Turn) =>
   Effect.forEach(
     [...turn.questions.values()],
-    (open) => withdraw(turn, open, open.elicitationId === undefined ? Permission.outcome(null) : Elicitation.outcome(null)),
+    (open) =>
+      withdraw(turn, open, open.elicitationId === undefined ? Permission.outcome(null) : Elicitation.outcome(null)),
     { discard: true }
   )

@@ -1,10 +1,11 @@
-import { Deferred, Effect, Option } from "effect"
+import { Deferred, Effect, Option, Ref } from "effect"
 import type { Asked } from "../HarnessEvent.js"
 import type { Answer, PromptBlock, Word } from "../TurnInput.js"
+import { ask } from "./AcpAgent.js"
 import { promptBlocks } from "./AcpPromptBlocks.js"
 import { withdrawAll } from "./AcpQuestions.js"
 import { SteeringResult } from "./AcpSchema.js"
-import { ask, type Turn } from "./AcpTurn.js"
+import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
@@ -22,11 +23,6 @@ export class Talk {
   readonly taking = Effect.unsafeMakeSemaphore(1)
   /** Open once the first prompt is on its way. An agent without one has nothing to be steered away from. */
   readonly begun = Effect.unsafeMakeLatch(false)
-
-  constructor(
-    /** Done once the agent has answered the last prompt. It is done before the first one. */
-    public answered: Deferred.Deferred<void>
-  ) {}
 
   /** Notes what a person says beside an answer. */
   note({ options, title }: Asked, { note, option }: Answer): void {
@@ -68,15 +64,13 @@ export class Talk {
   })
 }
 
-/** A conversation that has not begun. */
-export const make = Effect.gen(function* () {
-  const answered = yield* Deferred.make<void>()
-  yield* Deferred.succeed(answered, undefined)
-  return new Talk(answered)
-})
-
 /** Puts a word into what the agent does. An agent that was idle by then has handed it back. */
-const steer = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string, { prompt, settle }: Word) {
+const steer = Effect.fnUntraced(function* (
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  { prompt, settle }: Word
+) {
   if (!turn.talk.isOpen || turn.settings.steering === "none") return yield* settle("left")
   const params = {
     sessionId,
@@ -97,7 +91,8 @@ const steer = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessi
 
 /** Stops what the agent does, so that it goes on with a word. */
 const interrupt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string, word: Word) {
-  const { answered, taking } = turn.talk
+  const { taking } = turn.talk
+  const answered = yield* Ref.get(turn.agent.answered)
   // The next prompt waits meanwhile, so that the cancellation cannot reach it.
   const followed = yield* taking.withPermits(1)(
     Effect.gen(function* () {
@@ -110,7 +105,10 @@ const interrupt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, s
   if (!followed) return yield* word.settle("left")
   const stopped = yield* Effect.timeoutOption(Deferred.await(answered), turn.settings.cancel_timeout_ms)
   if (Option.isNone(stopped))
-    yield* Deferred.fail(turn.broken, Failures.timedOut(turn.runtime, "did not stop what it did when it was interrupted"))
+    yield* Deferred.fail(
+      turn.broken,
+      Failures.timedOut(turn.runtime, "did not stop what it did when it was interrupted")
+    )
 })
 
 /** Says to the agent what comes in while it works, one word after the other. */

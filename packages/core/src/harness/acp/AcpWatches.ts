@@ -1,5 +1,6 @@
 import { Clock, Deferred, Duration, Effect, Fiber, Option, Ref, Stream } from "effect"
 import type { AgentProcess } from "../../executor/Executor.js"
+import type { AcpAgent } from "./AcpAgent.js"
 import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -8,7 +9,7 @@ import type * as JsonRpc from "./JsonRpc.js"
 const drainTimeout = "2 seconds"
 
 /** Reads the agent's output until the agent is gone. No pending request is answered after that. */
-export const watchOutput = (turn: Turn, process: AgentProcess, peer: JsonRpc.Peer) =>
+export const watchOutput = (agent: AcpAgent, process: AgentProcess, peer: JsonRpc.Peer) =>
   Effect.gen(function* () {
     const reading = yield* Effect.forkScoped(Effect.exit(peer.run))
     yield* Effect.raceFirst(Fiber.join(reading), Effect.zipRight(process.exit, Effect.sleep(drainTimeout)))
@@ -17,20 +18,20 @@ export const watchOutput = (turn: Turn, process: AgentProcess, peer: JsonRpc.Pee
       onNone: () => "it closed its output",
       onSome: ({ code, signal }) => (signal === null ? `exit code ${code}` : signal)
     })
-    yield* Deferred.fail(turn.broken, Failures.crashed(turn.runtime, how))
+    yield* Deferred.fail(agent.broken, Failures.crashed(agent.runtime, how))
   })
 
-/** Reads stderr for reports of a failed model call, and ends a turn that the agent would continue in vain. */
-export const watchStderr = (turn: Turn, process: AgentProcess) => {
-  const { error, fatal } = turn.settings.stderr
+/** Reads stderr for reports of a failed model call, and ends an agent that would continue in vain. */
+export const watchStderr = (agent: AcpAgent, process: AgentProcess) => {
+  const { error, fatal } = agent.settings.stderr
   const text = (pattern: string | null, line: string) =>
     pattern === null ? undefined : new RegExp(pattern, "i").exec(line)?.[1]
   return Stream.runForEach(process.stderrLines, (raw) => {
-    const line = turn.scrubber.scrub(raw)
+    const line = agent.scrubber.scrub(raw)
     const fatalText = text(fatal, line)
-    if (fatalText !== undefined) return Deferred.fail(turn.broken, Failures.reported(fatalText, turn))
+    if (fatalText !== undefined) return Deferred.fail(agent.broken, Failures.reported(fatalText, agent))
     const report = text(error, line)
-    return report === undefined ? Effect.void : Ref.set(turn.report, report)
+    return report === undefined ? Effect.void : Ref.set(agent.report, report)
   })
 }
 
@@ -55,6 +56,10 @@ export const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
     yield* Effect.sleep(Math.min(left, 1000))
   }
 })
+
+/** Ends a turn whose agent can give no result any more. */
+export const watchAgent = (turn: Turn) =>
+  Effect.catchAll(Deferred.await(turn.agent.broken), (failure) => Deferred.fail(turn.broken, failure))
 
 /** Ends a turn that exceeds its time limit. */
 export const watchDeadline = Effect.fnUntraced(function* (turn: Turn) {

@@ -1,6 +1,6 @@
 import { HarnessFailure } from "../HarnessEvent.js"
 import type { FailureReason, Runtime } from "../Manifest.js"
-import type { TurnInput } from "../TurnInput.js"
+import type { AgentInput } from "../TurnInput.js"
 import type { ErrorRule } from "./AcpSettings.js"
 import type { RpcError } from "./JsonRpc.js"
 import { valueAt } from "./ValueAt.js"
@@ -44,7 +44,7 @@ const judge = (text: string, rules: ReadonlyArray<ErrorRule>): Verdict => {
   return common.find(matching) ?? { reason: "upstream_error", retryable: true }
 }
 
-const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string => {
+const advice = (verdict: Verdict, input: AgentInput, runtime: Runtime): string => {
   const kind = input.manifest.credential?.connection_kind ?? "provider"
   switch (verdict.reason) {
     case "credential_invalid":
@@ -64,9 +64,9 @@ const advice = (verdict: Verdict, input: TurnInput, runtime: Runtime): string =>
 const quote = (text: string): string =>
   text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : `${text.replace(/[.\s]+$/, "")}.`
 
-/** The turn that a report belongs to. */
+/** The agent that a report is about. */
 export interface Reporting {
-  readonly input: TurnInput
+  readonly input: AgentInput
   readonly runtime: Runtime
   readonly settings: { readonly errors: ReadonlyArray<ErrorRule> }
 }

@@ -1,0 +1,110 @@
+import { Deferred, Effect, Ref, Schema } from "effect"
+import type { Emit } from "../HarnessDriver.js"
+import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
+import type { Runtime } from "../Manifest.js"
+import { type Scrubber, scrubber } from "../Secrets.js"
+import type { AgentInput } from "../TurnInput.js"
+import type { InitializeResult, Requests } from "./AcpSchema.js"
+import type { AcpSettings } from "./AcpSettings.js"
+import type { Turn } from "./AcpTurn.js"
+import { AgentFacts } from "./AgentFacts.js"
+import * as Failures from "./Failures.js"
+import type * as JsonRpc from "./JsonRpc.js"
+
+/** The state of an agent that lives as long as its process, over all of its turns. */
+export interface AcpAgent {
+  readonly input: AgentInput
+  readonly runtime: Runtime
+  readonly settings: AcpSettings
+  readonly scrubber: Scrubber
+  /** Fails when the agent can give no result any more. */
+  readonly broken: Deferred.Deferred<never, HarnessFailure>
+  /** The agent's words about a failed model call, from outside the protocol. */
+  readonly report: Ref.Ref<string>
+  /** The turn that the agent works on; undefined between turns. */
+  readonly turn: Ref.Ref<Turn | undefined>
+  /** The events that the next turn begins with. They collect while the agent starts. */
+  readonly opening: Ref.Ref<ReadonlyArray<HarnessEvent>>
+  /** True until the native session is open. */
+  readonly isStarting: Ref.Ref<boolean>
+  /** What the agent can do, from its handshake on. */
+  readonly offered: Ref.Ref<NonNullable<InitializeResult["agentCapabilities"]>>
+  readonly facts: AgentFacts
+  /** Done while the agent owes no answer to a prompt. */
+  readonly answered: Ref.Ref<Deferred.Deferred<void>>
+}
+
+/** An agent that has not been started. */
+export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime: Runtime, settings: AcpSettings) {
+  const answered = yield* Deferred.make<void>()
+  yield* Deferred.succeed(answered, undefined)
+  const agent: AcpAgent = {
+    input,
+    runtime,
+    settings,
+    scrubber: scrubber(input.connection?.secrets ?? {}, input.connection?.told),
+    broken: yield* Deferred.make<never, HarnessFailure>(),
+    report: yield* Ref.make(""),
+    turn: yield* Ref.make<Turn | undefined>(undefined),
+    opening: yield* Ref.make<ReadonlyArray<HarnessEvent>>([]),
+    isStarting: yield* Ref.make(true),
+    offered: yield* Ref.make({}),
+    facts: new AgentFacts(),
+    answered: yield* Ref.make(answered)
+  }
+  return agent
+})
+
+/** Tells the turn that runs. The start of the agent belongs to its first turn, and what is said between two turns to none. */
+export const tell = (agent: AcpAgent): Emit =>
+  Effect.fnUntraced(function* (events) {
+    const turn = yield* Ref.get(agent.turn)
+    if (turn !== undefined) return yield* turn.emit(events)
+    if (yield* Ref.get(agent.isStarting)) yield* Ref.update(agent.opening, (before) => [...before, ...events])
+  })
+
+/** Whatever waits for the agent: its start, or a turn of it. */
+export interface Waiting {
+  readonly runtime: Runtime
+  readonly broken: Deferred.Deferred<never, HarnessFailure>
+}
+
+/** Waits for a result. Fails when there can be none any more. */
+export const orBroken =
+  ({ broken }: Waiting) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
+    Effect.raceFirst(effect, Deferred.await(broken))
+
+/**
+ * Sends the agent a request and waits for its answer or for the end of the agent. Fails with `RpcError` when the agent answers with an error.
+ */
+export const ask = <Method extends keyof Requests, A, I>(
+  waiting: Waiting,
+  peer: JsonRpc.Peer,
+  method: Method,
+  params: Requests[Method],
+  schema: Schema.Schema<A, I>,
+  sent?: Effect.Effect<unknown>
+) =>
+  peer.request(method, params, sent).pipe(
+    // A broken pipe means that the agent has ended. Its exit says more.
+    Effect.catchTag("ExecutorError", () => Effect.never),
+    Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),
+    Effect.catchTag("ParseError", () => Effect.fail(Failures.protocolBroken(waiting.runtime, method))),
+    orBroken(waiting)
+  )
+
+/** The failure for an error answer. The agent's words from outside the protocol come first. */
+export const failed = (agent: Failures.Reporting & Pick<AcpAgent, "report">) => (error: JsonRpc.RpcError) =>
+  Effect.flatMap(Ref.get(agent.report), (report) =>
+    Effect.fail(Failures.reported(report === "" ? Failures.rpcText(error) : report, agent))
+  )
+
+/** Limits the time of a step of the start. */
+export const inTime =
+  ({ runtime, settings }: AcpAgent) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | HarnessFailure> =>
+    Effect.timeoutFail(effect, {
+      duration: settings.start_timeout_ms,
+      onTimeout: () => Failures.timedOut(runtime, "did not start in time")
+    })

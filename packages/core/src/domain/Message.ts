@@ -29,9 +29,9 @@ export const MessageRole = Schema.Literal("user", "assistant", "system").annotat
 })
 export type MessageRole = typeof MessageRole.Type
 
-export const Routing = Schema.Literal("queue", "steer", "note").annotations({
+export const Routing = Schema.Literal("queue", "steer", "interrupt", "note").annotations({
   description:
-    "`queue` starts a turn of its own, `steer` goes into the running turn, `note` is kept for readers and starts nothing."
+    "`queue` starts a turn of its own, `steer` goes into what the agent does in the running turn, `interrupt` has the agent stop that and go on with the message in the same turn, `note` is kept for readers and starts nothing. A message that finds no turn to go into is answered with `queue`; one whose agent had ended before it could take it keeps its routing and gets a turn of its own."
 })
 export type Routing = typeof Routing.Type
 

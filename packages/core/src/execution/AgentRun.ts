@@ -7,6 +7,7 @@ import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
+import type { Manifest } from "../harness/Manifest.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
@@ -14,6 +15,7 @@ import { TurnStore } from "../sessions/TurnStore.js"
 import { Journal } from "../store/Journal.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
+import { turnWords } from "./TurnWords.js"
 import { TurnQuestions } from "./TurnQuestions.js"
 import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
@@ -43,6 +45,7 @@ export const runAgent = Effect.gen(function* () {
   const harness = yield* Harness
   const interactions = yield* InteractionStore
   const promptOf = yield* TurnPrompt.make
+  const wordsOf = yield* turnWords
   const messages = yield* MessageStore
   const askAgent = yield* asking
   const writeOutput = yield* writing
@@ -66,7 +69,8 @@ export const runAgent = Effect.gen(function* () {
       prompt,
       cancel: attempt.cancelRequested,
       isAnswered: isAsking,
-      ...(isAsking && { ask: speech.questions.answer })
+      ...(isAsking && { ask: speech.questions.answer }),
+      ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
     })
     return yield* writeOutput(work, speech, said)
   })
@@ -89,6 +93,9 @@ export const runAgent = Effect.gen(function* () {
     return run
   })
 })
+
+const isTalking = ({ capabilities }: Manifest): boolean =>
+  capabilities.steer === "supported" || capabilities.interrupt === "supported"
 
 /** The words and the questions of the agent in one turn. */
 interface Speech {

@@ -21,7 +21,10 @@ export type MessageSend = typeof MessageSend.Type
 
 export const SentMessage = Schema.Struct({
   message: field(Message, "The message as it was accepted."),
-  turn_id: field(Schema.optionalWith(TurnId, { exact: true }), "The turn that works on it, or that it goes into. A `note` starts none."),
+  turn_id: field(
+    Schema.optionalWith(TurnId, { exact: true }),
+    "The turn that works on it, or that it goes into. A `note` starts none."
+  ),
   operation: field(
     Schema.optionalWith(OperationRef, { exact: true }),
     "The operation of that turn. Absent for a `note`, and for a message that goes into a turn that has begun."

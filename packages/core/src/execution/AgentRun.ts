@@ -15,9 +15,9 @@ import { TurnStore } from "../sessions/TurnStore.js"
 import { Journal } from "../store/Journal.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
-import { turnWords } from "./TurnWords.js"
 import { TurnQuestions } from "./TurnQuestions.js"
 import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
+import { turnWords } from "./TurnWords.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
 
 /** Output is written down in batches of this many events, or after this time. */

@@ -110,30 +110,13 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
             where session_id = ${sessionId} and ordinal = 1 and kind = 'handoff_summary'`),
             toMessageOrNone
           ),
-        lastWords: (sessionId) =>
-          Effect.map(
-            db.first(sql<MessageRow>`select * from messages
-            where session_id = ${sessionId} and role = 'assistant' and content <> '[]' order by ordinal desc limit 1`),
-            (row) => (row === undefined ? undefined : textOf(toMessage(row).content))
-          ),
         accept: (message, actor) =>
           add(
             { ...message, parts: [], turn_id: null, state: message.routing === "note" ? "accepted" : "queued" },
             actor,
             acceptedEvent
           ),
-        steer: (messageId, steering) => db.run(sql`update messages set steering = ${steering} where id = ${messageId}`),
-        steeredInto: (turnId) =>
-          Effect.map(
-            db.all(sql<MessageRow>`select * from messages where turn_id = ${turnId} and steering is not null
-              order by ordinal`),
-            (rows) => rows.flatMap(toSteered)
-          ),
-        findSteered: (messageId) =>
-          Effect.map(
-            db.first(sql<MessageRow>`select * from messages where id = ${messageId} and steering is not null`),
-            (row) => (row === undefined ? undefined : toSteered(row)[0])
-          ),
+        ...steeredMessages(db),
         assign: (messageId, turnId) => db.run(sql`update messages set turn_id = ${turnId} where id = ${messageId}`),
         deliver: fn("MessageStore.deliver")(function* (message, actor) {
           if (message.state === "delivered") return
@@ -171,6 +154,33 @@ export class MessageStore extends Context.Tag("@reins/core/sessions/MessageStore
       })
     })
   )
+}
+
+/** The messages on their way into a turn, and the last words of an agent. */
+const steeredMessages = (
+  db: Database["Type"]
+): Pick<MessageStore["Type"], "findSteered" | "lastWords" | "steer" | "steeredInto"> => {
+  const { sql } = db
+  return {
+    steer: (messageId, steering) => db.run(sql`update messages set steering = ${steering} where id = ${messageId}`),
+    steeredInto: (turnId) =>
+      Effect.map(
+        db.all(sql<MessageRow>`select * from messages where turn_id = ${turnId} and steering is not null
+          order by ordinal`),
+        (rows) => rows.flatMap(toSteered)
+      ),
+    findSteered: (messageId) =>
+      Effect.map(
+        db.first(sql<MessageRow>`select * from messages where id = ${messageId} and steering is not null`),
+        (row) => (row === undefined ? undefined : toSteered(row)[0])
+      ),
+    lastWords: (sessionId) =>
+      Effect.map(
+        db.first(sql<MessageRow>`select * from messages
+        where session_id = ${sessionId} and role = 'assistant' and content <> '[]' order by ordinal desc limit 1`),
+        (row) => (row === undefined ? undefined : textOf(toMessage(row).content))
+      )
+  }
 }
 
 const acceptedEvent = (message: Message): NewEvent => ({ type: "message.accepted", payload: { message } })

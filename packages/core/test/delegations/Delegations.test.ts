@@ -337,7 +337,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual(yield* codeOf(spawn({ harness: { provider_id: "gamma" } })), "provider_disabled")
         const beta = yield* spawn({ harness: { provider_id: "beta" } })
         const child = yield* (yield* Sessions).get(principal, beta.child_session_id)
-        assert.deepStrictEqual(child.harness, { provider_id: "beta", model: null, connection_id: null })
+        assert.deepStrictEqual(child.harness, { provider_id: "beta", model: null, connection_id: null, options: null })
         yield* (yield* Connections).disconnect(principal, connection.id)
         assert.strictEqual(yield* codeOf(spawn()), "connection_revoked")
       }).pipe(Effect.provide(services(layer)))

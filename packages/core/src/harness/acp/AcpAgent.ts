@@ -67,6 +67,8 @@ export const tell = (agent: AcpAgent): Emit =>
 export interface Waiting {
   readonly runtime: Runtime
   readonly broken: Deferred.Deferred<never, HarnessFailure>
+  /** Runs once a request is on its way. */
+  readonly sent?: Effect.Effect<unknown>
 }
 
 /** Waits for a result. Fails when there can be none any more. */
@@ -83,10 +85,9 @@ export const ask = <Method extends keyof Requests, A, I>(
   peer: JsonRpc.Peer,
   method: Method,
   params: Requests[Method],
-  schema: Schema.Schema<A, I>,
-  sent?: Effect.Effect<unknown>
+  schema: Schema.Schema<A, I>
 ) =>
-  peer.request(method, params, sent).pipe(
+  peer.request(method, params, waiting.sent).pipe(
     // A broken pipe means that the agent has ended. Its exit says more.
     Effect.catchTag("ExecutorError", () => Effect.never),
     Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),

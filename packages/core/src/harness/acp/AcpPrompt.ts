@@ -43,7 +43,7 @@ const sayAndHear = Effect.fnUntraced(function* (
   yield* Ref.set(turn.agent.answered, answered)
   const params = { sessionId, prompt: yield* promptBlocks(turn, said) }
   const answer = yield* Effect.fork(
-    ask(turn, peer, "session/prompt", params, PromptResult, turn.talk.begun.open).pipe(
+    ask({ ...turn, sent: turn.talk.begun.open }, peer, "session/prompt", params, PromptResult).pipe(
       Effect.catchTag("RpcError", failed(turn)),
       Effect.ensuring(Deferred.succeed(answered, undefined))
     )
@@ -82,6 +82,7 @@ const converse = Effect.fnUntraced(function* (
     if (yield* Ref.get(turn.cancelled)) return result
     const next = yield* turn.talk.next
     if (next === undefined) return result
+    yield* turn.emit(transcript.finish())
     said = next
   }
 })

@@ -59,7 +59,7 @@ export interface Transcript {
   /** Notes that the agent was refused what it asked for. Only later words and tools count as its output. */
   readonly refuse: () => void
   readonly usage: (result: PromptResult) => ReadonlyArray<HarnessEvent>
-  /** The words that were held back, and the open tools as aborted. */
+  /** The words that were held back, and the open tools as aborted. A further prompt may follow. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
   /** True once the agent has said something or finished a tool since its last refusal. */
@@ -128,8 +128,11 @@ class TurnTranscript implements Transcript {
   }
 
   finish(): ReadonlyArray<HarnessEvent> {
-    const open = [...this.tools.values()].filter(ToolRecord.isOpen)
-    return [...this.flush(), ...open.map((tool): HarnessEvent => ({ ...tool, state: "aborted" }))]
+    const aborted = [...this.tools.values()]
+      .filter(ToolRecord.isOpen)
+      .map((tool): Tool => ({ ...tool, state: "aborted" }))
+    for (const tool of aborted) this.tools.set(tool.tool_id, tool)
+    return [...this.flush(), ...aborted]
   }
 
   hasOpenTool(): boolean {

@@ -96,6 +96,7 @@ import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
+import { Steering } from "./sessions/Steering.js"
 import { TurnStore } from "./sessions/TurnStore.js"
 import { Turns } from "./sessions/Turns.js"
 import { UploadStore } from "./sessions/UploadStore.js"
@@ -217,6 +218,7 @@ const identity = Layer.mergeAll(
 
 const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
+  Layer.provideMerge(Steering.layer),
   Layer.provideMerge(TurnStore.layer),
   Layer.provideMerge(
     Layer.mergeAll(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)

@@ -74,6 +74,7 @@ const fields = {
   queued_turns: Whole(1, 1000),
   delegation_depth: Whole(1, 20),
   live_delegations: Whole(1, 1000),
+  delegation_seconds: Whole(1, 604_800),
   streams_per_session: Whole(1, 10_000),
   event_retention_days: Whole(1, 36_500)
 }
@@ -115,6 +116,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   queued_turns: "a number from 1 to 1000",
   delegation_depth: "a number from 1 to 20",
   live_delegations: "a number from 1 to 1000",
+  delegation_seconds: "a number from 1 to 604800",
   streams_per_session: "a number from 1 to 10000",
   event_retention_days: "a number of days from 1 to 36500"
 }
@@ -225,6 +227,7 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.queued_turns !== undefined && { queuedTurns: settings.queued_turns }),
   ...(settings.delegation_depth !== undefined && { delegationDepth: settings.delegation_depth }),
   ...(settings.live_delegations !== undefined && { liveDelegations: settings.live_delegations }),
+  ...(settings.delegation_seconds !== undefined && { delegationSeconds: settings.delegation_seconds }),
   ...(settings.streams_per_session !== undefined && { streamsPerSession: settings.streams_per_session }),
   ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
 })

@@ -144,6 +144,7 @@ it.scoped("every limit is a setting", () =>
       REINS_QUEUED_TURNS: "8",
       REINS_DELEGATION_DEPTH: "9",
       REINS_LIVE_DELEGATIONS: "10",
+      REINS_DELEGATION_SECONDS: "600",
       REINS_STREAMS_PER_SESSION: "11",
       REINS_EVENT_RETENTION_DAYS: "12"
     }
@@ -162,6 +163,7 @@ it.scoped("every limit is a setting", () =>
         queuedTurns: 8,
         delegationDepth: 9,
         liveDelegations: 10,
+        delegationSeconds: 600,
         streamsPerSession: 11,
         eventRetentionDays: 12
       }

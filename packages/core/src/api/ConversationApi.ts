@@ -21,10 +21,13 @@ export type MessageSend = typeof MessageSend.Type
 
 export const SentMessage = Schema.Struct({
   message: field(Message, "The message as it was accepted."),
-  turn_id: field(Schema.optionalWith(TurnId, { exact: true }), "The turn that works on it. A `note` starts none."),
+  turn_id: field(
+    Schema.optionalWith(TurnId, { exact: true }),
+    "The turn that works on it, or that it goes into. A `note` starts none."
+  ),
   operation: field(
     Schema.optionalWith(OperationRef, { exact: true }),
-    "The operation of that turn. A `note` has none."
+    "The operation of that turn. Absent for a `note`, and for a message that goes into a turn that has begun."
   ),
   event_watermark: field(
     Schema.Int,

@@ -28,7 +28,7 @@ export const DelegationInput = Schema.Struct({
   ),
   deadline_seconds: field(
     optional(Schema.Int.pipe(Schema.between(1, 604_800))),
-    "The seconds after which the delegation fails, up to seven days; none when absent."
+    "The seconds after which the delegation fails when it has no result, up to seven days; the default of the installation when absent, a day unless it is set."
   )
 }).annotations({ identifier: "DelegationInput", description: "The work to delegate." })
 export type DelegationInput = typeof DelegationInput.Type

@@ -1,13 +1,18 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
-import { Interaction, InteractionState } from "../domain/Interaction.js"
+import { FormContent, Interaction, InteractionState } from "../domain/Interaction.js"
 import { Page } from "../domain/Page.js"
-import { extension, idPath, post, read, withStatus } from "./Endpoint.js"
+import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 export const InteractionAnswer = Schema.Struct({
-  answer: field(Schema.String, "The id of one of the options.")
+  answer: field(Schema.String, "The id of one of the options."),
+  note: field(
+    optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(10_000))),
+    "What the agent is to know beside the answer, at most 10,000 characters. It is said to the agent in the same turn."
+  ),
+  content: field(optional(FormContent), "The values of a form, with an option of the kind `accept`.")
 }).annotations({ identifier: "InteractionAnswer", description: "The answer to an agent." })
 export type InteractionAnswer = typeof InteractionAnswer.Type
 

@@ -62,7 +62,15 @@ export const operationErrors = {
   ],
   "sessions.get": ["not_found"],
   "sessions.getUsage": ["not_found"],
-  "sessions.update": ["forbidden", "harness_switch_required", "invalid_transition", "not_found", "version_conflict"],
+  "sessions.update": [
+    "forbidden",
+    "harness_switch_required",
+    "invalid_transition",
+    "not_found",
+    "provider_disabled",
+    "unsupported_capability",
+    "version_conflict"
+  ],
   "sessions.archive": ["forbidden", "invalid_transition", "not_found", "turn_active"],
   "sessions.unarchive": ["forbidden", "invalid_transition", "not_found"],
   "sessions.close": ["forbidden", "invalid_transition", "not_found"],

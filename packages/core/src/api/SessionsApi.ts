@@ -1,5 +1,6 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
+import { OptionChoices } from "../domain/AgentReport.js"
 import { ActionableChangeset, ChangedFile, ChangesetOrigin, ChangesetState } from "../domain/Changeset.js"
 import { Delegation, DelegationState } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
@@ -9,6 +10,7 @@ import { installed } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
 import { MessageInput, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
+import { PermissionPolicy } from "../domain/Permissions.js"
 import { ExecutorSelection, HarnessSelection, Repository } from "../domain/Project.js"
 import { Labels, LeaseState, Session, SessionActivity, SessionLifecycle, WorkspaceState } from "../domain/Session.js"
 import { Timestamp } from "../domain/Timestamp.js"
@@ -58,6 +60,10 @@ export const SessionInput = Schema.Struct({
   ),
   title: field(optional(Title), "Its title, at most 500 characters."),
   labels: field(optional(Labels), "Names and values of your own."),
+  permissions: field(
+    optional(PermissionPolicy),
+    "What its agent may do by itself. When absent, what the project says, else what the provider is set up for."
+  ),
   auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns; true when absent."),
   message: field(optional(FirstMessage), "The first message, which starts a turn.")
 }).annotations({ identifier: "SessionInput", description: "A session to be. Every field may be absent." })
@@ -72,6 +78,14 @@ export const SessionPatch = Schema.Struct({
   model: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
     "The model from the next turn on."
+  ),
+  options: field(
+    Schema.optionalWith(Schema.NullOr(OptionChoices), { exact: true }),
+    "The options of the agent from the next turn on, in place of all that were chosen; null for the agent's own choices."
+  ),
+  permissions: field(
+    Schema.optionalWith(Schema.NullOr(PermissionPolicy), { exact: true }),
+    "What the agent may do by itself from the next turn on; null for what the provider is set up for."
   ),
   provider_id: field(
     optional(Schema.String),

@@ -20,6 +20,8 @@ export interface CoreLimits {
   readonly delegationDepth: number
   /** Delegations of a session that have not ended. */
   readonly liveDelegations: number
+  /** The seconds after which a delegation fails that has no deadline of its own. */
+  readonly delegationSeconds: number
   /** Requests of one caller of the server within a minute. Null allows any number. */
   readonly requestsPerMinute: number | null
   /** Registrations of one client within an hour. Null allows any number. */
@@ -44,6 +46,7 @@ export const defaultLimits: CoreLimits = {
   queuedTurns: 20,
   delegationDepth: 3,
   liveDelegations: 10,
+  delegationSeconds: 24 * 60 * 60,
   requestsPerMinute: 600,
   registrationsPerHour: 30,
   streamsPerSession: 8,

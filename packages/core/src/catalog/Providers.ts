@@ -3,6 +3,7 @@ import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
+import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { needsModel } from "../harness/Launch.js"
@@ -27,6 +28,14 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     readonly requireCapability: (
       providerId: string,
       capability: CapabilityName
+    ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
+    /**
+     * `requireCapability` of `interactive_approval` for a policy under which something is asked for or refused. A provider whose agent never
+     * asks would do it all the same.
+     */
+    readonly requirePermissions: (
+      providerId: string,
+      policy: PermissionPolicy | undefined
     ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
     /**
      * The connection for a session of the provider: the given one of its kind, else the newest of its kind in the workspace. Null when there is
@@ -73,6 +82,26 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         return manifest
       })
 
+      const requireCapability = fn("Providers.requireCapability")(function* (
+        providerId: string,
+        capability: CapabilityName
+      ) {
+        const manifest = yield* requireEnabled(providerId)
+        const value = manifest.capabilities[capability]
+        if (value === "supported") return
+        const able = manifests.list.filter(
+          (each) => each.tier !== "disabled" && each.capabilities[capability] === "supported"
+        )
+        const names = able.map(({ provider_id }) => provider_id)
+        return yield* new ReinsError({
+          code: "unsupported_capability",
+          message:
+            `The provider ${providerId} does not support ${capability}: its manifest says ${value}. ` +
+            (names.length === 0 ? "No provider that is enabled here does." : `These do: ${names.join(", ")}.`),
+          details: { provider_id: providerId, capability, value, supported_by: names }
+        })
+      })
+
       return Providers.of({
         list: Effect.forEach(manifests.list, (manifest) =>
           Effect.map(
@@ -93,17 +122,11 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
         ),
         defaultId: manifests.defaultId,
         requireEnabled,
-        requireCapability: fn("Providers.requireCapability")(function* (providerId, capability) {
-          const manifest = yield* requireEnabled(providerId)
-          const value = manifest.capabilities[capability]
-          if (value !== "supported") {
-            return yield* new ReinsError({
-              code: "unsupported_capability",
-              message: `The provider ${providerId} does not support ${capability}: its manifest says ${value}.`,
-              details: { provider_id: providerId, capability, value }
-            })
-          }
-        }),
+        requireCapability,
+        requirePermissions: (providerId, policy) =>
+          policy === undefined || allowsAll(policy)
+            ? Effect.void
+            : requireCapability(providerId, "interactive_approval"),
         chooseConnection: fn("Providers.chooseConnection")(function* (workspaceId, manifest, given) {
           if (manifest.credential === null) return null
           for (const id of given) {

@@ -77,9 +77,11 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
           const gateway = gatewayOf(connection)
           if (gateway === undefined) return { ...connection, secrets: otherSecrets }
           const loan = yield* Loan.open(loans, gateway, key, observer)
+          const relay = `http://127.0.0.1:${yield* port}`
           return {
             ...connection,
-            settings: { ...connection.settings, base_url: `http://127.0.0.1:${yield* port}${loan.path}` },
+            told: toldOf(relay, loan),
+            settings: { ...connection.settings, base_url: `${relay}${loan.path}` },
             secrets: { ...otherSecrets, api_key: loan.token }
           }
         })
@@ -111,6 +113,13 @@ const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMes
   response.once("close", () => loan.answers.delete(response))
   relay({ loan, target, request, response }, pools)
 }
+
+/** An agent reads the address of the relay, and people read that of the gateway. */
+const toldOf = (relay: string, { gateway, path }: Loan.Loan): Readonly<Record<string, string>> => ({
+  [`${relay}${path}`]: `${gateway.origin}${gateway.pathname}`.replace(/\/+$/, ""),
+  [relay]: gateway.origin,
+  [new URL(relay).host]: gateway.host
+})
 
 const sendable = ({ key }: Loan.Loan): boolean => /^[\x20-\x7e]+$/.test(Redacted.value(key))
 

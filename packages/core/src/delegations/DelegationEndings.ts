@@ -3,6 +3,7 @@ import { systemActor } from "../access/Access.js"
 import { fn } from "../base/Traced.js"
 import { delegationStates } from "../domain/Delegation.js"
 import type { Actor } from "../domain/Event.js"
+import { MessageStore } from "../sessions/MessageStore.js"
 import { SessionLifecycles } from "../sessions/SessionLifecycles.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
@@ -13,6 +14,7 @@ export const delegationEndings = Effect.gen(function* () {
   const store = yield* DelegationStore
   const sessions = yield* SessionLifecycles
   const turns = yield* TurnStore
+  const messages = yield* MessageStore
 
   /** Cancels an ongoing delegation and closes its child. */
   const cancel = Effect.fnUntraced(function* ({ child, delegation }: HeldDelegation, actor: Actor, why: EndReason) {
@@ -28,7 +30,7 @@ export const delegationEndings = Effect.gen(function* () {
     expire: fn("delegationEndings.expire")(function* (delegationId: string) {
       const held = yield* store.lock(delegationId)
       if (held === undefined || delegationStates.isTerminal(held.delegation.state)) return
-      yield* store.move(held.delegation.id, "failed", clock, deadlinePassed)
+      yield* store.move(held.delegation.id, "failed", clock, deadlinePassed(yield* messages.lastWords(held.child.id)))
       yield* turns.cancelAll(held.child.id, clock)
     }),
     /** Cancels the delegations of a session that is being closed, and the delegation that the session works for. */
@@ -51,10 +53,18 @@ export const delegationEndings = Effect.gen(function* () {
 
 const clock = systemActor("delegations")
 
-const deadlinePassed: EndReason = {
+/** The longest end of the child's last words that is quoted, in characters. */
+const maxWords = 2000
+
+/** The last words are the evidence of how far the child came. */
+const deadlinePassed = (words: string | undefined): EndReason => ({
   reason: "deadline_exceeded",
-  message: "Its deadline passed before there was a result. The child session is kept; look at what it did."
-}
+  message:
+    "Its deadline passed before there was a result. The child session is kept; look at what it did. " +
+    (words === undefined || words.trim() === ""
+      ? "The child has said nothing."
+      : `The child's last words: ${words.trim().slice(-maxWords)}`)
+})
 
 const childClosed: EndReason = { reason: "session_closed", message: "The child session was closed." }
 

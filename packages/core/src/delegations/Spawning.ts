@@ -90,8 +90,9 @@ const childStart = Effect.gen(function* () {
 /** The deadline of a delegation, and the job that keeps it. */
 const deadline = Effect.gen(function* () {
   const jobs = yield* JobStore
-  return Effect.fnUntraced(function* (id: DelegationId, parent: SessionRow, seconds: number | undefined) {
-    if (seconds === undefined) return { deadline_at: null, deadlineJobId: null }
+  const { limits } = yield* CoreConfig
+  return Effect.fnUntraced(function* (id: DelegationId, parent: SessionRow, given: number | undefined) {
+    const seconds = given ?? limits.delegationSeconds
     const runAt = yield* fromNow(seconds * 1000)
     const { job_id } = yield* jobs.enqueue({
       kind: deadlineJobKind,

@@ -68,7 +68,7 @@ export const Delegation = Schema.Struct({
   result_id: field(Schema.NullOr(ResultId), "The id of the result; null until it is there."),
   deadline_at: field(
     Schema.NullOr(Timestamp),
-    "The time at which the delegation fails when it has not ended; null for no deadline."
+    "The time at which the delegation fails when it has not ended; null for one of a release that had no default."
   ),
   version: field(Schema.Int, "Grows by one with each change."),
   created_at: field(Timestamp, "The time at which the delegation was made."),

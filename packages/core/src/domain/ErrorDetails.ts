@@ -37,7 +37,12 @@ export interface ErrorDetails {
   readonly credential_invalid: { readonly connection_id: string; readonly status?: number | null }
   readonly provider_disabled: { readonly provider_id: string }
   readonly unsupported_capability:
-    | { readonly provider_id: string; readonly capability: string; readonly value: string }
+    | {
+        readonly provider_id: string
+        readonly capability: string
+        readonly value: string
+        readonly supported_by: ReadonlyArray<string>
+      }
     | { readonly forge: string; readonly method: string; readonly supported: ReadonlyArray<string> }
   readonly executor_unavailable:
     | { readonly backend: string }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { AgentCommands, AgentOptions, AgentTitle, Compaction, Notice, Plan } from "./AgentReport.js"
 import { ApplicationReason, ApplicationState, ApplicationStrategy } from "./Application.js"
 import { ChangesetOrigin, ChangesetState } from "./Changeset.js"
 import { DelegationReason, DelegationState, ResultKind } from "./Delegation.js"
@@ -25,6 +26,7 @@ import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 import { Message, MessagePart } from "./Message.js"
 import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
 import { Timestamp } from "./Timestamp.js"
+import { ToolPayload } from "./ToolCall.js"
 import { Turn } from "./Turn.js"
 
 const SessionPayload = Schema.Struct({
@@ -179,42 +181,6 @@ const MergeRequestPayload = Schema.Struct({
   adopted: field(Schema.Boolean, "True when somebody else had opened it on the forge.")
 }).annotations({ identifier: "MergeRequestPayload", description: "A merge request after what happened to it." })
 
-export const ToolPayload = Schema.Struct({
-  tool_id: field(Schema.String, "The id of the call within its turn, as the agent gives it."),
-  kind: field(Schema.String, "The agent's own word for the kind of tool, as in `edit` or `execute`."),
-  title: field(Schema.String, "What the call does, for people."),
-  input: field(
-    Schema.Unknown,
-    "The input of the tool, as the agent gives it. An input above 65,536 characters is `{truncated}` with its start."
-  ),
-  state: field(
-    Schema.Literal("pending", "running", "done", "failed", "aborted"),
-    "Where the call stands. `aborted`: its turn ended first."
-  ),
-  output_text: field(
-    Schema.NullOr(Schema.String),
-    "What the tool has put out, at most 65,536 characters; null for none."
-  ),
-  diffs: field(
-    Schema.Array(
-      Schema.Struct({
-        path: field(Schema.String, "The path, as the agent names it."),
-        old_text: field(
-          Schema.NullOr(Schema.String),
-          "The text before, at most 65,536 characters; null for a new file."
-        ),
-        new_text: field(Schema.String, "The text after, at most 65,536 characters.")
-      })
-    ),
-    "The files that the call changes."
-  ),
-  truncated: field(Schema.Boolean, "True when a text of this payload was cut.")
-}).annotations({
-  identifier: "ToolPayload",
-  description: "A tool call of the agent. It is sent again, whole, with each change of it."
-})
-export type ToolPayload = typeof ToolPayload.Type
-
 const DiagnosticPayload = Schema.Struct({
   kind: field(Schema.String, "What it is, as in `unparsed`."),
   line: field(Schema.String, "The output.")
@@ -260,6 +226,12 @@ export const eventPayloads = {
   "tool.started": ToolPayload,
   "tool.updated": ToolPayload,
   "tool.completed": ToolPayload,
+  "plan.updated": Plan,
+  "agent.notice_given": Notice,
+  "agent.compaction_updated": Compaction,
+  "agent.commands_listed": AgentCommands,
+  "agent.options_listed": AgentOptions,
+  "agent.titled": AgentTitle,
   "usage.observed": UsagePayload,
   "diagnostic.reported": DiagnosticPayload,
   "executor.allocating": ExecutorPayload,

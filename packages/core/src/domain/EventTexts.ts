@@ -30,6 +30,13 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "tool.started": "The agent calls a tool.",
   "tool.updated": "A tool call made progress.",
   "tool.completed": "A tool call ended: `done`, `failed`, or `aborted` with its turn.",
+  "plan.updated": "The agent made a plan, or changed it.",
+  "agent.notice_given": "The agent tells people something beside its answer, such as a warning.",
+  "agent.compaction_updated": "The agent shortens what it knows of the conversation, to make room in its context.",
+  "agent.commands_listed": "The commands that the agent knows are others than before.",
+  "agent.options_listed":
+    "The options of the agent, or their values, are others than before: modes, models, thought levels.",
+  "agent.titled": "The agent gave the conversation a title of its own.",
   "usage.observed":
     "A model call of the turn has ended, or its agent reported usage: tokens and cost of the turn so far.",
   "diagnostic.reported": "The agent wrote something that Reins does not understand, which is kept.",

@@ -1,8 +1,10 @@
 import { Schema } from "effect"
+import { Media, Plan } from "./AgentReport.js"
 import { field } from "./Field.js"
 import { MessageId, SessionId, TurnId, UploadId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
+import { ToolPayload } from "./ToolCall.js"
 
 export const MessageState = Schema.Literal("accepted", "queued", "delivered", "cancelled", "discarded").annotations({
   description:
@@ -27,9 +29,9 @@ export const MessageRole = Schema.Literal("user", "assistant", "system").annotat
 })
 export type MessageRole = typeof MessageRole.Type
 
-export const Routing = Schema.Literal("queue", "steer", "note").annotations({
+export const Routing = Schema.Literal("queue", "steer", "interrupt", "note").annotations({
   description:
-    "`queue` starts a turn of its own, `steer` goes into the running turn, `note` is kept for readers and starts nothing."
+    "`queue` starts a turn of its own, `steer` goes into what the agent does in the running turn, `interrupt` has the agent stop that and go on with the message in the same turn, `note` is kept for readers and starts nothing. A message that finds no turn to go into is answered with `queue`; one whose agent had ended before it could take it keeps its routing and gets a turn of its own."
 })
 export type Routing = typeof Routing.Type
 
@@ -147,7 +149,15 @@ const OtherPart = partOf(["tool", "diff"], field(Schema.Unknown, "What the agent
   description: "What the agent shows besides words."
 })
 
-export const MessagePart = Schema.Union(WordsPart, OtherPart).annotations({
+const MediaPart = Schema.Struct({
+  ...partOf(["tool", "diff"], field(Media, "What is shown. It comes once, whole.")).fields,
+  kind: field(Schema.Literal("media"), "What the part is.")
+}).annotations({
+  identifier: "MediaPart",
+  description: "An image, a sound or a file in the agent's answer."
+})
+
+export const MessagePart = Schema.Union(WordsPart, OtherPart, MediaPart).annotations({
   identifier: "MessagePart",
   description: "A piece of the agent's output, as `message.part_added` and `message.part_updated` carry it."
 })
@@ -171,6 +181,35 @@ export const MessageDelta = Schema.Struct({
 })
 export type MessageDelta = typeof MessageDelta.Type
 
+const partKey = field(Schema.String, "The name of the part within its message.")
+
+export const AnswerPart = Schema.Union(
+  Schema.Struct({
+    kind: field(Schema.Literal("text", "reasoning"), "What the agent said, or thought."),
+    part_key: partKey,
+    text: field(Schema.String, "The words.")
+  }),
+  Schema.Struct({
+    kind: field(Schema.Literal("tool"), "A tool call."),
+    part_key: partKey,
+    tool: field(
+      ToolPayload,
+      "The call as it ended, with its result. A text of it has at most 4,096 characters here; the event `tool.completed` has more."
+    )
+  }),
+  Schema.Struct({
+    kind: field(Schema.Literal("plan"), "A plan."),
+    part_key: partKey,
+    plan: field(Plan, "The plan as the agent left it.")
+  }),
+  Schema.Struct({
+    kind: field(Schema.Literal("media"), "An image, a sound or a file."),
+    part_key: partKey,
+    media: field(Media, "What is shown.")
+  })
+).annotations({ identifier: "AnswerPart", description: "A part of what an agent did and said in a turn, as it ended." })
+export type AnswerPart = typeof AnswerPart.Type
+
 export const Message = Schema.Struct({
   id: field(MessageId, "The id of the message."),
   session_id: field(SessionId, "The session that the message belongs to."),
@@ -192,6 +231,10 @@ export const Message = Schema.Struct({
   ),
   routing: field(Routing, "Where the message goes."),
   content: field(Schema.Array(ContentBlock), "The text and the files, in order."),
+  parts: field(
+    Schema.Array(AnswerPart),
+    "All that the agent said, thought, did and showed, in the order in which it began, so that a page can be drawn without the events. Parts beyond 1,048,576 characters are without their results. Empty for a message that is not of an agent, and for one of a release before."
+  ),
   turn_id: field(Schema.NullOr(TurnId), "The turn that works on it or has written it; null for a note."),
   state: field(MessageState, "How far it has come."),
   created_at: field(Timestamp, "The time at which it was accepted, or completed by the agent.")

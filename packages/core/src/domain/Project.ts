@@ -1,8 +1,10 @@
 import { Schema } from "effect"
+import { OptionChoices } from "./AgentReport.js"
 import { field } from "./Field.js"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
 import { NetworkAccess } from "./NetworkAccess.js"
+import { PermissionPolicy } from "./Permissions.js"
 import { refused } from "./Refused.js"
 import { placeOf } from "./RepositoryUrl.js"
 import { Timestamp } from "./Timestamp.js"
@@ -36,7 +38,8 @@ export const HarnessSelection = Schema.Struct({
   model: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(255))),
     "The model, as `GET /api/models` lists it. When absent, the preference of the connection."
-  )
+  ),
+  options: field(optional(OptionChoices), "The agent's options; its own choices when absent.")
 }).annotations({ identifier: "HarnessSelection", description: "The provider that runs the sessions." })
 export type HarnessSelection = typeof HarnessSelection.Type
 
@@ -79,6 +82,10 @@ export const ProjectSpec = Schema.Struct({
       })
     ),
     "How changesets are delivered when a request does not say."
+  ),
+  permissions: field(
+    optional(PermissionPolicy),
+    "What the agents of sessions may do by themselves; what the provider is set up for when absent."
   ),
   auto_acknowledge: field(
     optional(Schema.Boolean),

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { OptionChoices } from "./AgentReport.js"
 import { field } from "./Field.js"
 import {
   ConnectionId,
@@ -10,6 +11,7 @@ import {
   TurnId,
   WorkspaceId
 } from "./Ids.js"
+import { PermissionPolicy } from "./Permissions.js"
 import * as StateMachine from "./StateMachine.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -189,6 +191,10 @@ export const Session = Schema.Struct({
       connection_id: field(
         Schema.NullOr(ConnectionId),
         "The connection that was chosen for it; null for the newest fitting one of the workspace."
+      ),
+      options: field(
+        Schema.NullOr(OptionChoices),
+        "The options of the agent that were chosen for it; null for the agent's own choices."
       )
     }),
     "The provider that runs it."
@@ -212,6 +218,10 @@ export const Session = Schema.Struct({
   workspace: field(
     Schema.Struct({ state: field(WorkspaceState, "The state of the files.") }),
     "The files that the agent works in."
+  ),
+  permissions: field(
+    Schema.NullOr(PermissionPolicy),
+    "What its agent may do by itself; null for what the provider is set up for."
   ),
   auto_capture: field(Schema.Boolean, "True when a changeset is captured at the end of every succeeded turn."),
   lifecycle: field(SessionLifecycle, "Tells if the session takes work."),

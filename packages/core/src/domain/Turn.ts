@@ -55,6 +55,9 @@ export const startedTurnStates = ["running", askingTurnState] as const satisfies
 export const isStarted = (state: TurnState): state is (typeof startedTurnStates)[number] =>
   startedTurnStates.some((started) => started === state)
 
+/** True for a turn that has left the queue and whose agent is not told to stop. What is said to it then goes into the turn. */
+export const isSteerable = (state: TurnState): boolean => state === "preparing" || isStarted(state)
+
 /** The states of a turn that can still be cancelled. */
 export const cancellableTurnStates = [
   waitingTurnState,
@@ -102,7 +105,7 @@ export const Turn = Schema.Struct({
       Schema.Struct({
         message_id: field(
           Schema.NullOr(MessageId),
-          "The message that holds the agent's words; null when it said nothing."
+          "The message that holds what the agent said and did; null when it did nothing."
         ),
         stop_reason: field(
           Schema.String,

@@ -8,6 +8,7 @@ import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
 import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
+import type { Manifest } from "../harness/Manifest.js"
 import type { TurnInput } from "../harness/TurnInput.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
@@ -22,6 +23,7 @@ import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
 import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
+import { turnWords } from "./TurnWords.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
 import { Witness } from "./Witness.js"
 
@@ -55,6 +57,7 @@ export const runAgent = Effect.gen(function* () {
   const harness = yield* Harness
   const interactions = yield* InteractionStore
   const promptOf = yield* TurnPrompt.make
+  const wordsOf = yield* turnWords
   const messages = yield* MessageStore
   const askAgent = yield* asking
   const writeOutput = yield* writing
@@ -83,7 +86,9 @@ export const runAgent = Effect.gen(function* () {
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
       cancel: Effect.raceFirst(attempt.cancelRequested, speech.witness.gaveUp),
-      ...(isAsking && { ask: speech.questions.answer })
+      isAnswered: isAsking,
+      ...(isAsking && { ask: speech.questions.answer }),
+      ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
     })
     return yield* writeOutput(work, speech, said)
   })
@@ -91,7 +96,8 @@ export const runAgent = Effect.gen(function* () {
   return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn) {
     const messageId = yield* newId(MessageId)
     const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
-    const output = new TurnOutput(messageId, subjects, prepared.nativeCost)
+    const told = work.session.told === null ? {} : JSON.parse(work.session.told)
+    const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
     const witness = yield* Witness.make(prepared.model)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const { prices } = prepared
@@ -115,6 +121,9 @@ export const runAgent = Effect.gen(function* () {
     return run
   })
 })
+
+const isTalking = ({ capabilities }: Manifest): boolean =>
+  capabilities.steer === "supported" || capabilities.interrupt === "supported"
 
 /** The words, the questions and the model calls of the agent in one turn. */
 interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "prices"> {}
@@ -152,6 +161,7 @@ const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
   const calls = modelCallStore(yield* Database)
+  const sessions = yield* SessionStore
 
   const write = Effect.fnUntraced(function* (
     { attempt, session, turn }: TurnWork,
@@ -161,13 +171,15 @@ const writing = Effect.gen(function* () {
     const actor = harnessActor(session)
     const seen = witness.take()
     const events = [...output.events(batch), ...output.witnessed(seen, prices)]
-    const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked")
+    const told = output.newlyTold()
+    const asked = Chunk.toReadonlyArray(batch).filter((event) => event._tag === "asked" || event._tag === "withdrawn")
     if (events.length === 0 && asked.length === 0) return
     const given = yield* attempt
       .commit(
         Effect.gen(function* () {
           yield* calls.add(session, turn, seen, prices)
           if (events.length > 0) yield* journal.append(session.id, actor, events)
+          if (told !== undefined) yield* sessions.change(session.id, { told })
           return yield* questions.open(actor, asked)
         })
       )

@@ -83,17 +83,18 @@ const conclusion = Effect.gen(function* () {
     const { messageId, output, prices, witness } = run
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)
-    const content = output.content()
+    const answer = output.answer()
+    const hasAnswer = answer.parts.length > 0
     const lastCalls = witness.take()
     // Sealing counts revisions, so it happens once. The commit may run again, so sealing stays outside of it.
     const lastEvents = [...output.seal(), ...output.witnessed(lastCalls, prices)]
-    const outcome = { message_id: content.length > 0 ? messageId : null, stop_reason: output.stopReason ?? "error" }
+    const outcome = { message_id: hasAnswer ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)
       yield* calls.add(session, turn, lastCalls, prices)
       yield* journal.append(session.id, agent, lastEvents)
-      if (content.length > 0) yield* messages.complete(messageId, session, turn.id, agent, content)
-      yield* settleNative(turn, (problem === undefined && !ending.isCancelled) || content.length > 0)
+      if (hasAnswer) yield* messages.complete(messageId, session, turn.id, agent, answer)
+      yield* settleNative(turn, (problem === undefined && !ending.isCancelled) || hasAnswer)
       yield* sessions.change(session.id, {
         native_digest: nativeDigest,
         native_cost: output.nativeCost,

@@ -1,48 +1,53 @@
-import { Effect, Schema } from "effect"
-import { MessageId } from "../domain/Ids.js"
+import { Effect, Option, Schema } from "effect"
+import { Plan } from "../domain/AgentReport.js"
+import { MessageId, newId } from "../domain/Ids.js"
 import { MessagePart } from "../domain/Message.js"
+import { ToolPayload } from "../domain/ToolCall.js"
 import type { Turn } from "../domain/Turn.js"
 import { EventLog } from "../events/EventLog.js"
 import { MessageStore } from "../sessions/MessageStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Journal } from "../store/Journal.js"
+import { AnswerParts } from "./AnswerParts.js"
 import { harnessActor } from "./TurnWork.js"
 
-/** The words of an agent whose end was not seen, as the log has them. */
+/** The answer of an agent whose end was not seen, as the log has it. */
 export interface SaidWords {
-  readonly messageId: MessageId
-  readonly parts: ReadonlyArray<SaidPart>
-}
-
-type SaidPart = MessagePart & {
-  readonly text: string
+  /** The message that the parts were announced with; undefined when the agent has said nothing and only used its tools. */
+  readonly messageId: MessageId | undefined
+  /** The last event of each part. */
+  readonly parts: ReadonlyArray<MessagePart>
+  readonly answer: AnswerParts
 }
 
 /** The number of events that are read at once. */
 const batch = 500
 
-/** Reads the words of the agent in a turn from the log; undefined when it said nothing. */
+/** Reads the answer of the agent in a turn from the log; undefined when there is none. */
 export const readWords = Effect.map(EventLog, (log) =>
   Effect.fnUntraced(function* (turn: Turn) {
-    const parts = new Map<string, SaidPart>()
+    const parts = new Map<string, MessagePart>()
+    const answer = new AnswerParts()
     let messageId: MessageId | undefined
     let after = 0
     for (let isWhole = false; !isWhole; ) {
       const slice = yield* log.read(turn.session_id, after, batch)
       for (const { envelope, turn_id, type } of slice.events) {
-        if (turn_id !== turn.id || !partTypes.has(type)) continue
+        if (turn_id !== turn.id) continue
+        if (type.startsWith("tool.")) Option.map(decodeTool(envelope), ({ payload }) => answer.call(payload))
+        if (type === "plan.updated") answer.intend((yield* Effect.orDie(decodePlan(envelope))).payload)
+        if (!partTypes.has(type)) continue
         const { message_id, part } = (yield* Effect.orDie(decodePart(envelope))).payload
         messageId = message_id
-        parts.set(part.part_key, {
-          ...part,
-          text: (part.mode === "append" ? (parts.get(part.part_key)?.text ?? "") : "") + String(part.content)
-        })
+        parts.set(part.part_key, part)
+        if (part.kind === "media") answer.show(part.part_key, part.content)
+        else if (part.kind === "text" || part.kind === "reasoning") answer.say(part.kind, part.part_key, part.content)
       }
       after = slice.events.at(-1)?.seq ?? after
       isWhole = slice.isWhole || slice.events.length === 0
     }
-    const words: SaidWords | undefined = messageId === undefined ? undefined : { messageId, parts: [...parts.values()] }
-    return words
+    const words: SaidWords = { messageId, parts: [...parts.values()], answer }
+    return answer.list().length === 0 ? undefined : words
   })
 )
 
@@ -58,33 +63,39 @@ export const keepWords = Effect.gen(function* () {
   return Effect.fnUntraced(function* (turn: Turn, words: SaidWords | undefined) {
     const session = yield* sessions.find(turn.session_id)
     if (words === undefined || session === undefined) return undefined
-    const { messageId, parts } = words
+    const { answer } = words
+    const messageId = words.messageId ?? (yield* newId(MessageId))
     if ((yield* messages.find(messageId)) !== undefined) return undefined
     const agent = harnessActor(session)
-    yield* journal.append(session.id, agent, sealingOf(turn, words))
-    const content = parts.flatMap(({ kind, text }) =>
-      kind === "text" && text !== "" ? [{ type: "text" as const, text }] : []
-    )
-    if (content.length === 0) return undefined
-    yield* messages.complete(messageId, session, turn.id, agent, content)
+    yield* journal.append(session.id, agent, sealingOf(turn, messageId, words.parts))
+    yield* messages.complete(messageId, session, turn.id, agent, { content: answer.content(), parts: answer.list() })
     return { message_id: messageId, stop_reason: "error" }
   })
 })
 
 /** The events that seal the parts that are still open. */
-const sealingOf = (turn: Turn, { messageId, parts }: SaidWords) =>
-  parts
-    .filter(({ sealed }) => !sealed)
-    .map(({ kind, part_key, revision }) => ({
-      type: "message.part_updated" as const,
-      payload: {
-        message_id: messageId,
-        part: { part_key, kind, revision: revision + 1, mode: "append" as const, content: "", sealed: true }
-      },
-      subjects: { turn_id: turn.id }
-    }))
+const sealingOf = (turn: Turn, message_id: MessageId, parts: ReadonlyArray<MessagePart>) =>
+  parts.flatMap(({ kind, part_key, revision, sealed }) =>
+    sealed || (kind !== "text" && kind !== "reasoning")
+      ? []
+      : [
+          {
+            type: "message.part_updated" as const,
+            payload: {
+              message_id,
+              part: { part_key, kind, revision: revision + 1, mode: "append" as const, content: "", sealed: true }
+            },
+            subjects: { turn_id: turn.id }
+          }
+        ]
+  )
 
 const partTypes: ReadonlySet<string> = new Set(["message.part_added", "message.part_updated"])
+
+/** Tool calls of a release before have another shape and are left out. */
+const decodeTool = Schema.decodeUnknownOption(Schema.parseJson(Schema.Struct({ payload: ToolPayload })))
+
+const decodePlan = Schema.decodeUnknown(Schema.parseJson(Schema.Struct({ payload: Plan })))
 
 const decodePart = Schema.decodeUnknown(
   Schema.parseJson(Schema.Struct({ payload: Schema.Struct({ message_id: MessageId, part: MessagePart }) }))

@@ -1,18 +1,20 @@
 import type { ModelCall } from "../connections/ModelCall.js"
-import type { EventSubjects, NewEvent, ToolPayload } from "../domain/Event.js"
+import type { Media } from "../domain/AgentReport.js"
+import type { EventPayload, EventSubjects, EventType, NewEvent } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
-import type { ContentBlock, MessageDelta, MessagePart } from "../domain/Message.js"
+import type { Message, MessageDelta, MessagePart } from "../domain/Message.js"
 import { costOf, type Prices } from "../domain/Prices.js"
 import { addUsage, noUsage, toNanos, type Usage } from "../domain/Session.js"
-import type { HarnessEvent, Usage as HarnessUsage, Tool } from "../harness/HarnessEvent.js"
+import type { ToolPayload } from "../domain/ToolCall.js"
+import type { HarnessEvent, Usage as HarnessUsage, Reported, Tool } from "../harness/HarnessEvent.js"
 import { digestOf } from "../store/CanonicalJson.js"
+import { AnswerParts } from "./AnswerParts.js"
 
 /** The longest text in an event, in characters. Longer texts are cut. The changeset holds the whole changes of files. */
 const maxText = 64 * 1024
 
 interface Part {
   readonly kind: "text" | "reasoning"
-  text: string
   /** Words that no event holds yet. */
   pending: string
   revision: number
@@ -29,6 +31,9 @@ export class TurnOutput {
   /** The number of characters of each part that were sent as deltas. */
   private readonly whispered = new Map<string, number>()
   private readonly changedParts = new Set<string>()
+  private readonly answerParts = new AnswerParts()
+  private shown = 0
+  private hasTold = false
   /** The usage by the agent's own report. */
   reported: Usage = noUsage
   /** The cost that the agent has counted since its native session began; null when it counts none. */
@@ -42,7 +47,9 @@ export class TurnOutput {
     private readonly messageId: MessageId,
     private readonly subjects: EventSubjects,
     /** The cost that the agent had counted before this run, since its native session began. */
-    private readonly costBefore: number | null
+    private readonly costBefore: number | null,
+    /** The digests of what the agent has reported of itself before, by type of event. */
+    private readonly told: Record<string, string> = {}
   ) {
     this.nativeCost = costBefore
   }
@@ -78,11 +85,16 @@ export class TurnOutput {
     return [...this.parts].map(([key, part]) => this.partEvent(key, part, "", true))
   }
 
-  /** The words of the agent, one block for each of its messages. */
-  content(): ReadonlyArray<ContentBlock> {
-    return [...this.parts.values()]
-      .filter((part) => part.kind === "text" && part.text !== "")
-      .map((part) => ({ type: "text" as const, text: part.text }))
+  /** What the agent has said and done so far, as a message holds it. */
+  answer(): Pick<Message, "content" | "parts"> {
+    return { content: this.answerParts.content(), parts: this.answerParts.list() }
+  }
+
+  /** The digests after the last events, as JSON; undefined when they are as before. */
+  newlyTold(): string | undefined {
+    if (!this.hasTold) return undefined
+    this.hasTold = false
+    return JSON.stringify(this.told)
   }
 
   private apply(event: HarnessEvent): Array<NewEvent> {
@@ -90,7 +102,7 @@ export class TurnOutput {
       case "text":
       case "reasoning": {
         const key = keyOf(event)
-        const part = this.parts.get(key) ?? { kind: event._tag, text: "", pending: "", revision: 0 }
+        const part = this.parts.get(key) ?? { kind: event._tag, pending: "", revision: 0 }
         part.pending += event.text
         this.parts.set(key, part)
         if (!this.changedParts.has(key)) {
@@ -100,8 +112,25 @@ export class TurnOutput {
         }
         return []
       }
+      case "media":
+        return [this.mediaEvent(event.media)]
       case "tool":
         return this.toolEvents(event)
+      case "plan": {
+        const plan = payloadOf(event)
+        this.answerParts.intend(plan)
+        return [this.event("plan.updated", plan)]
+      }
+      case "notice":
+        return [this.event("agent.notice_given", payloadOf(event))]
+      case "compaction":
+        return [this.event("agent.compaction_updated", payloadOf(event))]
+      case "commands":
+        return this.changed("agent.commands_listed", payloadOf(event))
+      case "options":
+        return this.changed("agent.options_listed", payloadOf(event))
+      case "title":
+        return this.changed("agent.titled", payloadOf(event))
       case "usage":
         return [this.usageEvent(event)]
       case "diagnostic":
@@ -114,7 +143,42 @@ export class TurnOutput {
       case "native_session":
       case "ready":
       case "asked":
+      case "withdrawn":
         return []
+    }
+  }
+
+  private event<Type extends EventType & `${"agent" | "plan"}.${string}`>(
+    type: Type,
+    payload: EventPayload<Type>
+  ): NewEvent {
+    // Boundary: a union over the types of events does not narrow by a type parameter.
+    return { type, payload, subjects: this.subjects } as NewEvent
+  }
+
+  /** Agents report what holds for a session with each of their starts. It is told when it is another than before. */
+  private changed<Type extends EventType & `agent.${string}`>(
+    type: Type,
+    payload: EventPayload<Type>
+  ): Array<NewEvent> {
+    const digest = digestOf(JSON.stringify(payload))
+    if (this.told[type] === digest) return []
+    this.told[type] = digest
+    this.hasTold = true
+    return [this.event(type, payload)]
+  }
+
+  private mediaEvent(media: Media): NewEvent {
+    this.shown += 1
+    const part_key = `media:${this.shown}`
+    this.answerParts.show(part_key, media)
+    return {
+      type: "message.part_added",
+      payload: {
+        message_id: this.messageId,
+        part: { part_key, kind: "media", revision: 1, mode: "replace", content: media, sealed: true }
+      },
+      subjects: this.subjects
     }
   }
 
@@ -123,7 +187,7 @@ export class TurnOutput {
       const part = this.parts.get(key)
       if (part === undefined || part.pending === "") return []
       const added = part.pending
-      part.text += added
+      this.answerParts.say(part.kind, key, added)
       part.pending = ""
       return [this.partEvent(key, part, added, false)]
     })
@@ -152,6 +216,7 @@ export class TurnOutput {
     const before = this.tools.get(tool.tool_id)
     if (before === digest) return []
     this.tools.set(tool.tool_id, digest)
+    this.answerParts.call(payload)
     const ended = tool.state === "done" || tool.state === "failed" || tool.state === "aborted"
     const type = ended ? "tool.completed" : before === undefined ? "tool.started" : "tool.updated"
     return [{ type, payload, subjects: this.subjects }]
@@ -215,6 +280,8 @@ type Words = Extract<HarnessEvent, { _tag: "text" | "reasoning" }>
 
 const keyOf = (words: Words): string => `${words._tag}:${words.message_key}`
 
+const payloadOf = <Report extends Reported>({ _tag, ...payload }: Report): Omit<Report, "_tag"> => payload
+
 const toolPayload = (tool: Tool): ToolPayload => {
   const input = JSON.stringify(tool.input) ?? "null"
   const output = tool.output_text ?? null
@@ -231,6 +298,8 @@ const toolPayload = (tool: Tool): ToolPayload => {
     state: tool.state,
     output_text: output === null ? null : output.slice(0, maxText),
     diffs,
+    locations: tool.locations,
+    media: tool.media,
     truncated:
       input.length > maxText ||
       (output?.length ?? 0) > maxText ||

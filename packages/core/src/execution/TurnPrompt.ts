@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { ContentBlock, FileBlock } from "../domain/Message.js"
 import { Files } from "../files/Files.js"
 import type { PromptBlock } from "../harness/TurnInput.js"
@@ -21,7 +21,14 @@ export const make = Effect.map(Files, (files) => {
       path: join(root, path),
       name,
       mediaType: yield* mediaTypeOf(name),
-      size: found.value.size
+      size: found.value.size,
+      read: (maxBytes) =>
+        Effect.map(
+          Effect.option(files.read(root, path, maxBytes)),
+          Option.flatMap(({ content, encoding, truncated }) =>
+            truncated ? Option.none() : Option.some(Buffer.from(content, encoding))
+          )
+        )
     }
     return found.value.digest === digest
       ? [link]

@@ -4,6 +4,7 @@ import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
+import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import type { Prices } from "../domain/Prices.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
@@ -77,6 +78,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           if (!isUnchanged) return yield* contextChanged
           const connection = yield* opened
           const { home, workTree } = trees.paths(session.id)
+          const permissions: PermissionPolicy | null = ready.permissions === null ? null : JSON.parse(ready.permissions)
           return {
             manifest: yield* manifestOf(ready),
             installed: agent,
@@ -90,6 +92,9 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             prices: connection?.prices ?? {},
             nativeCost: ready.native_session_id === null ? null : ready.native_cost,
             model: ready.model,
+            ...(ready.options !== null && { options: JSON.parse(ready.options) }),
+            permissions,
+            isGuarded: permissions !== null && !allowsAll(permissions),
             nativeSessionId: ready.native_session_id,
             deadline: turnDeadlineMs
           }

@@ -9,12 +9,13 @@ export {
   type HarnessDiff,
   HarnessEvent,
   HarnessFailure,
+  type Reported,
   type StopReason,
   type Tool,
   type ToolState,
   type Usage
 } from "./HarnessEvent.js"
-export type { AgentInput, HarnessConnection, PromptBlock, TurnRequest } from "./TurnInput.js"
+export type { AgentInput, Answer, HarnessConnection, PromptBlock, TurnRequest, Word } from "./TurnInput.js"
 
 /** Takes events of a turn in their order. It waits while the reader is behind. */
 export type Emit = (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>

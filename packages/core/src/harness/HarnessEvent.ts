@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { InteractionKind, InteractionOption } from "../domain/Interaction.js"
+import { AgentCommands, AgentOptions, AgentTitle, Compaction, Media, Notice, Plan } from "../domain/AgentReport.js"
+import { FormField, InteractionKind, InteractionOption } from "../domain/Interaction.js"
 import { FailureReason } from "./Manifest.js"
 
 /** A change of one file, as a tool reports it. `old_text` is null for a new file. */
@@ -42,6 +43,12 @@ export const Reasoning = Schema.Struct({
   text: Schema.String
 }).annotations({ identifier: "HarnessReasoning" })
 
+/** Something that the assistant shows besides words. It comes once, whole. */
+export const Shown = Schema.Struct({
+  _tag: Schema.Literal("media"),
+  media: Media
+}).annotations({ identifier: "HarnessMedia" })
+
 /** The whole present state of one tool call. A later event of the same `tool_id` replaces it. */
 export const Tool = Schema.Struct({
   _tag: Schema.Literal("tool"),
@@ -51,9 +58,24 @@ export const Tool = Schema.Struct({
   input: Schema.Unknown,
   state: ToolState,
   output_text: Schema.optionalWith(Schema.String, { exact: true }),
-  diffs: Schema.Array(HarnessDiff)
+  diffs: Schema.Array(HarnessDiff),
+  /** The places in files that the call is about. */
+  locations: Schema.Array(Schema.Struct({ path: Schema.String, line: Schema.NullOr(Schema.Int) })),
+  /** What the tool has given besides words. */
+  media: Schema.Array(Media)
 }).annotations({ identifier: "HarnessTool" })
 export type Tool = typeof Tool.Type
+
+/** What the agent reports beside its answer, whole. A later report of the same kind takes the place of the one before. */
+export const Reported = Schema.Union(
+  Schema.Struct({ _tag: Schema.Literal("plan"), ...Plan.fields }),
+  Schema.Struct({ _tag: Schema.Literal("notice"), ...Notice.fields }),
+  Schema.Struct({ _tag: Schema.Literal("compaction"), ...Compaction.fields }),
+  Schema.Struct({ _tag: Schema.Literal("commands"), ...AgentCommands.fields }),
+  Schema.Struct({ _tag: Schema.Literal("options"), ...AgentOptions.fields }),
+  Schema.Struct({ _tag: Schema.Literal("title"), ...AgentTitle.fields })
+).annotations({ identifier: "HarnessReported" })
+export type Reported = typeof Reported.Type
 
 /**
  * The agent waits for an answer to a question. `TurnInput.ask` gives the answer by the id of the question. The event of the tool call that the
@@ -67,9 +89,20 @@ export const Asked = Schema.Struct({
   description: Schema.NullOr(Schema.String),
   tool_id: Schema.NullOr(Schema.String),
   options: Schema.Array(InteractionOption),
+  /** The values that a `form` asks for; null for other kinds. */
+  form: Schema.NullOr(Schema.Array(FormField)),
+  /** The page of a `link`; null for other kinds. */
+  url: Schema.NullOr(Schema.String),
   default: Schema.NullOr(Schema.String)
 }).annotations({ identifier: "HarnessAsked" })
 export type Asked = typeof Asked.Type
+
+/** The agent does not wait for the answer to the question any more. */
+export const Withdrawn = Schema.Struct({
+  _tag: Schema.Literal("withdrawn"),
+  request_id: Schema.String
+}).annotations({ identifier: "HarnessWithdrawn" })
+export type Withdrawn = typeof Withdrawn.Type
 
 /**
  * Tokens as the agent counts them, null where it counts none. `scope` says what they cover: the last model call, this turn, or the whole
@@ -113,8 +146,11 @@ export const HarnessEvent = Schema.Union(
   NativeSession,
   Text,
   Reasoning,
+  Shown,
   Tool,
+  ...Reported.members,
   Asked,
+  Withdrawn,
   Usage,
   Diagnostic,
   Ended

@@ -67,10 +67,16 @@ const valuesOf = (input: AgentInput): Record<string, string> => ({
   executable: input.installed.executable,
   node: process.execPath,
   ...(input.model === null ? {} : { model: input.model }),
+  ...permissionValues(input),
   ...Object.fromEntries(
     Object.entries(input.connection?.settings ?? {}).map(([name, value]) => [`connection.${name}`, value])
   )
 })
+
+const permissionValues = ({ isGuarded = false, manifest }: AgentInput): Record<string, string> => {
+  const values = manifest.runtime?.launch.permissions?.[isGuarded ? "ask" : "allow"] ?? {}
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`permissions.${name}`, value]))
+}
 
 const missingValue = (manifest: Manifest) => (name: string) =>
   new HarnessFailure({

@@ -48,7 +48,8 @@ export const regexSource = Schema.String.pipe(
 )
 
 /**
- * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model` and `connection.<setting>`. `{{name
+ * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>` and
+ * `permissions.<name>`. `{{name
  * default}}` gives a default. `{{json name}}` writes a quoted JSON string, which is also a TOML string.
  */
 export const Template = Schema.String.pipe(
@@ -122,6 +123,16 @@ export const Runtime = Schema.Struct({
     command: Template,
     args: Schema.Array(Template),
     environment: Schema.Record({ key: Schema.String, value: Template }),
+    /**
+     * Values for the templates, as `permissions.<name>`: those of `allow` for an agent that acts by itself, and those of `ask` for one that is to
+     * ask first.
+     */
+    permissions: exactOptional(
+      Schema.Struct({
+        allow: Schema.Record({ key: Schema.String, value: Schema.String }),
+        ask: Schema.Record({ key: Schema.String, value: Schema.String })
+      })
+    ),
     /** The directory below the agent's home that TMPDIR names. */
     tmp_dir: Schema.String.pipe(Schema.pattern(/^(?!.*\.\.)[\w./-]+$/)),
     profiles: Schema.Array(Profile),

@@ -4,7 +4,7 @@ const blank = "[secret]"
 /** The shortest secret that is blanked. A shorter text would also blank ordinary words. */
 const minimumLength = 6
 
-/** Blanks the secrets of a connection in the output of an agent. */
+/** Blanks the secrets of a connection in the output of an agent, and tells addresses inside the service as those that people know. */
 export interface Scrubber {
   readonly scrub: (text: string) => string
   /** The length of the end of `text` that may be the beginning of a secret. */
@@ -13,19 +13,38 @@ export interface Scrubber {
 
 type Secrets = Readonly<Record<string, Redacted.Redacted<string>>>
 
-/** The forms in which secrets are blanked: as they are, in JSON and in URLs. Longer ones come first, because a secret may contain another one. */
-export const formsOf = (secrets: Secrets): ReadonlyArray<string> => {
-  const plain = Object.values(secrets)
+const byLength = (left: string, right: string): number => right.length - left.length
+
+/** The forms in which a text may stand in the output of an agent: as it is, in JSON and in URLs. */
+const formsOfText = (text: string): ReadonlyArray<string> => [
+  text,
+  JSON.stringify(text).slice(1, -1),
+  encodeURIComponent(text)
+]
+
+const plainOf = (secrets: Secrets): ReadonlyArray<string> =>
+  Object.values(secrets)
     .map(Redacted.value)
     .filter((secret) => secret.length >= minimumLength)
-  const forms = plain.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
-  return [...new Set(forms)].sort((left, right) => right.length - left.length)
-}
 
-export const scrubber = (secrets: Secrets): Scrubber => {
-  const forms = formsOf(secrets)
+/** The forms in which secrets are blanked. Longer ones come first, because a secret may contain another one. */
+export const formsOf = (secrets: Secrets): ReadonlyArray<string> =>
+  [...new Set(plainOf(secrets).flatMap(formsOfText))].sort(byLength)
+
+export const scrubber = (
+  secrets: Secrets,
+  /** Texts that are told as others. */
+  told: Readonly<Record<string, string>> = {}
+): Scrubber => {
+  const replacements = new Map(
+    [...Object.entries(told), ...plainOf(secrets).map((secret) => [secret, blank] as const)].flatMap(
+      ([text, instead]) => formsOfText(text).map((form) => [form, instead] as const)
+    )
+  )
+  const forms = [...replacements.keys()].sort(byLength)
   return {
-    scrub: (text) => forms.reduce((scrubbed, form) => scrubbed.replaceAll(form, blank), text),
+    scrub: (text) =>
+      forms.reduce((scrubbed, form) => scrubbed.replaceAll(form, () => replacements.get(form) ?? blank), text),
     partialLength: (text) => {
       const longest = Math.min(text.length, (forms[0]?.length ?? 1) - 1)
       for (let length = longest; length > 0; length--) {

@@ -1,4 +1,7 @@
-import type { Duration, Effect, Redacted } from "effect"
+import type { Duration, Effect, Option, Redacted } from "effect"
+import type { OptionChoices } from "../domain/AgentReport.js"
+import type { FormContent } from "../domain/Interaction.js"
+import type { PermissionPolicy } from "../domain/Permissions.js"
 import type { Executor } from "../executor/Executor.js"
 import type { Passage } from "../outbound/WayOut.js"
 import type { InstalledHarness } from "./Install.js"
@@ -15,9 +18,11 @@ export interface HarnessConnection {
   readonly settings: Readonly<Record<string, string>>
   /** The secret fields, which a driver writes to the environment of its agent only. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
+  /** Texts that nobody is to read, each with the text in its place: addresses inside the service, and those that people know them by. */
+  readonly told?: Readonly<Record<string, string>>
 }
 
-/** A part of the prompt. The agent gets the path of a file, and reads the file itself. */
+/** A part of the prompt. The agent gets the path of a file, and reads the file itself unless it takes the content. */
 export type PromptBlock =
   | {
       /** Words of the message. */
@@ -36,7 +41,28 @@ export type PromptBlock =
       readonly mediaType: string | null
       /** The size in bytes. */
       readonly size: number
+      /** Gives the content; none when it is larger than so many bytes or cannot be read. Absent where only the path may be told. */
+      readonly read?: (maxBytes: number) => Effect.Effect<Option.Option<Uint8Array>>
     }
+
+/** The answer of a person to what an agent asks. */
+export interface Answer {
+  /** The option that was chosen, by its id. */
+  readonly option: string
+  /** What the agent is to be told beside it; null for nothing. */
+  readonly note: string | null
+  /** The values of a form; null for none. */
+  readonly content: FormContent | null
+}
+
+/** Something that is said to an agent in the middle of its turn. */
+export interface Word {
+  /** `steer` goes into what the agent does; `interrupt` stops that, and the agent goes on with this. */
+  readonly kind: "steer" | "interrupt"
+  readonly prompt: ReadonlyArray<PromptBlock>
+  /** Is run once: with `taken` when the agent has it, and with `left` when the agent has ended its work and does not. */
+  readonly settle: (outcome: "taken" | "left") => Effect.Effect<void>
+}
 
 /** The start of an agent. A null `nativeSessionId` opens a new native session. */
 export interface AgentInput {
@@ -58,6 +84,12 @@ export interface AgentInput {
   readonly passage?: Passage
   /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
+  /** True where people answer what the agent asks. False or absent, the agent offers them neither forms nor pages. */
+  readonly isAnswered?: boolean
+  /** True for an agent that is to ask before it acts; false or absent for one that acts by itself. */
+  readonly isGuarded?: boolean
+  /** Absolute paths of further directories that the agent works in; none where it is absent. */
+  readonly additionalDirectories?: ReadonlyArray<string>
   /** The agent's own session to go on with; null opens a new one. */
   readonly nativeSessionId: string | null
   /** Gets every line from the agent (`in`) and to it (`out`) before it is parsed. The connection's secrets are blanked. */
@@ -68,15 +100,24 @@ export interface AgentInput {
 export interface TurnRequest {
   /** All that the agent is told, in this order. */
   readonly prompt: ReadonlyArray<PromptBlock>
+  /** The options of the agent that are chosen, by their id or category; the agent's own where it is absent. */
+  readonly options?: OptionChoices
   /** Runs when the agent is ready and has done nothing in this turn yet. When it gives false, the agent gets no prompt and the turn is `cancelled`. */
   readonly beforePrompt?: (nativeSessionId: string) => Effect.Effect<boolean>
   /** Completes when the turn is to be cancelled, and the turn then ends with `cancelled`. It may never complete. */
   readonly cancel: Effect.Effect<unknown>
   /**
-   * Waits for the option that a person chooses for the `asked` event with this id; null when nobody chose. Absent where the agent may not ask.
-   * The manifest's `permission_answer` then decides at once.
+   * Waits for the answer of a person to the `asked` event with this id; null when nobody answered. Absent where the agent may not ask. The
+   * manifest's `permission_answer` then decides at once.
    */
-  readonly ask?: (requestId: string) => Effect.Effect<string | null>
+  readonly ask?: (requestId: string) => Effect.Effect<Answer | null>
+  /** What the agent may do without asking people; null or absent for all that its manifest lets it. */
+  readonly permissions?: PermissionPolicy | null
+  /**
+   * Gives the next thing that is said to the agent while it works. Absent where nothing is. The driver takes one only when it has settled the one
+   * before, and takes none once it has ended.
+   */
+  readonly nextWord?: Effect.Effect<Word>
   /** The time limit for the turn, from the moment that the agent is ready. */
   readonly deadline: Duration.DurationInput
   /** Replaces the manifest's `silence_timeout_ms`. */

@@ -12,8 +12,9 @@ import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { MessageStore } from "./MessageStore.js"
 import { notOpen } from "./Refusals.js"
-import { configuredRules } from "./SessionRules.js"
+import { configuredRules, queueRoom } from "./SessionRules.js"
 import type { SessionRow } from "./SessionStore.js"
+import { Steering } from "./Steering.js"
 import { TurnStore } from "./TurnStore.js"
 import { UploadStore } from "./UploadStore.js"
 
@@ -41,7 +42,7 @@ export type Unpostable =
 export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
   Inbox,
   {
-    /** Takes a message and, unless it is a note, queues its turn. The service itself may leave a note in an archived session. */
+    /** Takes a message and, unless it is a note or goes into a turn that has begun, queues its turn. The service itself may leave a note in an archived session. */
     readonly post: (
       session: SessionRow,
       actor: Actor,
@@ -69,7 +70,9 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const providers = yield* Providers
       const uploads = yield* UploadStore
       const { limits } = yield* CoreConfig
+      const steering = yield* Steering
       const { asking } = yield* configuredRules
+      const room = queueRoom(limits.queuedTurns)
 
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
@@ -80,11 +83,14 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
         if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
         if (actor.kind !== "system") yield* checkLength(content, limits.messageCharacters)
-        if (routing === "steer") yield* providers.requireCapability(session.provider_id, "steer")
+        if (routing === "steer" || routing === "interrupt")
+          yield* providers.requireCapability(session.provider_id, routing)
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
           yield* requireAll(asking, session)
         }
+        const into = routing === "steer" || routing === "interrupt" ? steering.turnOf(session) : undefined
+        if (into !== undefined) yield* requireAll([room], session)
         const accepted = yield* messages.accept(
           {
             id: yield* newId(MessageId),
@@ -92,13 +98,19 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
             role: actor.kind === "system" ? "system" : "user",
             kind,
             author: { kind: actor.kind, id: actor.id },
-            routing,
+            routing: routing === "note" || into !== undefined ? routing : "queue",
             content: typeof content === "string" ? [{ type: "text", text: content }] : content
           },
           actor
         )
         if (routing === "note") return accepted
         const { message } = accepted
+        if (into !== undefined) {
+          yield* messages.assign(message.id, into)
+          yield* messages.steer(message.id, "waiting")
+          yield* steering.ring(into)
+          return { ...accepted, message: { ...message, turn_id: into }, turn_id: into }
+        }
         const { operation, turn } = yield* turns.queue(session, actor, message.id)
         yield* messages.assign(message.id, turn.id)
         const watermark = yield* journal.append(session.id, actor, [])

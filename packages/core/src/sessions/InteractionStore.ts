@@ -24,6 +24,11 @@ import { TurnStore } from "./TurnStore.js"
 /** The newest interactions of a session, all of them or those in one state. */
 export type InteractionFilter = PageRequest & { readonly state?: InteractionState }
 
+/** What an interaction ends with. */
+export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
+
+const nothing: GivenAnswer = { answer: null, note: null, content: null }
+
 /** An end of an interaction. */
 export type Resolution = Exclude<InteractionState, "pending">
 
@@ -50,9 +55,11 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
     readonly resolve: (
       interaction: Interaction,
       to: Resolution,
-      answer: string | null,
+      given: GivenAnswer,
       actor: Actor
     ) => Effect.Effect<Interaction, never, Commit>
+    /** Cancels an interaction that its agent does not wait for any more. One that has ended stays as it is. Locks the session first. */
+    readonly takeBack: (interactionId: InteractionId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Cancels the pending interactions of a turn whose agent does not wait for them any more, so that the turn runs. */
     readonly withdraw: (turnId: TurnId, actor: Actor) => Effect.Effect<void, never, Commit>
     /** Waits until an interaction is resolved. When its time is over it expires with its default, in the commit that is given. */
@@ -67,6 +74,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
     Effect.gen(function* () {
       const db = yield* Database
       const listeners = yield* SessionListeners
+      const sessions = yield* SessionStore
       const sql = db.sql
       const rows = yield* interactionRows
       const { resolve, tell } = yield* resolving
@@ -74,7 +82,14 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
       const settled = yield* waiting(resolve)
 
       const withdraw = Effect.fnUntraced(function* (turnId: TurnId, actor: Actor) {
-        for (const interaction of yield* rows.pendingOf(turnId)) yield* resolve(interaction, "cancelled", null, actor)
+        for (const interaction of yield* rows.pendingOf(turnId))
+          yield* resolve(interaction, "cancelled", nothing, actor)
+      })
+      const takeBack = Effect.fnUntraced(function* (id: InteractionId, actor: Actor) {
+        const unheld = yield* rows.existing(id)
+        yield* sessions.lock(unheld.session_id)
+        const interaction = yield* rows.existing(id)
+        if (interaction.state === "pending") yield* resolve(interaction, "cancelled", nothing, actor)
       })
 
       yield* listeners.register({
@@ -98,6 +113,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
         find: rows.find,
         open,
         resolve,
+        takeBack,
         withdraw,
         settled
       })
@@ -146,13 +162,14 @@ const resolving = Effect.gen(function* () {
   const resolve = Effect.fnUntraced(function* (
     interaction: Interaction,
     to: Resolution,
-    answer: string | null,
+    given: GivenAnswer,
     actor: Actor
   ) {
     yield* Effect.orDie(interactionStates.check(interaction.state, to))
-    const resolved: Interaction = { ...interaction, state: to, answer, resolved_at: yield* now }
-    yield* db.run(db.sql`update interactions set state = ${to}, answer = ${answer},
-      resolved_at = ${resolved.resolved_at} where id = ${interaction.id}`)
+    const resolved: Interaction = { ...interaction, ...given, state: to, resolved_at: yield* now }
+    const content = given.content === null ? null : JSON.stringify(given.content)
+    yield* db.run(db.sql`update interactions set state = ${to}, answer = ${given.answer}, note = ${given.note},
+      content = ${content}, resolved_at = ${resolved.resolved_at} where id = ${interaction.id}`)
     yield* journal.ringAfterCommit(interactionTopic(interaction.id))
     yield* tell(resolved, actor)
     return resolved
@@ -185,9 +202,12 @@ const opening = Effect.fnUntraced(function* (
       description: asked.description,
       tool_id: asked.tool_id,
       options: JSON.stringify(asked.options),
+      form: asked.form === null ? null : JSON.stringify(asked.form),
+      url: asked.url,
       default_option: asked.default,
       state: "pending",
-      answer: null,
+      ...nothing,
+      content: null,
       expires_at: fromMillis(toMillis(at) + config.interactionExpiryMs),
       created_at: at,
       resolved_at: null
@@ -209,7 +229,8 @@ const waiting = Effect.fnUntraced(function* (resolve: InteractionStore["Type"]["
     const unheld = yield* existing(id)
     yield* sessions.lock(unheld.session_id)
     const interaction = yield* existing(id)
-    if (interaction.state === "pending") yield* resolve(interaction, "expired", interaction.default, clock)
+    if (interaction.state === "pending")
+      yield* resolve(interaction, "expired", { ...nothing, answer: interaction.default }, clock)
   })
 
   const settled: InteractionStore["Type"]["settled"] = Effect.fnUntraced(function* (id, commit) {
@@ -235,13 +256,17 @@ const clock = systemActor("interactions")
 /** The longest time that a lost ring can delay an answer, in milliseconds. */
 const pollMs = 5000
 
-interface InteractionRow extends Omit<Interaction, "options" | "default"> {
+interface InteractionRow extends Omit<Interaction, "options" | "default" | "form" | "content"> {
   readonly options: string
+  readonly form: string | null
+  readonly content: string | null
   readonly default_option: string | null
 }
 
-const toInteraction = ({ default_option, options, ...row }: InteractionRow): Interaction => ({
+const toInteraction = ({ content, default_option, form, options, ...row }: InteractionRow): Interaction => ({
   ...row,
+  form: form === null ? null : JSON.parse(form),
+  content: content === null ? null : JSON.parse(content),
   options: JSON.parse(options),
   default: default_option
 })

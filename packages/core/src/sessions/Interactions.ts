@@ -2,14 +2,16 @@ import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { InteractionAnswer } from "../api/InteractionsApi.js"
 import { fn } from "../base/Traced.js"
-import { type Interaction, interactionStates } from "../domain/Interaction.js"
+import { type FormContent, type Interaction, interactionStates } from "../domain/Interaction.js"
 import type { Page } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
+import { canonicalJson } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
-import { type InteractionFilter, InteractionStore } from "./InteractionStore.js"
+import { faultOf } from "./FormAnswers.js"
+import { type GivenAnswer, type InteractionFilter, InteractionStore } from "./InteractionStore.js"
 import { SessionStore } from "./SessionStore.js"
 
 /** The questions of agents, as people read and answer them. */
@@ -26,8 +28,9 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
       filter: InteractionFilter
     ) => Effect.Effect<Page<Interaction>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Takes one of the options, by its id, for the agent that waits. The same answer again changes nothing. Another answer, or an answer that
-     * comes too late, fails with `invalid_transition`, and a text that is no option with `RequestInvalid`.
+     * Takes one of the options, by its id, for the agent that waits, with the values of its form and a note. The same answer again changes
+     * nothing. Another answer, or an answer that comes too late, fails with `invalid_transition`, and a text that is no option, or a value that
+     * the form does not take, with `RequestInvalid`.
      */
     readonly answer: (
       principal: Principal,
@@ -53,7 +56,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
           const session = yield* sessions.readable(principal, sessionId)
           return yield* interactions.list(session.id, filter)
         }),
-        answer: (principal, interactionId, { answer }) =>
+        answer: (principal, interactionId, { answer, content = null, note = null }) =>
           journal.command(
             "Interactions.answer",
             Effect.gen(function* () {
@@ -62,9 +65,10 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
               const interaction = yield* existing(interactionId)
               const { options, state } = interaction
               if (!options.some(({ id }) => id === answer)) return yield* noOption(interaction, answer)
-              if (state === "answered" && interaction.answer === answer) return interaction
+              yield* checkContent(interaction, answer, content)
+              if (state === "answered" && isSame(interaction, { answer, content, note })) return interaction
               if (!interactionStates.allows(state, "answered")) return yield* resolvedAlready(interaction)
-              return yield* interactions.resolve(interaction, "answered", answer, actorOf(principal))
+              return yield* interactions.resolve(interaction, "answered", { answer, content, note }, actorOf(principal))
             })
           )
       })
@@ -78,6 +82,32 @@ const noOption = ({ options }: Interaction, answer: string): RequestInvalid => {
     loc: ["body", "answer"],
     issue: new ParseResult.Type(Schema.String.ast, answer, `it is no option of the interaction, which has ${known}`),
     input: answer
+  })
+}
+
+const isSame = (interaction: Interaction, { answer, content, note }: GivenAnswer): boolean =>
+  interaction.answer === answer &&
+  interaction.note === note &&
+  canonicalJson(interaction.content) === canonicalJson(content)
+
+/** Only the acceptance of a form has values, and they are what its fields take. */
+const checkContent = (
+  { form, options }: Interaction,
+  answer: string,
+  content: FormContent | null
+): Effect.Effect<void, RequestInvalid> => {
+  const isAcceptance = options.some(({ id, kind }) => id === answer && kind === "accept")
+  const fault =
+    form === null || !isAcceptance
+      ? content === null
+        ? undefined
+        : { path: [], problem: "only an answer that accepts a form has values" }
+      : faultOf(form, content ?? {})
+  if (fault === undefined) return Effect.void
+  return new RequestInvalid({
+    loc: ["body", "content", ...fault.path],
+    issue: new ParseResult.Type(Schema.Unknown.ast, content, `Input is not what the form takes: ${fault.problem}`),
+    input: content
   })
 }
 

@@ -18,7 +18,9 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { TurnStore } from "./TurnStore.js"
 
 /** The refusals of a session that no turn could run in. */
-export type Unbegun = ReinsError<Unrunnable["code"] | "executor_unavailable" | "invalid_transition">
+export type Unbegun = ReinsError<
+  Unrunnable["code"] | "executor_unavailable" | "invalid_transition" | "unsupported_capability"
+>
 
 /** The kind of the job that ends the executor of a session. */
 export const releaseJobKind = "session.release"
@@ -28,8 +30,9 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
   SessionLifecycles,
   {
     /**
-     * Makes a session as a client asks for it. Fails like `Providers.requireRunnable`, with `not_found` for its project, and with
-     * `invalid_transition` for a project that is archived, as the two methods below do.
+     * Makes a session as a client asks for it. Fails like `Providers.requireRunnable`, with `not_found` for its project, with
+     * `invalid_transition` for a project that is archived, and with `unsupported_capability` for permissions that its provider cannot ask
+     * for, as the two methods below do.
      */
     readonly begin: (
       workspaceId: WorkspaceId,
@@ -109,6 +112,8 @@ const newColumns = Effect.gen(function* () {
     const repository = input.repository ?? version?.spec.repository
     const selection = input.harness ?? version?.spec.harness
     const manifest = yield* providers.requireEnabled(selection?.provider_id ?? providers.defaultId)
+    const permissions = input.permissions ?? version?.spec.permissions
+    yield* providers.requirePermissions(manifest.provider_id, permissions)
     const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
     const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
     const preferred = connectionId === null ? null : yield* connections.preferredModel(workspaceId, connectionId)
@@ -128,6 +133,8 @@ const newColumns = Effect.gen(function* () {
       base_ref: repository?.base_ref ?? null,
       ...lineage,
       auto_capture: input.auto_capture === false ? 0 : 1,
+      options: selection?.options === undefined ? null : JSON.stringify(selection.options),
+      permissions: permissions === undefined ? null : JSON.stringify(permissions),
       created_at: at
     }
   })

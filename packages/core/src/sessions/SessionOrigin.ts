@@ -62,10 +62,17 @@ export const ofChild = (
 ): SessionOrigin => {
   const isSameProvider = harness === undefined || harness.provider_id === parent.provider_id
   const model = harness?.model ?? (isSameProvider ? parent.model : null)
+  const options =
+    harness?.options ?? (isSameProvider && parent.options !== null ? JSON.parse(parent.options) : undefined)
   return {
     input: {
       title,
-      harness: { provider_id: harness?.provider_id ?? parent.provider_id, ...(model !== null && { model }) },
+      harness: {
+        provider_id: harness?.provider_id ?? parent.provider_id,
+        ...(model !== null && { model }),
+        ...(options && { options })
+      },
+      ...permissionsOf(parent),
       executor: { backend: parent.backend },
       ...(isSameProvider && parent.connection_id !== null && { connection_id: parent.connection_id }),
       ...sourceOf(source)
@@ -90,6 +97,7 @@ export const ofLink = (from: SessionRow, { connectionId, harness, kind, seed }: 
       executor: { backend: from.backend },
       labels: JSON.parse(from.labels),
       auto_capture: from.auto_capture === 1,
+      ...permissionsOf(from),
       ...(from.title !== null && { title: from.title }),
       ...(connection !== undefined && { connection_id: connection }),
       ...sourceOf(from)
@@ -102,6 +110,10 @@ export const ofLink = (from: SessionRow, { connectionId, harness, kind, seed }: 
     }
   }
 }
+
+/** A session that works for another one, or goes on from it, may do by itself what that one may do. */
+const permissionsOf = ({ permissions }: SessionRow): Pick<SessionInput, "permissions"> =>
+  permissions === null ? {} : { permissions: JSON.parse(permissions) }
 
 /** The project version and the repository of a session, as a request asks for them. */
 const sourceOf = ({

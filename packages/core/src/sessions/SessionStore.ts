@@ -76,6 +76,12 @@ export interface SessionRow {
   readonly native_cost: number | null
   readonly context_lost: number
   readonly auto_capture: number
+  /** An `OptionChoices` as JSON; null for those of the agent. */
+  readonly options: string | null
+  /** A `PermissionPolicy` as JSON; null for the provider's own. */
+  readonly permissions: string | null
+  /** The digests of what the agent has reported of itself last, by type of event, as JSON; null for nothing. */
+  readonly told: string | null
   readonly lifecycle: SessionLifecycle
   readonly usage: string
   readonly event_watermark: number
@@ -117,6 +123,7 @@ export type NewSession = Omit<
   | "native_cost"
   | "native_digest"
   | "context_lost"
+  | "told"
   | "lifecycle"
   | "usage"
   | "event_watermark"
@@ -129,7 +136,9 @@ export type NewSession = Omit<
 >
 
 /** The columns that clients change. */
-export type SessionUpdate = Partial<Pick<SessionRow, "title" | "labels" | "model" | "auto_capture">>
+export type SessionUpdate = Partial<
+  Pick<SessionRow, "title" | "labels" | "model" | "auto_capture" | "options" | "permissions">
+>
 
 /** The columns that its work changes, apart from the states. */
 export type SessionChange = Partial<
@@ -144,6 +153,7 @@ export type SessionChange = Partial<
     | "native_digest"
     | "native_cost"
     | "context_lost"
+    | "told"
   >
 >
 
@@ -333,6 +343,7 @@ const beginning = {
   native_cost: null,
   native_digest: null,
   context_lost: 0,
+  told: null,
   lifecycle: "open",
   usage: JSON.stringify(noUsage),
   event_watermark: 0,
@@ -351,10 +362,16 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
   project_version_id: row.project_version_id,
   title: row.title,
   labels: JSON.parse(row.labels),
-  harness: { provider_id: row.provider_id, model: row.model, connection_id: row.connection_id },
+  harness: {
+    provider_id: row.provider_id,
+    model: row.model,
+    connection_id: row.connection_id,
+    options: parsed(row.options)
+  },
   executor: { backend: row.backend, state: row.lease_state, lease_id: row.lease_id },
   base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit },
   workspace: { state: row.workspace_state },
+  permissions: parsed(row.permissions),
   auto_capture: row.auto_capture === 1,
   lifecycle: row.lifecycle,
   activity: activityOf(row),
@@ -371,6 +388,8 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
   closed_at: row.closed_at,
   actions
 })
+
+const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
 
 /** The session as its events tell of it. */
 const payloadOf = (row: SessionRow) => ({

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
+import { Providers } from "../catalog/Providers.js"
 import { requireAll } from "../domain/Condition.js"
 import { WorkspaceId } from "../domain/Ids.js"
 import type { Page } from "../domain/Page.js"
@@ -24,8 +25,15 @@ import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
 
 /** A command that moves or changes a session. */
-type Change<Code extends "invalid_transition" | "turn_active" | "version_conflict" | "harness_switch_required"> =
-  Command<Session, Denied | ReinsError<Code>>
+type Change<
+  Code extends
+    | "invalid_transition"
+    | "turn_active"
+    | "version_conflict"
+    | "harness_switch_required"
+    | "provider_disabled"
+    | "unsupported_capability"
+> = Command<Session, Denied | ReinsError<Code>>
 
 /**
  * Sessions: a conversation and a workspace, run by an executor with one provider. A session that the principal may not see is `not_found`; one
@@ -53,13 +61,20 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, Unseen>
     /**
      * Changes what is given and leaves the rest. Fails with `harness_switch_required` for another provider, with `invalid_transition` for a
-     * closed session, and with `version_conflict` when the session has changed since the version that the caller expects.
+     * closed session, with `version_conflict` when the session has changed since the version that the caller expects, and with
+     * `unsupported_capability` for permissions that the provider cannot ask for (`provider_disabled` for one that is gone).
      */
     readonly update: (
       principal: Principal,
       sessionId: string,
       patch: SessionPatch
-    ) => Change<"invalid_transition" | "version_conflict" | "harness_switch_required">
+    ) => Change<
+      | "invalid_transition"
+      | "version_conflict"
+      | "harness_switch_required"
+      | "provider_disabled"
+      | "unsupported_capability"
+    >
     /**
      * Puts an open session away: it stays readable and takes no work. Fails with `turn_active` while a turn waits or runs, and with
      * `invalid_transition` for a session that is not open.
@@ -83,6 +98,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const sessions = yield* SessionStore
       const lifecycles = yield* SessionLifecycles
       const create = yield* creation
+      const providers = yield* Providers
       const { sessionActions } = yield* configuredRules
 
       /** The session after a command of a principal, whose role was read with the session before it. */
@@ -115,6 +131,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               if (patch.provider_id !== undefined && patch.provider_id !== row.provider_id)
                 return yield* switchRequired(row, patch.provider_id)
               yield* requireAll(sessionRules.update, row)
+              yield* providers.requirePermissions(row.provider_id, patch.permissions ?? undefined)
               return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
             })
           ),
@@ -182,10 +199,12 @@ const firstOf = (given: NonNullable<SessionInput["message"]>) =>
     ? { message: given, at: ["message", "content"] }
     : { message: { content: given }, at: ["message"] }
 
-const updateOf = ({ auto_capture, labels, model, title }: SessionPatch): SessionUpdate => ({
+const updateOf = ({ auto_capture, labels, model, options, permissions, title }: SessionPatch): SessionUpdate => ({
   ...(title !== undefined && { title }),
   ...(labels !== undefined && { labels: JSON.stringify(labels) }),
   ...(model !== undefined && { model }),
+  ...(options !== undefined && { options: options === null ? null : JSON.stringify(options) }),
+  ...(permissions !== undefined && { permissions: permissions === null ? null : JSON.stringify(permissions) }),
   ...(auto_capture !== undefined && { auto_capture: auto_capture ? 1 : 0 })
 })
 

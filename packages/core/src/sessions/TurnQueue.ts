@@ -17,7 +17,7 @@ import { toRow } from "./TurnRow.js"
 /** The kind of the job that runs a turn; its payload is `{turn_id}`. */
 export const turnJobKind = "turn.run"
 
-/** The queue of the turns of a session: `add` puts a turn at its end, `dispatch` starts the first one when its time has come. */
+/** The queue of the turns of a session: `add` puts a turn at its end, `addAnyway` does so beyond its limit, `dispatch` starts the first one when its time has come. */
 export const turnQueue = Effect.gen(function* () {
   const db = yield* Database
   const journal = yield* Journal
@@ -37,8 +37,15 @@ export const turnQueue = Effect.gen(function* () {
     if (next !== undefined) yield* jobs.release(next.job_id)
   })
 
-  const add = Effect.fnUntraced(function* (session: SessionRow, actor: Actor, messageId: MessageId, retryOf?: TurnId) {
-    yield* requireAll([room], session)
+  const add = (session: SessionRow, actor: Actor, messageId: MessageId, retryOf?: TurnId) =>
+    Effect.zipRight(requireAll([room], session), addAnyway(session, actor, messageId, retryOf))
+
+  const addAnyway = Effect.fnUntraced(function* (
+    session: SessionRow,
+    actor: Actor,
+    messageId: MessageId,
+    retryOf?: TurnId
+  ) {
     const id = yield* newId(TurnId)
     const operation = yield* jobs.enqueue({
       kind: turnJobKind,
@@ -73,7 +80,7 @@ export const turnQueue = Effect.gen(function* () {
     return { turn, operation }
   })
 
-  return { add, dispatch }
+  return { add, addAnyway, dispatch }
 })
 
 const mayStart = (session: SessionRow): boolean =>

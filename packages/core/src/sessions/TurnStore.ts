@@ -73,6 +73,12 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/TurnStore")<
       messageId: MessageId,
       retryOf?: TurnId
     ) => Effect.Effect<{ readonly turn: Turn; readonly operation: OperationRef }, ReinsError<"quota_exhausted">, Commit>
+    /** `queue` for a message that was taken before, however long the queue is. */
+    readonly queueAnyway: (
+      session: SessionRow,
+      actor: Actor,
+      messageId: MessageId
+    ) => Effect.Effect<Turn, never, Commit>
     /**
      * Moves a turn and tells it. An end starts the next turn. Locks the session first. Dies for a move that `turnStates` does not draw.
      */
@@ -108,6 +114,8 @@ export class TurnStore extends Context.Tag("@reins/core/sessions/TurnStore")<
         }),
         find: (turnId) => Effect.map(findRow(turnId), (row) => (row === undefined ? undefined : toTurn(row))),
         queue: queue.add,
+        queueAnyway: (session, actor, messageId) =>
+          Effect.map(queue.addAnyway(session, actor, messageId), ({ turn }) => turn),
         move,
         acknowledge,
         cancel: fn("TurnStore.cancel")(function* (turnId, actor) {

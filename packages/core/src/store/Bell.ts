@@ -48,5 +48,8 @@ export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 /** Rings when the interaction has ended. */
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 
+/** Rings when something is said to the agent of a turn that runs. */
+export const steeringTopic = (turnId: string): string => `steering:${turnId}`
+
 /** Rings when the session has a new event. */
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`

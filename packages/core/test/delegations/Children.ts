@@ -60,7 +60,8 @@ export const end = (
       Effect.gen(function* () {
         const session = yield* sessions.lock(sessionId)
         if (session === undefined) return yield* Effect.dieMessage("no session")
-        if (text !== undefined) yield* messages.complete(messageId, session, turn.id, actor, [{ type: "text", text }])
+        const answer = { content: [{ type: "text" as const, text: text ?? "" }], parts: [] }
+        if (text !== undefined) yield* messages.complete(messageId, session, turn.id, actor, answer)
         if (to === "cancelled" && turn.state === "running") yield* turns.move(turn.id, "cancelling", actor)
         yield* turns.move(turn.id, to, actor, {
           outcome: { message_id: text === undefined ? null : messageId, stop_reason: "end_turn" },

@@ -279,6 +279,26 @@ for (const { layer, name } of databases) {
       }).pipe(Effect.provide(services(layer)))
     )
 
+    it.scopedLive(
+      "a child that never submits its result is ended by a deadline that has a default, with its last words",
+      () =>
+        Effect.gen(function* () {
+          const { delegations, principal, spawn } = yield* given
+          const endings = yield* delegationEndings
+          const journal = yield* Journal
+          const silent = yield* spawn({ result_schema: { type: "object" } })
+          const span = Date.parse(silent.deadline_at ?? "") - Date.parse(silent.created_at)
+          assert.approximately(span, defaultLimits.delegationSeconds * 1000, 5000)
+          yield* begin(principal, silent.child_session_id)
+          yield* end(principal, silent.child_session_id, "succeeded", "It is nearly done.")
+          assert.strictEqual((yield* delegations.get(principal, silent.id)).state, "waiting_result")
+          yield* journal.commit(endings.expire(silent.id))
+          const ended = yield* delegations.get(principal, silent.id)
+          assert.deepInclude(ended, { state: "failed", reason: "deadline_exceeded" })
+          assert.include(ended.reason_message, "It is nearly done.")
+        }).pipe(Effect.provide(services(layer)))
+    )
+
     it.scopedLive("the deadline is a job that fails what has not ended, and is taken back by an end", () =>
       Effect.gen(function* () {
         const { delegations, principal, spawn } = yield* given
@@ -337,7 +357,7 @@ for (const { layer, name } of databases) {
         assert.strictEqual(yield* codeOf(spawn({ harness: { provider_id: "gamma" } })), "provider_disabled")
         const beta = yield* spawn({ harness: { provider_id: "beta" } })
         const child = yield* (yield* Sessions).get(principal, beta.child_session_id)
-        assert.deepStrictEqual(child.harness, { provider_id: "beta", model: null, connection_id: null })
+        assert.deepStrictEqual(child.harness, { provider_id: "beta", model: null, connection_id: null, options: null })
         yield* (yield* Connections).disconnect(principal, connection.id)
         assert.strictEqual(yield* codeOf(spawn()), "connection_revoked")
       }).pipe(Effect.provide(services(layer)))

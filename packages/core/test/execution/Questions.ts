@@ -12,5 +12,7 @@ export const question: Asked = {
     { id: "yes", name: "Allow", kind: "allow_once" },
     { id: "no", name: "Refuse", kind: "reject_once" }
   ],
+  form: null,
+  url: null,
   default: "no"
 }

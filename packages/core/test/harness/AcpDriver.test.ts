@@ -117,7 +117,9 @@ layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
           input: { path: "a.txt" },
           state: "done",
           output_text: "ok",
-          diffs: [{ path: "a.txt", old_text: null, new_text: "a" }]
+          diffs: [{ path: "a.txt", old_text: null, new_text: "a" }],
+          locations: [],
+          media: []
         })
       })
     )

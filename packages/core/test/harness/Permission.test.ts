@@ -1,9 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { of, place, runTurn, said, services, turnInput } from "@reins/testing/harness/Turns"
-import { Deferred, Effect, Stream } from "effect"
+import type { Answer, TurnInput, Word } from "@reins/core/harness/TurnInput"
+import { of, place, runTurn, said, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
+import { Deferred, Effect, Queue, Stream } from "effect"
 
 const toolCall = { toolCallId: "t1", title: "Run", kind: "execute", status: "pending", rawInput: { command: "make" } }
 
@@ -20,6 +20,8 @@ const permission = ask([
 const turn = (steps: ReadonlyArray<object>, changes: Partial<TurnInput>) =>
   Effect.flatMap(place, (where) => runTurn(turnInput(where, JSON.stringify(steps), changes)))
 
+const taking = (option: string, more: Partial<Answer> = {}): Answer => ({ option, note: null, content: null, ...more })
+
 const selected = (optionId: string) => JSON.stringify({ outcome: { outcome: "selected", optionId } })
 const taken = JSON.stringify({ outcome: { outcome: "cancelled" } })
 
@@ -28,7 +30,7 @@ const stopReason = (events: ReadonlyArray<HarnessEvent>) => of(events, "ended")[
 layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
   it.scoped("is told after the tool call that it is about, with the option that refuses as its default", () =>
     Effect.gen(function* () {
-      const events = yield* turn([permission], { ask: () => Effect.succeed("yes") })
+      const events = yield* turn([permission], { ask: () => Effect.succeed(taking("yes")) })
       assert.deepStrictEqual(
         events.map((event) => event._tag).filter((tag) => tag === "tool" || tag === "asked" || tag === "text"),
         ["tool", "asked", "text", "tool"]
@@ -45,6 +47,8 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
             { id: "yes", name: "Allow", kind: "allow_once" },
             { id: "no", name: "Refuse", kind: "reject_once" }
           ],
+          form: null,
+          url: null,
           default: "no"
         }
       ])
@@ -59,7 +63,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
         { optionId: "g", kind: "choice" }
       ])
       const events = yield* turn([colours, colours], {
-        ask: (id) => Effect.succeed(id === "ask-1" ? "g" : null)
+        ask: (id) => Effect.succeed(id === "ask-1" ? taking("g") : null)
       })
       const [asked] = of(events, "asked")
       assert.deepStrictEqual([asked?.kind, asked?.default], ["question", null])
@@ -75,13 +79,13 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
     Effect.gen(function* () {
       const where = yield* place
       const harness = yield* Harness
-      const answer = yield* Deferred.make<string>()
+      const answer = yield* Deferred.make<Answer>()
       const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Meanwhile." } }
       const steps = [{ ...permission, meanwhile: update }]
       const input = turnInput(where, JSON.stringify(steps), { ask: () => Deferred.await(answer) })
       const events = yield* harness.runTurn(input).pipe(
         Stream.tap((event) =>
-          event._tag === "text" && event.text === "Meanwhile." ? Deferred.succeed(answer, "yes") : Effect.void
+          event._tag === "text" && event.text === "Meanwhile." ? Deferred.succeed(answer, taking("yes")) : Effect.void
         ),
         Stream.runCollect
       )
@@ -93,7 +97,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
     Effect.gen(function* () {
       const events = yield* turn([{ ...permission, params: { options: permission.params.options } }], {
         silenceTimeout: "500 millis",
-        ask: () => Effect.delay(Effect.succeed("yes"), "2 seconds")
+        ask: () => Effect.delay(Effect.succeed(taking("yes")), "2 seconds")
       })
       assert.strictEqual(stopReason(events), "completed")
     })
@@ -124,13 +128,171 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
   it.scoped("and is refused makes the end of the turn `denied`, unless the agent goes on with something else", () =>
     Effect.gen(function* () {
       const quiet = { ...permission, quiet: true }
-      const no = { ask: () => Effect.succeed("no") }
+      const no = { ask: () => Effect.succeed(taking("no")) }
       const before = { say: "I begin." }
       assert.strictEqual(stopReason(yield* turn([before, quiet], no)), "denied")
       assert.strictEqual(stopReason(yield* turn([before, quiet, { end: "cancelled" }], no)), "denied")
       assert.strictEqual(stopReason(yield* turn([quiet, { say: "Then not." }], no)), "completed")
       assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(null) })), "denied")
-      assert.strictEqual(stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed("yes") })), "completed")
+      assert.strictEqual(
+        stopReason(yield* turn([before, quiet], { ask: () => Effect.succeed(taking("yes")) })),
+        "completed"
+      )
+    })
+  )
+
+  it.scoped("and withdraws is withdrawn from people too, and its turn goes on", () =>
+    Effect.gen(function* () {
+      const events = yield* turn([{ ...permission, withdraw: true }, { say: "On I go." }], { ask: () => Effect.never })
+      assert.deepStrictEqual(of(events, "withdrawn"), [{ _tag: "withdrawn", request_id: "ask-1" }])
+      assert.include(said(events), "-32800")
+      assert.include(said(events), "On I go.")
+      assert.strictEqual(stopReason(events), "completed")
+    })
+  )
+
+  it.scoped("is answered by the policy where the policy knows the answer, and refused where nobody can be asked", () =>
+    Effect.gen(function* () {
+      const policy = { default: "deny", tools: { execute: "allow" } } as const
+      const allowed = yield* turn([permission], { permissions: policy, ask: () => Effect.never })
+      assert.deepStrictEqual(of(allowed, "asked"), [])
+      assert.include(said(allowed), selected("yes"))
+      const denied = yield* turn([permission], { permissions: { default: "deny" }, ask: () => Effect.never })
+      assert.include(said(denied), selected("no"))
+      assert.include(said(yield* turn([permission], { permissions: { default: "ask" } })), selected("no"))
+    })
+  )
+
+  it.scoped("is followed by the note of its answer, in the same turn", () =>
+    Effect.gen(function* () {
+      const answer = taking("no", { note: "Use npm." })
+      const events = yield* turn([permission], { ask: () => Effect.succeed(answer) })
+      assert.include(said(events), 'told About "Run", which was answered with "Refuse": Use npm.')
+      assert.strictEqual(stopReason(events), "completed")
+    })
+  )
+})
+
+const elicitation = (more: object) => ({
+  ask: "elicitation/create",
+  params: { sessionId: "s1", message: "Which one?", ...more }
+})
+
+const form = elicitation({
+  mode: "form",
+  requestedSchema: {
+    type: "object",
+    properties: {
+      colour: { type: "string", title: "Colour", oneOf: [{ const: "r", title: "Red" }] },
+      count: { type: "integer", minimum: 1, default: 2 },
+      tags: { type: "array", items: { enum: ["a", "b"] } },
+      shape: { type: "hologram" }
+    },
+    required: ["colour"]
+  }
+})
+
+layer(services, { excludeTestServices: true })("the input that an agent asks for", (it) => {
+  it.scoped("is a form with its fields, whose values go back to the agent", () =>
+    Effect.gen(function* () {
+      const content = { colour: "r", count: 3, tags: ["a"] }
+      const events = yield* turn([form], { isAnswered: true, ask: () => Effect.succeed(taking("accept", { content })) })
+      const [asked] = of(events, "asked")
+      assert.deepStrictEqual([asked?.kind, asked?.title, asked?.default], ["form", "Which one?", "decline"])
+      assert.deepStrictEqual(
+        asked?.form?.map(({ choices, name, required, type }) => [name, type, required, choices.length]),
+        [
+          ["colour", "choice", true, 1],
+          ["count", "integer", false, 0],
+          ["tags", "choices", false, 2]
+        ]
+      )
+      assert.include(said(events), JSON.stringify({ action: "accept", content }))
+      const declined = yield* turn([form], { isAnswered: true, ask: () => Effect.succeed(taking("decline")) })
+      assert.include(said(declined), JSON.stringify({ action: "decline" }))
+    })
+  )
+
+  it.scoped(
+    "is declined where nobody answers, where the form cannot be shown, and where a page is none of the web",
+    () =>
+      Effect.gen(function* () {
+        const declined = JSON.stringify({ action: "decline" })
+        const impossible = elicitation({
+          mode: "form",
+          requestedSchema: { properties: { shape: { type: "hologram" } }, required: ["shape"] }
+        })
+        const page = elicitation({ mode: "url", elicitationId: "e1", url: "file:///etc/passwd" })
+        assert.include(said(yield* turn([form], {})), declined)
+        for (const step of [impossible, page, elicitation({ mode: "telepathy" })])
+          assert.include(said(yield* turn([step], { isAnswered: true, ask: () => Effect.never })), declined)
+      })
+  )
+
+  it.scoped("is a page to visit, which is withdrawn once it has done its work", () =>
+    Effect.gen(function* () {
+      const page = elicitation({ mode: "url", elicitationId: "e1", url: "https://login.example/x" })
+      const then = [{ method: "elicitation/complete", params: { elicitationId: "e1" } }]
+      const events = yield* turn([{ ...page, then }], { isAnswered: true, ask: () => Effect.never })
+      assert.deepStrictEqual(
+        [of(events, "asked")[0]?.kind, of(events, "asked")[0]?.url],
+        ["link", "https://login.example/x"]
+      )
+      assert.strictEqual(of(events, "withdrawn").length, 1)
+      assert.include(said(events), JSON.stringify({ action: "accept" }))
+    })
+  )
+})
+
+layer(services, { excludeTestServices: true })("what is said to an agent while it works", (it) => {
+  const words = Effect.fnUntraced(function* (...kinds: ReadonlyArray<Word["kind"]>) {
+    const settled: Array<string> = []
+    const left = kinds.map(
+      (kind, at): Word => ({
+        kind,
+        prompt: [{ type: "text", text: `word ${at}` }],
+        settle: (outcome) => Effect.sync(() => void settled.push(outcome))
+      })
+    )
+    const queue = yield* Queue.unbounded<Word>()
+    yield* Queue.offerAll(queue, left)
+    return { settled, nextWord: Queue.take(queue) }
+  })
+  const steerable = (about: object = {}) => ({
+    manifest: scriptedManifest({ steering: "session_steering" }, { ABOUT: JSON.stringify(about) })
+  })
+
+  it.scoped("goes into what it does, and is left where the agent was idle, refuses it or cannot be steered", () =>
+    Effect.gen(function* () {
+      const steered = yield* words("steer")
+      const events = yield* turn([{ listen: true }, { heard: true }], { ...steerable(), ...steered })
+      assert.include(said(events), "heard word 0")
+      assert.deepStrictEqual(steered.settled, ["taken"])
+      for (const about of [{ steering: "promptRequired" }, { steering: "failed" }]) {
+        const left = yield* words("steer")
+        yield* turn([{ say: "Busy." }, { ask: "nothing" }], { ...steerable(about), ...left })
+        assert.deepStrictEqual(left.settled, ["left"])
+      }
+    })
+  )
+
+  it.scoped("fails the turn of an agent that begins to work by itself, because nobody would see that work", () =>
+    Effect.gen(function* () {
+      const given = yield* words("steer")
+      const failure = yield* Effect.flip(
+        turn([{ hang: true }], { ...steerable({ steering: "startedNewTurn" }), ...given })
+      )
+      assert.strictEqual(failure.reason, "output_invalid")
+    })
+  )
+
+  it.scoped("stops it where it interrupts, and an open question is withdrawn", () =>
+    Effect.gen(function* () {
+      const given = yield* words("interrupt")
+      const events = yield* turn([{ hang: true }], given)
+      assert.include(said(events), "told word 0")
+      assert.deepStrictEqual(given.settled, ["taken"])
+      assert.strictEqual(stopReason(events), "completed")
     })
   )
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
 import type { Event } from "@reins/core/domain/Event"
 import { InteractionId, newId, type TurnId } from "@reins/core/domain/Ids"
+import type { FormContent } from "@reins/core/domain/Interaction"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
 import { toMillis } from "@reins/core/domain/Timestamp"
@@ -79,6 +80,57 @@ const action = (type: "required" | "resolved", state: string, turnId: TurnId) =>
 
 for (const { layer, name } of databases) {
   describe(`interactions on ${name}`, () => {
+    it.scopedLive("a form takes what its fields take, with a note, and the same answer again changes nothing", () =>
+      Effect.gen(function* () {
+        const { ask, interactions, principal } = yield* running
+        const options = [
+          { id: "accept", name: "Submit", kind: "accept" },
+          { id: "decline", name: "Decline", kind: "decline" }
+        ]
+        const field = { description: null, choices: [], default: null, minimum: null, maximum: null, format: null }
+        const form = [
+          { ...field, name: "count", title: "Count", type: "integer" as const, required: true, minimum: 1, maximum: 9 },
+          { ...field, name: "name", title: "Name", type: "text" as const, required: false, maximum: 3 },
+          { ...field, name: "sure", title: "Sure", type: "boolean" as const, required: false },
+          {
+            ...field,
+            name: "tags",
+            title: "Tags",
+            type: "choices" as const,
+            required: false,
+            choices: [{ value: "a", title: "A" }]
+          }
+        ]
+        const { id, ...asked } = yield* ask({
+          ...question,
+          kind: "form",
+          tool_id: null,
+          options,
+          form,
+          default: "decline"
+        })
+        assert.deepStrictEqual([asked.kind, asked.form, asked.content], ["form", form, null])
+        const answer = (content: Record<string, unknown>, option = "accept") =>
+          interactions.answer(principal, id, { answer: option, content: content as FormContent, note: "As asked." })
+        for (const [at, content] of [
+          ["count", {}],
+          ["count", { count: 1.5 }],
+          ["count", { count: 10 }],
+          ["name", { count: 1, name: "four" }],
+          ["sure", { count: 1, sure: "yes" }],
+          ["tags", { count: 1, tags: ["b"] }],
+          ["colour", { count: 1, colour: "red" }]
+        ] as const)
+          assert.deepStrictEqual(yield* failureOf(answer(content)), [`body.content.${at}`])
+        assert.deepStrictEqual(yield* failureOf(answer({ count: 1 }, "decline")), ["body.content"])
+        const content = { count: 2, tags: ["a"] }
+        const given = yield* answer(content)
+        assert.deepInclude(given, { state: "answered", answer: "accept", note: "As asked.", content })
+        assert.deepStrictEqual(yield* answer({ tags: ["a"], count: 2 }), given)
+        assert.strictEqual(yield* failureOf(answer({ count: 3 })), "invalid_transition")
+      }).pipe(Effect.provide(services(layer)))
+    )
+
     const asleep = services(layer)
 
     it.scopedLive("a turn waits for the answer to what its agent asks, and runs again once it has it", () =>

@@ -52,6 +52,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   queued_turns: core.limits.queuedTurns,
   delegation_depth: core.limits.delegationDepth,
   live_delegations: core.limits.liveDelegations,
+  delegation_seconds: core.limits.delegationSeconds,
   streams_per_session: core.limits.streamsPerSession,
   event_retention_days: core.limits.eventRetentionDays
 })

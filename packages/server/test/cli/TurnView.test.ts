@@ -34,6 +34,8 @@ const completed = (fields: Partial<EventPayload<"tool.completed">>): TypedEvent 
     state: "done",
     output_text: null,
     diffs: [],
+    locations: [],
+    media: [],
     truncated: false,
     ...fields
   }

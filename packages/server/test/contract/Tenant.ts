@@ -193,6 +193,8 @@ export const newInteraction = (tenant: Pick<Tenant, "ids" | "person">) =>
           { id: "yes", name: "Allow", kind: "allow_once" },
           { id: "no", name: "Refuse", kind: "reject_once" }
         ],
+        form: null,
+        url: null,
         default: "no"
       })
     )

@@ -87,6 +87,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   queued_turns: { does: "The turns that wait in a session.", unit: "turns" },
   delegation_depth: { does: "How deep delegations nest.", unit: "levels" },
   live_delegations: { does: "The delegations of a session that live at once.", unit: "delegations" },
+  delegation_seconds: { does: "The time after which a delegation without a result fails.", unit: "seconds" },
   streams_per_session: {
     does: "The event streams of one caller on one session; any number when the rate limit is off.",
     unit: "streams"

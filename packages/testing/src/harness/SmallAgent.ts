@@ -10,7 +10,7 @@ const program = join(import.meta.dirname, "small-agent.mjs")
 /** A provider that starts the small agent instead of its own. Its capabilities, its connection and its installation stay. */
 const withSmallAgent = (
   manifest: typeof alpha | typeof beta,
-  permission: "allow" | "ask",
+  permission: "allow" | "ask" | "{{permissions.mode}}",
   environment: Readonly<Record<string, string>> = {}
 ) => ({
   ...manifest,
@@ -20,6 +20,7 @@ const withSmallAgent = (
       command: "{{node}}",
       args: [program],
       environment: { PERMISSION: permission, ...environment },
+      permissions: { allow: { mode: "allow" }, ask: { mode: "ask" } },
       tmp_dir: "tmp",
       no_profile: "The small agent needs a connection with an api_key.",
       profiles: [
@@ -67,6 +68,12 @@ export const askingAgents = (approval: "supported" | "unsupported") => {
     { ...manifest, capabilities: { ...manifest.capabilities, interactive_approval: approval } }
   ])
 }
+
+/** Alpha as it is, and beta with the small agent, which can be asked, steered and interrupted. It asks where the permissions say so. */
+export const talkingAgents = Manifests.layerOf([
+  withSmallAgent(alpha, "allow"),
+  withSmallAgent(beta, "{{permissions.mode}}")
+])
 
 /**
  * Installs the small agent as that of alpha in a cache directory below `directory`. Published servers need that (REINS_CACHE_DIR), because they

@@ -30,6 +30,8 @@ const ask = (method, params) =>
     void send({ id, method, params })
   })
 
+/** What was said to each session while it worked, and no request to the model holds yet. A session that is idle has none. */
+const steered = new Map()
 let isCancelled = false
 let stop = () => undefined
 
@@ -147,14 +149,20 @@ const prompt = async ({ prompt, sessionId }) => {
   const { cwd, messages } = sessions[sessionId]
   const update = (update) => send({ method: "session/update", params: { sessionId, update } })
   messages.push({ role: "user", content: prompt.map(({ text, uri }) => text ?? uri).join("\n") })
+  steered.set(sessionId, [])
   for (let calls = 1; ; calls++) {
+    messages.push(...steered.get(sessionId).splice(0))
     keep()
     const said = await answerOrWords(messages, update)
     messages.push(said)
     const usage = { inputTokens: 1000 * calls, outputTokens: 20 * calls, cachedReadTokens: 100 * calls }
-    if (said.tool_calls === undefined) return { stopReason: "end_turn", usage }
+    if (said.tool_calls === undefined) {
+      if (steered.get(sessionId).length > 0) continue
+      return { stopReason: "end_turn", usage }
+    }
     for (const call of said.tool_calls) {
       const content = await runTool(call, { cwd, sessionId, update })
+      if (isCancelled) throw new Error("The tool was stopped.")
       if (content === undefined) return { stopReason: "end_turn", usage }
       messages.push({ role: "tool", tool_call_id: call.id, content })
     }
@@ -183,8 +191,15 @@ const methods = {
       if (isCancelled) return { stopReason: "cancelled" }
       throw error
     } finally {
+      steered.delete(params.sessionId)
       keep()
     }
+  },
+  "_session/steering": ({ _meta, prompt, sessionId }) => {
+    const heard = steered.get(sessionId)
+    if (heard === undefined) return { outcome: _meta?.steering?.idleBehavior ?? "startedNewTurn" }
+    heard.push({ role: "user", content: prompt.map(({ text, uri }) => text ?? uri).join("\n") })
+    return { outcome: "injected" }
   },
   "session/cancel": () => {
     isCancelled = true

@@ -4,9 +4,10 @@ import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
 import type { AgentInput } from "../TurnInput.js"
-import type { Requests } from "./AcpSchema.js"
+import type { InitializeResult, Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
 import type { Turn } from "./AcpTurn.js"
+import { AgentFacts } from "./AgentFacts.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 import { UsageMeter } from "./UsageMeter.js"
@@ -29,6 +30,9 @@ export interface AcpAgent {
   readonly opening: Ref.Ref<ReadonlyArray<HarnessEvent>>
   /** True until the native session is open. */
   readonly isStarting: Ref.Ref<boolean>
+  /** What the agent can do, from its handshake on. */
+  readonly offered: Ref.Ref<NonNullable<InitializeResult["agentCapabilities"]>>
+  readonly facts: AgentFacts
   /** Done while the agent owes no answer to a prompt. */
   readonly answered: Ref.Ref<Deferred.Deferred<void>>
 }
@@ -41,13 +45,18 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     input,
     runtime,
     settings,
-    scrubber: scrubber({ ...input.connection?.secrets, ...(input.passage && { passage: input.passage.url }) }),
+    scrubber: scrubber(
+      { ...input.connection?.secrets, ...(input.passage && { passage: input.passage.url }) },
+      input.connection?.told
+    ),
     broken: yield* Deferred.make<never, HarnessFailure>(),
     report: yield* Ref.make(""),
     meter: new UsageMeter(),
     turn: yield* Ref.make<Turn | undefined>(undefined),
     opening: yield* Ref.make<ReadonlyArray<HarnessEvent>>([]),
     isStarting: yield* Ref.make(true),
+    offered: yield* Ref.make({}),
+    facts: new AgentFacts(),
     answered: yield* Ref.make(answered)
   }
   return agent
@@ -65,6 +74,8 @@ export const tell = (agent: AcpAgent): Emit =>
 export interface Waiting {
   readonly runtime: Runtime
   readonly broken: Deferred.Deferred<never, HarnessFailure>
+  /** Runs once a request is on its way. */
+  readonly sent?: Effect.Effect<unknown>
 }
 
 /** Waits for a result. Fails when there can be none any more. */
@@ -83,7 +94,7 @@ export const ask = <Method extends keyof Requests, A, I>(
   params: Requests[Method],
   schema: Schema.Schema<A, I>
 ) =>
-  peer.request(method, params).pipe(
+  peer.request(method, params, waiting.sent).pipe(
     // A broken pipe means that the agent has ended. Its exit says more.
     Effect.catchTag("ExecutorError", () => Effect.never),
     Effect.flatMap((result) => Schema.decodeUnknown(schema)(result)),

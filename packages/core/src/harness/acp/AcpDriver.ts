@@ -8,7 +8,7 @@ import type { AgentInput, TurnRequest } from "../TurnInput.js"
 import { type AcpAgent, inTime, makeAgent } from "./AcpAgent.js"
 import { makePeer } from "./AcpPeer.js"
 import { prompt } from "./AcpPrompt.js"
-import { initialize, openSession, selectModel } from "./AcpSession.js"
+import { initialize, openSession, selectModel, setOptions } from "./AcpSession.js"
 import { AcpSettings } from "./AcpSettings.js"
 import { makeTurn } from "./AcpTurn.js"
 import { watchAgent, watchDeadline, watchOutput, watchSilence, watchStderr } from "./AcpWatches.js"
@@ -35,6 +35,7 @@ const runTurn = (agent: AcpAgent, peer: JsonRpc.Peer, id: string, request: TurnR
     yield* emit(yield* Ref.getAndUpdate(agent.opening, again))
     yield* Effect.forkScoped(watchAgent(turn))
     yield* Effect.forkScoped(watchDeadline(turn))
+    yield* inTime(agent)(setOptions(agent, peer, id, request.options ?? {}))
     if (request.beforePrompt !== undefined && !(yield* request.beforePrompt(id))) return "cancelled" as const
     yield* Effect.forkScoped(watchSilence(turn))
     return yield* prompt(turn, peer, id)
@@ -61,9 +62,9 @@ const open = (settings: AcpSettings): OpenAgent =>
     yield* Effect.forkScoped(watchOutput(agent, process, peer))
     yield* Effect.forkScoped(watchStderr(agent, process))
     yield* inTime(agent)(initialize(agent, peer))
-    const { id, session } = yield* inTime(agent)(openSession(agent, peer))
+    const id = yield* inTime(agent)(openSession(agent, peer))
     yield* Effect.addFinalizer(() => process.stop(stopHooks(agent, peer, id)))
-    yield* inTime(agent)(selectModel(agent, peer, id, session))
+    yield* inTime(agent)(selectModel(agent, peer, id))
     yield* Ref.set(agent.isStarting, false)
     const opened: Agent = {
       nativeSessionId: id,

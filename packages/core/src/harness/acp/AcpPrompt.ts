@@ -1,10 +1,10 @@
-import { pathToFileURL } from "node:url"
-import type * as acp from "@agentclientprotocol/sdk"
 import { Deferred, Effect, Fiber, Option, Ref } from "effect"
 import type { HarnessEvent } from "../HarnessEvent.js"
 import type { PromptBlock } from "../TurnInput.js"
 import { ask, failed } from "./AcpAgent.js"
+import { promptBlocks } from "./AcpPromptBlocks.js"
 import { PromptResult } from "./AcpSchema.js"
+import { listen } from "./AcpTalk.js"
 import type { Turn } from "./AcpTurn.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
@@ -21,7 +21,6 @@ const stopReasons: Readonly<Record<string, StopReason>> = {
 }
 
 const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript.Transcript, result: PromptResult) {
-  yield* turn.emit(transcript.usage(result).map(turn.agent.meter.read))
   const reason = stopReasons[result.stopReason]
   if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
   const isOver = reason === "completed" || reason === "cancelled"
@@ -33,27 +32,18 @@ const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript
   return transcript.hasOutput() ? reason : yield* Failures.noOutput(turn.runtime)
 })
 
-/** A text, or a link to a resource. Every agent takes these two; other kinds are optional in the protocol. */
-const promptBlock = (block: PromptBlock): acp.ContentBlock =>
-  block.type === "text"
-    ? block
-    : {
-        type: "resource_link",
-        uri: pathToFileURL(block.path).href,
-        name: block.name,
-        size: block.size,
-        ...(block.mediaType !== null && { mimeType: block.mediaType })
-      }
-
-/** Sends the prompt and gives the end of the turn. */
-export const prompt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string) {
+/** Sends a prompt and gives its answer; none when the turn was cancelled and the agent gave no other answer. */
+const sayAndHear = Effect.fnUntraced(function* (
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  said: ReadonlyArray<PromptBlock>
+) {
   const answered = yield* Deferred.make<void>()
   yield* Ref.set(turn.agent.answered, answered)
-  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber)
-  yield* Ref.set(turn.transcript, Option.some(transcript))
-  const params = { sessionId, prompt: turn.input.prompt.map(promptBlock) }
+  const params = { sessionId, prompt: yield* promptBlocks(turn, said) }
   const answer = yield* Effect.fork(
-    ask(turn, peer, "session/prompt", params, PromptResult).pipe(
+    ask({ ...turn, sent: turn.talk.begun.open }, peer, "session/prompt", params, PromptResult).pipe(
       Effect.catchTag("RpcError", failed(turn)),
       Effect.ensuring(Deferred.succeed(answered, undefined))
     )
@@ -70,11 +60,41 @@ export const prompt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Pee
     ),
     Effect.map(Option.flatten)
   )
-  const result = yield* Effect.raceFirst(Effect.map(Fiber.join(answer), Option.some), afterCancel).pipe(
+  return yield* Effect.raceFirst(Effect.map(Fiber.join(answer), Option.some), afterCancel).pipe(
     // The answer may fail because of the cancellation, shortly before this side learns of the cancellation.
     Effect.catchAll((failure) =>
       Effect.flatMap(Ref.get(turn.cancelled), (asked) => (asked ? Effect.succeedNone : Effect.fail(failure)))
-    ),
+    )
+  )
+})
+
+/** Says the message of the turn, and then all that follows it in the same turn. Gives the last answer; none for a turn that was cancelled. */
+const converse = Effect.fnUntraced(function* (
+  turn: Turn,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  transcript: Transcript.Transcript
+) {
+  for (let said = turn.input.prompt; ; ) {
+    const result = yield* sayAndHear(turn, peer, sessionId, said)
+    if (Option.isNone(result)) return result
+    yield* turn.emit(transcript.usage(result.value).map(turn.agent.meter.read))
+    if (yield* Ref.get(turn.cancelled)) return result
+    const next = yield* turn.talk.next
+    if (next === undefined) return result
+    yield* turn.emit(transcript.finish())
+    said = next
+  }
+})
+
+/** Sends the prompt and gives the end of the turn. */
+export const prompt = Effect.fnUntraced(function* (turn: Turn, peer: JsonRpc.Peer, sessionId: string) {
+  const transcript = Transcript.make(sessionId, turn.settings, turn.scrubber, turn.agent.facts)
+  yield* Ref.set(turn.transcript, Option.some(transcript))
+  yield* turn.emit(turn.agent.facts.known())
+  yield* Effect.forkScoped(listen(turn, peer, sessionId))
+  const result = yield* converse(turn, peer, sessionId, transcript).pipe(
+    Effect.ensuring(turn.talk.end),
     // The parts are closed from here on. Later words of the agent would open them again.
     Effect.ensuring(Ref.set(turn.transcript, Option.none())),
     Effect.tap(() => turn.emit(transcript.finish())),

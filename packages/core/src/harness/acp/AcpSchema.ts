@@ -17,7 +17,15 @@ export interface Requests {
   readonly "session/resume": acp.ResumeSessionRequest
   readonly "session/prompt": acp.PromptRequest
   readonly "session/close": acp.CloseSessionRequest
+  readonly "session/set_mode": acp.SetSessionModeRequest
   readonly "session/set_config_option": acp.SetSessionConfigOptionRequest
+  /** An extension: the way of two agents to take something while they work. */
+  readonly "_session/steering": {
+    readonly sessionId: string
+    readonly prompt: ReadonlyArray<acp.ContentBlock>
+    /** Asks an agent that is idle to hand the words back, where it would otherwise begin to work by itself. */
+    readonly _meta: { readonly steering: { readonly idleBehavior: "promptRequired" } }
+  }
   /** It has left the protocol for the options, and there are agents that know nothing else. */
   readonly "session/set_model": { readonly sessionId: string; readonly modelId: string }
 }
@@ -43,8 +51,15 @@ export const InitializeResult = reading<acp.InitializeResponse & { readonly prot
     agentCapabilities: optional(
       Schema.Struct({
         loadSession: optional(Schema.Boolean),
+        promptCapabilities: optional(
+          Schema.Struct({ image: optional(Schema.Boolean), embeddedContext: optional(Schema.Boolean) })
+        ),
         sessionCapabilities: optional(
-          Schema.Struct({ close: optional(Schema.Unknown), resume: optional(Schema.Unknown) })
+          Schema.Struct({
+            close: optional(Schema.Unknown),
+            resume: optional(Schema.Unknown),
+            additionalDirectories: optional(Schema.Unknown)
+          })
         )
       })
     )
@@ -52,10 +67,33 @@ export const InitializeResult = reading<acp.InitializeResponse & { readonly prot
 )
 export type InitializeResult = typeof InitializeResult.Type
 
-const ConfigOption = Schema.Struct({
+const Choice = Schema.Struct({
+  value: Schema.String,
+  name: optional(Schema.String),
+  description: optional(Schema.String)
+})
+
+/** A choice, or a group of them. */
+const Choices = Schema.Union(Choice, Schema.Struct({ options: Schema.Array(Choice) }))
+
+export const ConfigOption = Schema.Struct({
   id: Schema.String,
+  name: optional(Schema.String),
+  description: optional(Schema.String),
   category: optional(Schema.String),
-  currentValue: Schema.optional(Schema.Unknown)
+  currentValue: Schema.optional(Schema.Unknown),
+  options: optional(Schema.Array(Choices))
+})
+export type ConfigOption = typeof ConfigOption.Type
+
+/** The modes of agents that have no options. */
+const Modes = Schema.Struct({
+  currentModeId: Schema.String,
+  availableModes: optional(
+    Schema.Array(
+      Schema.Struct({ id: Schema.String, name: optional(Schema.String), description: optional(Schema.String) })
+    )
+  )
 })
 
 /** The answer to `session/new`, which has an id, and to `session/load` and `session/resume`, which may have none. */
@@ -63,7 +101,21 @@ export const SessionResult = reading<acp.NewSessionResponse | acp.LoadSessionRes
   Schema.Struct({
     sessionId: optional(Schema.String),
     configOptions: optional(Schema.Array(ConfigOption)),
-    models: optional(Schema.Struct({ currentModelId: optional(Schema.String) }))
+    modes: optional(Modes),
+    models: optional(
+      Schema.Struct({
+        currentModelId: optional(Schema.String),
+        availableModels: optional(
+          Schema.Array(
+            Schema.Struct({
+              modelId: Schema.String,
+              name: optional(Schema.String),
+              description: optional(Schema.String)
+            })
+          )
+        )
+      })
+    )
   })
 )
 export type SessionResult = typeof SessionResult.Type
@@ -73,6 +125,8 @@ export const PromptResult = reading<acp.PromptResponse>()(
 )
 export type PromptResult = typeof PromptResult.Type
 
+export const SteeringResult = Schema.Struct({ outcome: Schema.String })
+
 export const SessionUpdate = reading<acp.SessionNotification>()(
   Schema.Struct({
     sessionId: Schema.String,
@@ -80,16 +134,39 @@ export const SessionUpdate = reading<acp.SessionNotification>()(
   })
 )
 
-export const MessageChunk = reading<acp.ContentChunk & { readonly content: { readonly type: "text" } }>()(
-  Schema.Struct({
-    messageId: optional(Schema.String),
-    content: Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-  })
+const Resource = Schema.Struct({
+  uri: Schema.String,
+  mimeType: optional(Schema.String),
+  text: optional(Schema.String),
+  blob: optional(Schema.String)
+})
+
+/** What is said, shown or named. */
+export const ContentBlock = reading<acp.ContentBlock>()(
+  Schema.Union(
+    Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+    Schema.Struct({
+      type: Schema.Literal("image", "audio"),
+      data: Schema.String,
+      mimeType: Schema.String,
+      uri: optional(Schema.String)
+    }),
+    Schema.Struct({
+      type: Schema.Literal("resource_link"),
+      uri: Schema.String,
+      name: Schema.String,
+      mimeType: optional(Schema.String)
+    }),
+    Schema.Struct({ type: Schema.Literal("resource"), resource: Resource })
+  )
+)
+export type ContentBlock = typeof ContentBlock.Type
+
+export const MessageChunk = reading<acp.ContentChunk>()(
+  Schema.Struct({ messageId: optional(Schema.String), content: ContentBlock })
 )
 
-export const ToolContent = reading<
-  Exclude<acp.ToolCallContent, { readonly type: "terminal" }> & { readonly content?: { readonly type: "text" } }
->()(
+export const ToolContent = reading<Exclude<acp.ToolCallContent, { readonly type: "terminal" }>>()(
   Schema.Union(
     Schema.Struct({
       type: Schema.Literal("diff"),
@@ -97,12 +174,66 @@ export const ToolContent = reading<
       oldText: optional(Schema.String),
       newText: Schema.String
     }),
-    Schema.Struct({
-      type: Schema.Literal("content"),
-      content: Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-    })
+    Schema.Struct({ type: Schema.Literal("content"), content: ContentBlock })
   )
 )
+
+const PlanEntries = Schema.Array(
+  Schema.Struct({ content: Schema.String, priority: optional(Schema.String), status: optional(Schema.String) })
+)
+
+export const Plan = reading<acp.Plan>()(Schema.Struct({ entries: PlanEntries }))
+
+/** A plan with an id, as entries, as a text or as a file. */
+export const PlanUpdate = reading<acp.PlanUpdate>()(
+  Schema.Struct({
+    plan: Schema.Struct({
+      planId: Schema.String,
+      entries: optional(PlanEntries),
+      content: optional(Schema.String),
+      uri: optional(Schema.String)
+    })
+  })
+)
+
+export const PlanRemoved = reading<acp.PlanRemoved>()(Schema.Struct({ planId: Schema.String }))
+
+export const Notice = reading<acp.Notice>()(
+  Schema.Struct({ severity: Schema.String, title: Schema.String, description: optional(Schema.String) })
+)
+
+export const CompactionUpdate = reading<acp.CompactionUpdate>()(
+  Schema.Struct({
+    compactionId: Schema.String,
+    status: Schema.String,
+    summary: optional(Schema.Array(ContentBlock)),
+    error: optional(Schema.String)
+  })
+)
+
+export const CompactionChunk = reading<acp.CompactionSummaryChunk>()(
+  Schema.Struct({ compactionId: Schema.String, content: ContentBlock })
+)
+
+export const Commands = reading<acp.AvailableCommandsUpdate>()(
+  Schema.Struct({
+    availableCommands: Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        description: optional(Schema.String),
+        input: optional(Schema.Struct({ hint: optional(Schema.String) }))
+      })
+    )
+  })
+)
+
+export const CurrentMode = reading<acp.CurrentModeUpdate>()(Schema.Struct({ currentModeId: Schema.String }))
+
+export const ConfigOptions = reading<acp.ConfigOptionUpdate>()(
+  Schema.Struct({ configOptions: Schema.Array(ConfigOption) })
+)
+
+export const SessionInfo = reading<acp.SessionInfoUpdate>()(Schema.Struct({ title: optional(Schema.String) }))
 
 /** The shape of `tool_call`, `tool_call_update` and the tool of a permission request. An update has a part of the fields. */
 export const ToolCall = reading<Omit<acp.ToolCall | acp.ToolCallUpdate, "_meta">>()(
@@ -112,6 +243,7 @@ export const ToolCall = reading<Omit<acp.ToolCall | acp.ToolCallUpdate, "_meta">
     kind: optional(Schema.String),
     status: optional(Schema.String),
     content: optional(Schema.Array(Schema.Unknown)),
+    locations: optional(Schema.Array(Schema.Struct({ path: Schema.String, line: optional(Schema.Number) }))),
     rawInput: Schema.optional(Schema.Unknown),
     rawOutput: Schema.optional(Schema.Unknown),
     _meta: optional(Schema.Struct({ terminal_output_delta: optional(Schema.Struct({ data: Schema.String })) }))
@@ -136,3 +268,25 @@ export const PermissionRequest = reading<acp.RequestPermissionRequest>()(
   })
 )
 export type PermissionRequest = typeof PermissionRequest.Type
+
+/** A request to be withdrawn, by the id that the agent gave it. */
+export const CancelRequest = reading<acp.CancelRequestNotification>()(
+  Schema.Struct({ requestId: Schema.Union(Schema.String, Schema.Number, Schema.Null) })
+)
+
+/** The input that an agent asks a person for: a form, or a page to visit. */
+export const ElicitationRequest = reading<acp.CreateElicitationRequest>()(
+  Schema.Struct({
+    mode: Schema.String,
+    message: Schema.String,
+    toolCallId: Schema.optional(Schema.Unknown),
+    requestedSchema: Schema.optional(Schema.Unknown),
+    url: Schema.optional(Schema.Unknown),
+    elicitationId: Schema.optional(Schema.Unknown)
+  })
+)
+export type ElicitationRequest = typeof ElicitationRequest.Type
+
+export const ElicitationCompleted = reading<acp.CompleteElicitationNotification>()(
+  Schema.Struct({ elicitationId: Schema.String })
+)

@@ -1,16 +1,31 @@
-import { Effect, Schema } from "effect"
+import type * as acp from "@agentclientprotocol/sdk"
+import { Effect, Ref, Schema } from "effect"
+import type { OptionChoices } from "../../domain/AgentReport.js"
 import { type AcpAgent, ask, failed, tell } from "./AcpAgent.js"
-import { InitializeResult, SessionResult } from "./AcpSchema.js"
+import { ConfigOptions, InitializeResult, SessionResult } from "./AcpSchema.js"
 import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
+/**
+ * What agents may use of this side. Agents work on files and run commands themselves, so neither is offered. Input is asked for only where
+ * somebody answers.
+ */
+const capabilities = ({ input }: AcpAgent): acp.ClientCapabilities => ({
+  fs: { readTextFile: false, writeTextFile: false },
+  terminal: false,
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+  plan: {},
+  ...(input.isAnswered === true && { elicitation: { form: {}, url: {} } })
+})
+
 /** Makes the handshake. */
 export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer) {
-  const capabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false }
-  const params = { protocolVersion: 1, clientCapabilities: capabilities, clientInfo: { name: "reins", version: "1" } }
+  const clientInfo = { name: "reins", version: "1" }
+  const params = { protocolVersion: 1, clientCapabilities: capabilities(agent), clientInfo }
   const result = yield* ask(agent, peer, "initialize", params, InitializeResult).pipe(
     Effect.catchTag("RpcError", failed(agent))
   )
+  yield* Ref.set(agent.offered, result.agentCapabilities ?? {})
   const known = agent.runtime.agent
   yield* tell(agent)([
     {
@@ -21,12 +36,26 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
   ])
 })
 
+/** The directories that a native session works with. Fails for an agent that knows one only and is to have several. */
+const placesOf = Effect.fnUntraced(function* ({ input, offered, runtime }: AcpAgent) {
+  const { additionalDirectories = [], workspaceDir } = input
+  const place = { cwd: workspaceDir, mcpServers: [] }
+  if (additionalDirectories.length === 0) return place
+  const { sessionCapabilities } = yield* Ref.get(offered)
+  if (sessionCapabilities?.additionalDirectories === undefined || sessionCapabilities.additionalDirectories === null)
+    return yield* Failures.notOffered(
+      runtime,
+      "works in one directory only, so it cannot have the other ones of the session"
+    )
+  return { ...place, additionalDirectories: [...additionalDirectories] }
+})
+
 /** Resumes a native session. Fails when that is impossible, because a new session in its place would have forgotten everything. */
-const resume = (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) => {
+const resume = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {
   const { resume } = agent.settings
-  if (resume === "none") return Effect.fail(Failures.contextUnavailable(agent.runtime, "it has no way to resume"))
-  const params = { sessionId, cwd: agent.input.workspaceDir, mcpServers: [] }
-  return ask(agent, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
+  if (resume === "none") return yield* Failures.contextUnavailable(agent.runtime, "it has no way to resume")
+  const params = { sessionId, ...(yield* placesOf(agent)) }
+  return yield* ask(agent, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
     Effect.map((result) => ({ ...result, sessionId })),
     Effect.catchTag("RpcError", (error) => {
       const meaning = Failures.reported(Failures.rpcText(error), agent)
@@ -37,43 +66,97 @@ const resume = (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) => {
       )
     })
   )
-}
+})
 
 /** Opens a new native session, or resumes the session of the conversation. */
 export const openSession = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer) {
-  const { nativeSessionId, workspaceDir } = agent.input
+  const { nativeSessionId } = agent.input
   const session =
     nativeSessionId === null
-      ? yield* ask(agent, peer, "session/new", { cwd: workspaceDir, mcpServers: [] }, SessionResult).pipe(
+      ? yield* ask(agent, peer, "session/new", yield* placesOf(agent), SessionResult).pipe(
           Effect.catchTag("RpcError", failed(agent))
         )
       : yield* resume(agent, peer, nativeSessionId)
   const id = session.sessionId
   if (id === null || id === undefined) return yield* Failures.protocolBroken(agent.runtime, "session/new")
+  agent.facts.opened(session)
   yield* tell(agent)([{ _tag: "native_session", id, resumed: nativeSessionId !== null }])
-  return { id, session }
+  return id
 })
 
-/** Selects the model. A resumed session may still have the model of its last turn. */
-export const selectModel = Effect.fnUntraced(function* (
+/** Sets an option, and notes what the agent says that its options are now. */
+const setOption = Effect.fnUntraced(function* (
   agent: AcpAgent,
   peer: JsonRpc.Peer,
-  id: string,
-  session: SessionResult
+  sessionId: string,
+  configId: string,
+  value: string | boolean
 ) {
-  const { model_selector, model_value } = agent.settings
+  const params = {
+    sessionId,
+    configId,
+    ...(typeof value === "boolean" ? { type: "boolean" as const, value } : { value })
+  }
+  const answer = ask(agent, peer, "session/set_config_option", params, Schema.Unknown)
+  const told = Schema.decodeUnknownOption(ConfigOptions)(yield* Effect.catchTag(answer, "RpcError", failed(agent)))
+  if (told._tag === "Some") agent.facts.opened(told.value)
+})
+
+const setModel = (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string, modelId: string) =>
+  Effect.catchTag(
+    ask(agent, peer, "session/set_model", { sessionId, modelId }, Schema.Unknown),
+    "RpcError",
+    failed(agent)
+  )
+
+/** Selects the model. A resumed session may still have the model of its last agent. */
+export const selectModel = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {
+  const { model_selector: selector, model_value } = agent.settings
   const { model } = agent.input
-  if (model === null || model_selector === "none") return
+  if (model === null || selector === "none") return
   const wanted = model_value.replaceAll("{{model}}", model)
-  const refused = failed(agent)
-  if (model_selector === "set_model") {
-    if (session.models?.currentModelId === wanted) return
-    const params = { sessionId: id, modelId: wanted }
-    yield* Effect.catchTag(ask(agent, peer, "session/set_model", params, Schema.Unknown), "RpcError", refused)
+  const { options } = agent.facts
+  if (selector === "set_model") {
+    const present = options.find((option) => option.category === "model" && agent.facts.isOlder(option))
+    if (present?.value !== wanted) yield* setModel(agent, peer, sessionId, wanted)
     return
   }
-  const option = session.configOptions?.find((each) => each.category === "model")
-  if (option === undefined || option.currentValue === wanted) return
-  const params = { sessionId: id, configId: option.id, value: wanted }
-  yield* Effect.catchTag(ask(agent, peer, "session/set_config_option", params, Schema.Unknown), "RpcError", refused)
+  const option =
+    selector === "config_option"
+      ? options.find((each) => each.category === "model" && !agent.facts.isOlder(each))
+      : options.find(({ id }) => id === selector.config_option)
+  if (option === undefined && selector !== "config_option")
+    return yield* Failures.notOffered(agent.runtime, `has no option ${selector.config_option} to choose the model with`)
+  if (option === undefined || option.value === wanted) return
+  yield* setOption(agent, peer, sessionId, option.id, wanted)
+})
+
+/** Sets the options that the session chooses, such as the mode and the thought level. Fails for one that the agent does not have. */
+export const setOptions = Effect.fnUntraced(function* (
+  agent: AcpAgent,
+  peer: JsonRpc.Peer,
+  sessionId: string,
+  wanted: OptionChoices
+) {
+  for (const [name, value] of Object.entries(wanted)) {
+    const { options } = agent.facts
+    const option = options.find(({ id }) => id === name) ?? options.find(({ category }) => category === name)
+    const isKnown =
+      option !== undefined && (option.choices.length === 0 || option.choices.some((choice) => choice.value === value))
+    if (!isKnown) {
+      const known = option === undefined ? options.map(({ id }) => id) : option.choices.map((choice) => choice.value)
+      return yield* Failures.notOffered(
+        agent.runtime,
+        `has no option ${name}${option === undefined ? "" : ` with the value ${value}`}; it has ${known.join(", ") || "none"}`
+      )
+    }
+    if (option.value === value) continue
+    if (!agent.facts.isOlder(option)) yield* setOption(agent, peer, sessionId, option.id, value)
+    else if (option.category === "model") yield* setModel(agent, peer, sessionId, String(value))
+    else {
+      const params = { sessionId, modeId: String(value) }
+      yield* Effect.catchTag(ask(agent, peer, "session/set_mode", params, Schema.Unknown), "RpcError", failed(agent))
+      agent.facts.update("current_mode_update", { currentModeId: value })
+    }
+  }
 })

@@ -9,6 +9,8 @@ export const ErrorRule = Schema.Struct({
 })
 export type ErrorRule = typeof ErrorRule.Type
 
+const exactOptional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
 /** The differences between agents that speak ACP. */
 export const AcpSettings = Schema.Struct({
   resume: Schema.Literal("load", "resume", "none"),
@@ -16,9 +18,22 @@ export const AcpSettings = Schema.Struct({
   usage_scope: Schema.Literal("last_call", "turn", "process", "none"),
   /**
    * Some agents report a failed model call as words of the assistant and end the turn normally. After an update with `value` at `path`, further
-   * words are the error.
+   * words are the error. A turn whose last words match `pattern`, which ignores case, has failed; its first group, or else all that matches, is the
+   * error.
    */
-  error_as_text: Schema.NullOr(Schema.Struct({ path: Schema.Array(Schema.String), value: Schema.String })),
+  error_as_text: Schema.NullOr(
+    Schema.Struct({
+      path: exactOptional(Schema.Array(Schema.String)),
+      value: exactOptional(Schema.String),
+      pattern: exactOptional(regexSource)
+    }).pipe(
+      Schema.filter(
+        ({ path, pattern, value }) =>
+          ((path === undefined) === (value === undefined) && (path !== undefined || pattern !== undefined)) ||
+          "must be a path with a value, a pattern, or both"
+      )
+    )
+  ),
   /**
    * Lines of stderr that tell more than the protocol does. The first group is the text. `error` explains a failure that the protocol reports.
    * `fatal` ends a turn that the agent would continue in vain, for example with further retries.
@@ -26,9 +41,23 @@ export const AcpSettings = Schema.Struct({
   stderr: Schema.Struct({ error: Schema.NullOr(regexSource), fatal: Schema.NullOr(regexSource) }),
   /** Rules that are tried before those for every agent. */
   errors: Schema.Array(ErrorRule),
-  model_selector: Schema.Literal("config_option", "set_model", "none"),
+  /** `config_option` sets the first option of the category `model`; an agent that has several of these needs the id of the right one. */
+  model_selector: Schema.Union(
+    Schema.Literal("config_option", "set_model", "none"),
+    Schema.Struct({ config_option: Schema.String })
+  ),
   /** The agent's name for the chosen model. */
   model_value: Template,
+  /**
+   * The way to say something to the agent while it works. `session_steering` is the method `_session/steering`, whose answer tells if the agent
+   * took it; the agent must hand it back when it is idle (`idleBehavior: promptRequired`).
+   */
+  steering: Schema.optionalWith(Schema.Literal("session_steering", "none"), { default: () => "none" }),
+  /**
+   * `offered` gives an agent the content of images and of small texts that come with a message, as far as its handshake offers to take them.
+   * `links` gives it their paths alone, for agents that hand an image to models which cannot see.
+   */
+  attachments: Schema.optionalWith(Schema.Literal("links", "offered"), { default: () => "links" }),
   /** The kinds of permission option that are chosen, best first. */
   permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
   start_timeout_ms: Schema.Int,

@@ -5,7 +5,9 @@ import type { Runtime } from "../Manifest.js"
 import type { Scrubber } from "../Secrets.js"
 import type { TurnInput, TurnRequest } from "../TurnInput.js"
 import type { AcpAgent } from "./AcpAgent.js"
+import type { OpenQuestion } from "./AcpQuestions.js"
 import type { AcpSettings } from "./AcpSettings.js"
+import { Talk } from "./AcpTalk.js"
 import type * as Transcript from "./Transcript.js"
 
 /** The state that the parts of a running turn share. It ends with the turn, and its agent may go on. */
@@ -27,8 +29,9 @@ export interface Turn {
   readonly cancelSent: Deferred.Deferred<void>
   /** The number of questions that the agent has asked people. */
   readonly asked: Ref.Ref<number>
-  /** The number of those questions that have no answer yet. */
-  readonly waiting: Ref.Ref<number>
+  /** The questions that have no answer yet, by their ids. */
+  readonly questions: Map<string, OpenQuestion>
+  readonly talk: Talk
   readonly lastLineAt: Ref.Ref<number>
 }
 
@@ -48,7 +51,8 @@ export const makeTurn = Effect.fnUntraced(function* (agent: AcpAgent, request: T
     cancelled: yield* Ref.make(false),
     cancelSent: yield* Deferred.make<void>(),
     asked: yield* Ref.make(0),
-    waiting: yield* Ref.make(0),
+    questions: new Map(),
+    talk: new Talk(),
     lastLineAt: yield* Effect.flatMap(Clock.currentTimeMillis, Ref.make)
   }
   return turn

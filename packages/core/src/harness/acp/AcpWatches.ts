@@ -45,7 +45,7 @@ export const watchSilence = Effect.fnUntraced(function* (turn: Turn) {
     const transcript = yield* Ref.get(turn.transcript)
     const now = yield* Clock.currentTimeMillis
     const hasOpenTool = Option.isSome(transcript) && transcript.value.hasOpenTool()
-    if (hasOpenTool || (yield* Ref.get(turn.waiting)) > 0) yield* Ref.set(turn.lastLineAt, now)
+    if (hasOpenTool || turn.questions.size > 0) yield* Ref.set(turn.lastLineAt, now)
     const left = (yield* Ref.get(turn.lastLineAt)) + limit - now
     if (left <= 0) {
       return yield* Deferred.fail(

@@ -3,6 +3,7 @@ import type { FailureReason, Runtime } from "../Manifest.js"
 import type { AgentInput } from "../TurnInput.js"
 import type { ErrorRule } from "./AcpSettings.js"
 import type { RpcError } from "./JsonRpc.js"
+import { valueAt } from "./ValueAt.js"
 
 const quotedLength = 500
 
@@ -80,11 +81,12 @@ export const reported = (text: string, { input, runtime, settings }: Reporting):
   })
 }
 
-/** The text of an error answer in one line. */
+/** The text of an error answer in one line. Agents put what matters into its data, as a text or below one of two names. */
 export const rpcText = (error: RpcError): string => {
-  const details =
-    typeof error.data === "object" && error.data !== null && "details" in error.data ? error.data.details : undefined
-  return typeof details === "string" ? `${error.message}: ${details}` : error.message
+  const told = [error.data, valueAt(error.data, ["details"]), valueAt(error.data, ["message"])].find(
+    (each) => typeof each === "string" && each.trim() !== ""
+  )
+  return typeof told === "string" && !error.message.includes(told) ? `${error.message}: ${told}` : error.message
 }
 
 export const executorUnavailable = (message: string, retryable: boolean): HarnessFailure =>
@@ -115,6 +117,14 @@ export const protocolBroken = (runtime: Runtime, method: string): HarnessFailure
   new HarnessFailure({
     reason: "output_invalid",
     message: `${runtime.agent.name} answered ${method} in a form that its protocol does not allow. Install the pinned version again.`,
+    retryable: false
+  })
+
+/** The agent cannot do what the session is set to. */
+export const notOffered = (runtime: Runtime, what: string): HarnessFailure =>
+  new HarnessFailure({
+    reason: "executor_unavailable",
+    message: `${runtime.agent.name} ${what}. Change the session, then retry the turn.`,
     retryable: false
   })
 

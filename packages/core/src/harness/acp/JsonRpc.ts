@@ -25,6 +25,11 @@ const Message = Schema.Struct({
 })
 const decodeMessage = Schema.decodeUnknown(Schema.parseJson(Message))
 
+/** The answer to a request of the agent. */
+export type Served =
+  | { readonly result: unknown }
+  | { readonly error: { readonly code: number; readonly message: string } }
+
 export interface PeerOptions {
   readonly lines: Stream.Stream<string, ExecutorError>
   readonly write: (line: string) => Effect.Effect<void, ExecutorError>
@@ -37,16 +42,19 @@ export interface PeerOptions {
    */
   readonly onRequest: (
     method: string,
-    params: unknown
-  ) => Effect.Effect<Effect.Effect<{ readonly result: unknown }> | null>
+    params: unknown,
+    id: string | number
+  ) => Effect.Effect<Effect.Effect<Served> | null>
   /** Gets a line that is no message of the protocol, or answers no request. */
   readonly onUnparsed: (line: string) => Effect.Effect<void>
 }
 
 export interface Peer {
+  /** Sends a request and waits for its answer. `sent` runs once the request is on its way. */
   readonly request: <Method extends keyof Requests>(
     method: Method,
-    params: Requests[Method]
+    params: Requests[Method],
+    sent?: Effect.Effect<unknown>
   ) => Effect.Effect<unknown, RpcError | ExecutorError>
   readonly notify: <Method extends keyof Notices>(
     method: Method,
@@ -75,7 +83,7 @@ export const make = (options: PeerOptions): Peer => {
   }
 
   const serve = Effect.fnUntraced(function* (id: string | number, method: string, params: unknown) {
-    const answer = yield* options.onRequest(method, params)
+    const answer = yield* options.onRequest(method, params, id)
     if (answer === null) {
       return yield* send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
     }
@@ -100,12 +108,13 @@ export const make = (options: PeerOptions): Peer => {
         )
 
   return {
-    request: (method, params) =>
+    request: (method, params, sent = Effect.void) =>
       Effect.gen(function* () {
         const id = ++lastId
         const deferred = yield* Deferred.make<unknown, RpcError>()
         pending.set(id, { method, answer: deferred })
         yield* send({ id, method, params })
+        yield* sent
         return yield* Deferred.await(deferred).pipe(Effect.ensuring(Effect.sync(() => pending.delete(id))))
       }),
     notify: (method, params) => send({ method, params }),

@@ -1,5 +1,6 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import type { InteractionOption } from "../../domain/Interaction.js"
+import { type Permission, type PermissionPolicy, permissionFor } from "../../domain/Permissions.js"
 import type { Asked, HarnessEvent } from "../HarnessEvent.js"
 import type { PermissionRequest } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
@@ -9,30 +10,58 @@ const descriptionLength = 4000
 
 const approvalKinds: ReadonlySet<string> = new Set(["allow_once", "allow_always", "reject_once", "reject_always"])
 
+type Kinds = AcpSettings["permission_answer"]
+
+/** The kinds of option that a policy takes. Leave that was given for good would outlive a change of the policy, so it comes last. */
+const kindsFor: Readonly<Record<Exclude<Permission, "ask">, Kinds>> = {
+  allow: ["allow_once", "allow_always"],
+  deny: ["reject_once", "reject_always"]
+}
+
 /** True for an answer that refuses: an option that rejects, or none. */
 export const isRefusal = ({ options }: PermissionRequest, id: string | null): boolean =>
   options.find(({ optionId }) => optionId === id)?.kind.startsWith("reject") ?? true
 
-/** The option that the manifest chooses when nobody is asked. Null when the agent offers none of its kinds. */
-export const chosenBy = (settings: AcpSettings, { options }: PermissionRequest): string | null =>
-  settings.permission_answer.flatMap((kind) => options.filter((option) => option.kind === kind))[0]?.optionId ?? null
+const firstOf = (kinds: Kinds, { options }: PermissionRequest): string | null =>
+  kinds.flatMap((kind) => options.filter((option) => option.kind === kind))[0]?.optionId ?? null
+
+/** True where every option allows or rejects. Anything else is a question, which no policy answers. */
+const isApproval = ({ options }: PermissionRequest): boolean => options.every(({ kind }) => approvalKinds.has(kind))
+
+/**
+ * The option that is taken without asking anybody; null for none of them, and undefined where a person is to be asked. Without a policy the
+ * manifest chooses where nobody can be asked. With one, what nobody can be asked for is refused.
+ */
+export const decided = (
+  settings: AcpSettings,
+  request: PermissionRequest,
+  given: { readonly kind: string; readonly policy: PermissionPolicy | null; readonly canAsk: boolean }
+): string | null | undefined => {
+  const { canAsk, kind, policy } = given
+  if (canAsk && request.options.length > 0 && (policy === null || !isApproval(request))) return undefined
+  if (policy === null) return firstOf(settings.permission_answer, request)
+  const permission = permissionFor(policy, kind)
+  if (permission === "ask") return canAsk ? undefined : firstOf(kindsFor.deny, request)
+  return firstOf(kindsFor[permission], request)
+}
 
 /** The question for a person. `about` holds the known facts of its tool call. */
-export const asked = (requestId: string, { options }: PermissionRequest, about: ReadonlyArray<HarnessEvent>): Asked => {
+export const asked = (requestId: string, request: PermissionRequest, about: ReadonlyArray<HarnessEvent>): Asked => {
   const call = about.find((event) => event._tag === "tool")
   const input = call === undefined || call.input === null ? undefined : JSON.stringify(call.input)
-  const [refusal] = ["reject_once", "reject_always"].flatMap((kind) => options.filter((option) => option.kind === kind))
   return {
     _tag: "asked",
     request_id: requestId,
-    kind: options.every(({ kind }) => approvalKinds.has(kind)) ? "approval" : "question",
+    kind: isApproval(request) ? "approval" : "question",
     title: (call?.title ?? "The agent asks").slice(0, titleLength),
     description: input?.slice(0, descriptionLength) ?? null,
     tool_id: call?.tool_id ?? null,
-    options: options.map(
+    options: request.options.map(
       ({ kind, name, optionId }): InteractionOption => ({ id: optionId, name: name ?? optionId, kind })
     ),
-    default: refusal?.optionId ?? null
+    form: null,
+    url: null,
+    default: firstOf(kindsFor.deny, request)
   }
 }
 

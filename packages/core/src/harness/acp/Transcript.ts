@@ -1,88 +1,49 @@
-import { Either, Option, Schema } from "effect"
-import type { HarnessDiff, HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
+import { Option, Schema } from "effect"
+import type { Compaction, Plan as ShownPlan } from "../../domain/AgentReport.js"
+import type { HarnessEvent, Tool, Usage } from "../HarnessEvent.js"
 import type { Scrubber } from "../Secrets.js"
-import { MessageChunk, type PromptResult, SessionUpdate, ToolCall, ToolContent, UsageUpdate } from "./AcpSchema.js"
+import {
+  CompactionChunk,
+  CompactionUpdate,
+  MessageChunk,
+  Notice,
+  Plan,
+  PlanRemoved,
+  PlanUpdate,
+  type PromptResult,
+  SessionUpdate,
+  ToolCall,
+  UsageUpdate
+} from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
+import type { AgentFacts } from "./AgentFacts.js"
+import * as Content from "./Content.js"
+import * as ToolRecord from "./ToolRecord.js"
+import { valueAt } from "./ValueAt.js"
 
 const diagnosticLength = 8 * 1024
-const outputLength = 256 * 1024
-
-/** Updates that are no part of the turn's work. */
-const housekeeping = new Set([
-  "available_commands_update",
-  "config_option_update",
-  "current_mode_update",
-  "session_info_update",
-  "user_message_chunk"
-])
-
-const toolStates: Readonly<Record<string, Tool["state"]>> = {
-  pending: "pending",
-  in_progress: "running",
-  completed: "done",
-  failed: "failed"
-}
+/** The longest start of the words that an agent's errors are looked for in. */
+const errorLength = 16 * 1024
+const summaryLength = 64 * 1024
+const maxEntries = 500
+const maxWords = 2000
 
 const decodeUpdate = Schema.decodeUnknownOption(SessionUpdate)
 const decodeChunk = Schema.decodeUnknownOption(MessageChunk)
 const decodeTool = Schema.decodeUnknownOption(ToolCall)
 const decodeUsage = Schema.decodeUnknownOption(UsageUpdate)
-const decodeContent = Schema.decodeUnknownEither(ToolContent)
+const decodePlan = Schema.decodeUnknownOption(Plan)
+const decodePlanUpdate = Schema.decodeUnknownOption(PlanUpdate)
+const decodePlanRemoved = Schema.decodeUnknownOption(PlanRemoved)
+const decodeNotice = Schema.decodeUnknownOption(Notice)
+const decodeCompaction = Schema.decodeUnknownOption(CompactionUpdate)
+const decodeCompactionChunk = Schema.decodeUnknownOption(CompactionChunk)
 
 export const diagnostic = (kind: "unparsed" | "unknown_update" | "unknown_message", line: string): HarnessEvent => ({
   _tag: "diagnostic",
   kind,
   line: line.slice(0, diagnosticLength)
 })
-
-const valueAt = (value: unknown, path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>(
-    (at, key) => (typeof at === "object" && at !== null && key in at ? Reflect.get(at, key) : undefined),
-    value
-  )
-
-const rawOutputText = (rawOutput: unknown): string | undefined => {
-  if (typeof rawOutput === "string") return rawOutput
-  const output = valueAt(rawOutput, ["output"])
-  return typeof output === "string" ? output : undefined
-}
-
-/** The files and the words in a tool's content. */
-const readContent = (
-  content: ReadonlyArray<unknown>
-): { readonly diffs: Array<HarnessDiff>; readonly text: string | undefined } => {
-  const diffs: Array<HarnessDiff> = []
-  const texts: Array<string> = []
-  for (const item of content.flatMap((each) =>
-    Either.match(decodeContent(each), { onLeft: () => [], onRight: (known) => [known] })
-  )) {
-    if (item.type === "diff") diffs.push({ path: item.path, old_text: item.oldText ?? null, new_text: item.newText })
-    else texts.push(item.content.text)
-  }
-  return { diffs, text: texts.length === 0 ? undefined : texts.join("\n") }
-}
-
-/** The tool call after a further message about it. Fields that the message leaves out stay as they were. */
-const merge = (before: Tool | undefined, call: ToolCall): Tool => {
-  const content = readContent(call.content ?? [])
-  const more = call._meta?.terminal_output_delta?.data
-  const output =
-    content.text ??
-    rawOutputText(call.rawOutput) ??
-    (more === undefined ? before?.output_text : (before?.output_text ?? "") + more)
-  return {
-    _tag: "tool",
-    tool_id: call.toolCallId,
-    kind: call.kind ?? before?.kind ?? "other",
-    title: call.title ?? before?.title ?? call.kind ?? "tool",
-    input: call.rawInput ?? before?.input ?? null,
-    state: toolStates[call.status ?? ""] ?? before?.state ?? "pending",
-    ...(output === undefined ? {} : { output_text: output.slice(-outputLength) }),
-    diffs: content.diffs.length > 0 ? content.diffs : (before?.diffs ?? [])
-  }
-}
-
-const isOpen = (tool: Tool): boolean => tool.state === "pending" || tool.state === "running"
 
 interface Words {
   readonly tag: "text" | "reasoning"
@@ -98,7 +59,7 @@ export interface Transcript {
   /** Notes that the agent was refused what it asked for. Only later words and tools count as its output. */
   readonly refuse: () => void
   readonly usage: (result: PromptResult) => ReadonlyArray<HarnessEvent>
-  /** The words that were held back, and the open tools as aborted. */
+  /** The words that were held back, and the open tools as aborted. A further prompt may follow. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
   /** True once the agent has said something or finished a tool since its last refusal. */
@@ -110,8 +71,8 @@ export interface Transcript {
 }
 
 /** The transcript of a turn in a native session. */
-export const make = (sessionId: string, settings: AcpSettings, scrubber: Scrubber): Transcript =>
-  new TurnTranscript(sessionId, settings, scrubber)
+export const make = (sessionId: string, settings: AcpSettings, scrubber: Scrubber, facts: AgentFacts): Transcript =>
+  new TurnTranscript(sessionId, settings, scrubber, facts)
 
 class TurnTranscript implements Transcript {
   private readonly tools = new Map<string, Tool>()
@@ -120,11 +81,16 @@ class TurnTranscript implements Transcript {
   private output = false
   private refused = false
   private error: string | undefined
+  /** The words since the last tool call. */
+  private lastWords = ""
+  private used: Usage | undefined
+  private readonly compactions = new Map<string, Compaction>()
 
   constructor(
     private readonly sessionId: string,
     private readonly settings: AcpSettings,
-    private readonly scrubber: Scrubber
+    private readonly scrubber: Scrubber,
+    private readonly facts: AgentFacts
   ) {}
 
   update(params: unknown, line: string): ReadonlyArray<HarnessEvent> {
@@ -132,7 +98,7 @@ class TurnTranscript implements Transcript {
     if (Option.isNone(decoded)) return [diagnostic("unknown_update", line)]
     const { update } = decoded.value
     const mark = this.settings.error_as_text
-    if (mark !== null && valueAt(update, mark.path) === mark.value) this.error ??= ""
+    if (mark?.path !== undefined && valueAt(update, mark.path) === mark.value) this.error ??= ""
     return Option.getOrElse(this.read(update.sessionUpdate, update), () => [diagnostic("unknown_update", line)])
   }
 
@@ -148,25 +114,29 @@ class TurnTranscript implements Transcript {
   usage({ usage }: PromptResult): ReadonlyArray<HarnessEvent> {
     const { usage_scope: scope } = this.settings
     if (usage === null || usage === undefined || scope === "none") return []
-    return [
-      {
-        _tag: "usage",
-        scope,
-        input_tokens: count(usage.inputTokens),
-        output_tokens: count(usage.outputTokens),
-        cached_tokens: count(usage.cachedReadTokens),
-        reasoning_tokens: count(usage.thoughtTokens)
-      }
-    ]
+    // Agents count for each prompt, and a turn may have several.
+    const before = scope === "turn" ? this.used : undefined
+    this.used = {
+      _tag: "usage",
+      scope,
+      input_tokens: sum(before?.input_tokens, usage.inputTokens),
+      output_tokens: sum(before?.output_tokens, usage.outputTokens),
+      cached_tokens: sum(before?.cached_tokens, usage.cachedReadTokens),
+      reasoning_tokens: sum(before?.reasoning_tokens, usage.thoughtTokens)
+    }
+    return [this.used]
   }
 
   finish(): ReadonlyArray<HarnessEvent> {
-    const open = [...this.tools.values()].filter(isOpen)
-    return [...this.flush(), ...open.map((tool): HarnessEvent => ({ ...tool, state: "aborted" }))]
+    const aborted = [...this.tools.values()]
+      .filter(ToolRecord.isOpen)
+      .map((tool): Tool => ({ ...tool, state: "aborted" }))
+    for (const tool of aborted) this.tools.set(tool.tool_id, tool)
+    return [...this.flush(), ...aborted]
   }
 
   hasOpenTool(): boolean {
-    return [...this.tools.values()].some(isOpen)
+    return [...this.tools.values()].some(ToolRecord.isOpen)
   }
 
   hasOutput(): boolean {
@@ -178,44 +148,115 @@ class TurnTranscript implements Transcript {
   }
 
   errorText(): string {
-    return (this.error ?? "").trim()
+    const { error_as_text: mark } = this.settings
+    if (this.error !== undefined || mark?.pattern === undefined) return (this.error ?? "").trim()
+    const found = new RegExp(mark.pattern, "i").exec(this.lastWords.trim())
+    return found === null ? "" : (found[1] ?? found[0])
   }
 
   private read(kind: string, update: object): Option.Option<ReadonlyArray<HarnessEvent>> {
     switch (kind) {
       case "agent_message_chunk":
-        return Option.map(decodeChunk(update), (chunk) => this.speak("text", chunk))
+        return Option.map(decodeChunk(update), (chunk) => this.say("text", chunk))
       case "agent_thought_chunk":
-        return Option.map(decodeChunk(update), (chunk) => this.speak("reasoning", chunk))
+        return Option.map(decodeChunk(update), (chunk) => this.say("reasoning", chunk))
       case "tool_call":
       case "tool_call_update":
         return Option.map(decodeTool(update), (call) => this.upsert(call))
       case "usage_update":
         return Option.map(decodeUsage(update), ({ cost, size, used }) => [contextUsage(used, size, cost)])
+      case "user_message_chunk":
+        return Option.some([])
       default:
-        return housekeeping.has(kind) ? Option.some([]) : Option.none()
+        return Option.orElse(this.report(kind, update), () => this.facts.update(kind, update))
     }
   }
 
-  private speak(tag: Words["tag"], chunk: typeof MessageChunk.Type): ReadonlyArray<HarnessEvent> {
+  /** What the agent reports beside its answer. */
+  private report(kind: string, update: object): Option.Option<ReadonlyArray<HarnessEvent>> {
+    switch (kind) {
+      case "plan":
+        return Option.map(decodePlan(update), ({ entries }) => [planOf({ entries: entries.map(toEntry) })])
+      case "plan_update":
+        return Option.map(decodePlanUpdate(update), ({ plan: { content, entries, planId, uri } }) => [
+          planOf({
+            plan_id: planId,
+            entries: (entries ?? []).map(toEntry),
+            text: content?.slice(0, summaryLength) ?? null,
+            uri: uri ?? null
+          })
+        ])
+      case "plan_removed":
+        return Option.map(decodePlanRemoved(update), ({ planId }) => [planOf({ plan_id: planId, removed: true })])
+      case "notice":
+        return Option.map(decodeNotice(update), ({ description, severity, title }) => [
+          {
+            _tag: "notice",
+            severity,
+            title: title.slice(0, maxWords),
+            description: description?.slice(0, maxWords) ?? null
+          }
+        ])
+      case "compaction_update":
+        return Option.map(decodeCompaction(update), ({ compactionId, error, status, summary }) => [
+          this.compact(compactionId, {
+            state: compactionStates[status] ?? "running",
+            ...(summary !== null && summary !== undefined && { summary: Content.wordsOf(summary) }),
+            ...(error !== null && error !== undefined && { error: error.slice(0, maxWords) })
+          })
+        ])
+      case "compaction_summary_chunk":
+        return Option.map(decodeCompactionChunk(update), ({ compactionId, content }) => [
+          this.compact(compactionId, {
+            summary: (this.compactions.get(compactionId)?.summary ?? "") + Content.wordsOf([content])
+          })
+        ])
+      default:
+        return Option.none()
+    }
+  }
+
+  private compact(compaction_id: string, change: Partial<Compaction>): HarnessEvent {
+    const before = this.compactions.get(compaction_id) ?? {
+      compaction_id,
+      state: "running",
+      summary: null,
+      error: null
+    }
+    const after: Compaction = { ...before, ...change }
+    const kept = { ...after, summary: after.summary?.slice(0, summaryLength) ?? null }
+    this.compactions.set(compaction_id, kept)
+    return { _tag: "compaction", ...kept }
+  }
+
+  private say(tag: Words["tag"], { content, messageId }: typeof MessageChunk.Type): ReadonlyArray<HarnessEvent> {
+    const shown = Content.mediaOf(content)
+    if (shown === undefined) return this.speak(tag, Content.wordsOf([content]), messageId ?? undefined)
+    this.output = true
+    return [...this.flush(), { _tag: "media", media: shown }]
+  }
+
+  private speak(tag: Words["tag"], said: string, messageId: string | undefined): ReadonlyArray<HarnessEvent> {
     if (this.error !== undefined) {
-      this.error += chunk.content.text
+      this.error += said
       return []
     }
+    if (tag === "text") this.lastWords = (this.lastWords + said).slice(0, errorLength)
     const { words } = this
-    const goesOn = words !== undefined && words.tag === tag && (chunk.messageId ?? words.key) === words.key
+    const goesOn = words !== undefined && words.tag === tag && (messageId ?? words.key) === words.key
     const before = goesOn ? [] : this.flush()
-    const key = chunk.messageId ?? this.words?.key ?? `${tag}-${this.part}`
-    const text = this.scrubber.scrub((this.words?.held ?? "") + chunk.content.text)
+    const key = messageId ?? this.words?.key ?? `${tag}-${this.part}`
+    const text = this.scrubber.scrub((this.words?.held ?? "") + said)
     const held = this.scrubber.partialLength(text)
     this.words = { tag, key, held: text.slice(text.length - held) }
-    if (tag === "text" && chunk.content.text.trim() !== "") this.output = true
-    return [...before, ...say(tag, key, text.slice(0, text.length - held))]
+    if (tag === "text" && said.trim() !== "") this.output = true
+    return [...before, ...wordsOf(tag, key, text.slice(0, text.length - held))]
   }
 
   private upsert(call: ToolCall): ReadonlyArray<HarnessEvent> {
-    const tool = merge(this.tools.get(call.toolCallId), call)
+    const tool = ToolRecord.merge(this.tools.get(call.toolCallId), call)
     this.tools.set(tool.tool_id, tool)
+    this.lastWords = ""
     if (tool.state === "done") this.output = true
     return [...this.flush(), tool]
   }
@@ -225,17 +266,45 @@ class TurnTranscript implements Transcript {
     const rest = this.words
     this.words = undefined
     this.part += 1
-    return rest === undefined ? [] : say(rest.tag, rest.key, rest.held)
+    return rest === undefined ? [] : wordsOf(rest.tag, rest.key, rest.held)
   }
 }
 
-const say = (tag: Words["tag"], key: string, text: string): ReadonlyArray<HarnessEvent> => {
+const wordsOf = (tag: Words["tag"], key: string, text: string): ReadonlyArray<HarnessEvent> => {
   if (text === "") return []
   return [tag === "text" ? { _tag: "text", message_key: key, text } : { _tag: "reasoning", message_key: key, text }]
 }
 
-const count = (tokens: number | null | undefined): number | null =>
-  tokens === null || tokens === undefined ? null : Math.round(tokens)
+const toEntry = (entry: {
+  content: string
+  priority?: string | null | undefined
+  status?: string | null | undefined
+}) => ({
+  content: entry.content.slice(0, maxWords),
+  priority: entry.priority ?? "medium",
+  status: entry.status ?? "pending"
+})
+
+const planOf = (plan: Partial<ShownPlan>): HarnessEvent => ({
+  _tag: "plan",
+  plan_id: null,
+  text: null,
+  uri: null,
+  removed: false,
+  ...plan,
+  entries: plan.entries?.slice(0, maxEntries) ?? []
+})
+
+const compactionStates: Readonly<Record<string, Compaction["state"]>> = {
+  in_progress: "running",
+  completed: "done",
+  failed: "failed",
+  cancelled: "cancelled"
+}
+
+/** Null when neither is known. */
+const sum = (before: number | null | undefined, tokens: number | null | undefined): number | null =>
+  tokens === null || tokens === undefined ? (before ?? null) : (before ?? 0) + Math.round(tokens)
 
 const contextUsage = (
   used: number,

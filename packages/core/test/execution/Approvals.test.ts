@@ -247,7 +247,11 @@ it.scopedLive(
           const heard = gateway.requests.flatMap((request) => request.messages.map(({ text }) => text)).join("\n")
           assert.include(heard, "Steer left.")
           assert.include(heard, "Mind the gap.")
-          assert.isTrue(events.some(({ payload, type }) => type === "message.delivered" && payload["message_id"] === steered.message.id))
+          assert.isTrue(
+            events.some(
+              ({ payload, type }) => type === "message.delivered" && payload["message_id"] === steered.message.id
+            )
+          )
         }),
       {},
       Manifests.layer

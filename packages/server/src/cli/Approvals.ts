@@ -63,7 +63,7 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
 }
 
 const answerOf = async (
-  { description, kind, options, title, ...interaction }: Interaction,
+  { description, form, kind, options, title, url, ...interaction }: Interaction,
   answering: Answering,
   signal: AbortSignal
 ): Promise<string | undefined> => {
@@ -77,6 +77,12 @@ const answerOf = async (
     return found
   }
   if (description !== null) tell(harmless(description))
+  if (url !== null) tell(harmless(url))
+  if (form !== null && form.length > 0) {
+    tell(`${what}\n${form.map((field) => `  ${harmless(field.name)}: ${harmless(field.title)}`).join("\n")}`)
+    tell(`Values cannot be given here: POST /api/interactions/${interaction.id}/answers takes them.`)
+    return undefined
+  }
   const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
   return ask.choice(what, choices, signal)
 }

@@ -11,6 +11,8 @@ const families: Readonly<Record<string, string>> = {
   message: "Messages",
   turn: "Turns",
   tool: "Tool calls",
+  plan: "Plans",
+  agent: "Agents",
   usage: "Usage",
   diagnostic: "Diagnostics",
   executor: "Executors",

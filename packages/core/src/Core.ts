@@ -89,6 +89,7 @@ import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { MessageStore } from "./sessions/MessageStore.js"
 import { Messages } from "./sessions/Messages.js"
+import { Quotas } from "./sessions/Quotas.js"
 import { SessionFiles } from "./sessions/SessionFiles.js"
 import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
@@ -105,6 +106,7 @@ import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
+import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
@@ -205,6 +207,7 @@ const identity = Layer.mergeAll(
 
 const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
+  Layer.provideMerge(Quotas.layer),
   Layer.provideMerge(TurnStore.layer),
   Layer.provideMerge(
     Layer.mergeAll(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)
@@ -320,5 +323,6 @@ export const worker = Layer.mergeAll(
     endProcessesOf
   ),
   IdleRelease.layer,
-  Housekeeping.layer
+  Housekeeping.layer,
+  DiskMeasure.layer
 )

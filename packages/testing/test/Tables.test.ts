@@ -17,7 +17,8 @@ const lasting: Readonly<Record<string, string>> = {
 const later = [
   ["session_labels", "sessions"],
   ["usage_days", "sessions"],
-  ["known_clients", "identity"]
+  ["known_clients", "identity"],
+  ["session_disk", "sessions"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

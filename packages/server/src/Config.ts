@@ -238,7 +238,8 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
 })
 
-const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
+/** True for the names and addresses by which a machine reaches itself alone. */
+export const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
 
 const decode = Schema.decodeUnknown(Settings, { errors: "all", onExcessProperty: "error" })
 

@@ -91,6 +91,7 @@ import { Interactions } from "./sessions/Interactions.js"
 import { Leases } from "./sessions/Leases.js"
 import { MessageStore } from "./sessions/MessageStore.js"
 import { Messages } from "./sessions/Messages.js"
+import { Quotas } from "./sessions/Quotas.js"
 import { SessionFiles } from "./sessions/SessionFiles.js"
 import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
@@ -108,6 +109,7 @@ import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
+import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
@@ -219,6 +221,7 @@ const identity = Layer.mergeAll(
 const sessions = Layer.mergeAll(Sessions.layer, Messages.layer, Turns.layer, Interactions.layer, Usages.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Inbox.layer, SessionLifecycles.layer, InteractionStore.layer)),
   Layer.provideMerge(Steering.layer),
+  Layer.provideMerge(Quotas.layer),
   Layer.provideMerge(TurnStore.layer),
   Layer.provideMerge(
     Layer.mergeAll(MessageStore.layer, SessionListeners.layer, UploadStore.layer, ConnectionTurns.layer)
@@ -335,5 +338,6 @@ export const worker = Layer.mergeAll(
     endProcessesOf
   ),
   IdleRelease.layer,
-  Housekeeping.layer
+  Housekeeping.layer,
+  DiskMeasure.layer
 )

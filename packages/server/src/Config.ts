@@ -75,6 +75,10 @@ const fields = {
   delegation_depth: Whole(1, 20),
   live_delegations: Whole(1, 1000),
   delegation_seconds: Whole(1, 604_800),
+  registrations_per_hour: Whole(1, 10_000),
+  sessions_per_workspace: Whole(1, 1_000_000),
+  working_trees_per_workspace: Whole(1, 1_000_000),
+  disk_bytes_per_workspace: Whole(1024 * 1024, 2 ** 50),
   streams_per_session: Whole(1, 10_000),
   event_retention_days: Whole(1, 36_500)
 }
@@ -117,6 +121,10 @@ export const expected: Readonly<Record<SettingName, string>> = {
   delegation_depth: "a number from 1 to 20",
   live_delegations: "a number from 1 to 1000",
   delegation_seconds: "a number from 1 to 604800",
+  registrations_per_hour: "a number from 1 to 10000",
+  sessions_per_workspace: "a number from 1 to 1000000",
+  working_trees_per_workspace: "a number from 1 to 1000000",
+  disk_bytes_per_workspace: "a number of bytes from 1048576 to 1125899906842624",
   streams_per_session: "a number from 1 to 10000",
   event_retention_days: "a number of days from 1 to 36500"
 }
@@ -228,11 +236,18 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.delegation_depth !== undefined && { delegationDepth: settings.delegation_depth }),
   ...(settings.live_delegations !== undefined && { liveDelegations: settings.live_delegations }),
   ...(settings.delegation_seconds !== undefined && { delegationSeconds: settings.delegation_seconds }),
+  ...(settings.registrations_per_hour !== undefined && { registrationsPerHour: settings.registrations_per_hour }),
+  ...(settings.sessions_per_workspace !== undefined && { sessionsPerWorkspace: settings.sessions_per_workspace }),
+  ...(settings.working_trees_per_workspace !== undefined && {
+    workingTreesPerWorkspace: settings.working_trees_per_workspace
+  }),
+  ...(settings.disk_bytes_per_workspace !== undefined && { diskBytesPerWorkspace: settings.disk_bytes_per_workspace }),
   ...(settings.streams_per_session !== undefined && { streamsPerSession: settings.streams_per_session }),
   ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
 })
 
-const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
+/** True for the names and addresses by which a machine reaches itself alone. */
+export const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
 
 const decode = Schema.decodeUnknown(Settings, { errors: "all", onExcessProperty: "error" })
 

@@ -66,6 +66,7 @@ layer(service({ limits: lower, idleMinutes: 3, turnMinutes: 7 }), { excludeTestS
           executor_idle_minutes: 3,
           turn_minutes: 7,
           requests_per_minute: null,
+          registrations_per_hour: null,
           streams_per_session: null
         })
       })
@@ -145,6 +146,10 @@ it.scoped("every limit is a setting", () =>
       REINS_DELEGATION_DEPTH: "9",
       REINS_LIVE_DELEGATIONS: "10",
       REINS_DELEGATION_SECONDS: "600",
+      REINS_REGISTRATIONS_PER_HOUR: "13",
+      REINS_SESSIONS_PER_WORKSPACE: "14",
+      REINS_WORKING_TREES_PER_WORKSPACE: "15",
+      REINS_DISK_BYTES_PER_WORKSPACE: "2000000",
       REINS_STREAMS_PER_SESSION: "11",
       REINS_EVENT_RETENTION_DAYS: "12"
     }
@@ -164,6 +169,10 @@ it.scoped("every limit is a setting", () =>
         delegationDepth: 9,
         liveDelegations: 10,
         delegationSeconds: 600,
+        registrationsPerHour: 13,
+        sessionsPerWorkspace: 14,
+        workingTreesPerWorkspace: 15,
+        diskBytesPerWorkspace: 2_000_000,
         streamsPerSession: 11,
         eventRetentionDays: 12
       }

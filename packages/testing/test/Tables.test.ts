@@ -18,7 +18,8 @@ const later = [
   ["session_labels", "sessions"],
   ["usage_days", "sessions"],
   ["known_clients", "identity"],
-  ["model_calls", "sessions"]
+  ["model_calls", "sessions"],
+  ["session_disk", "sessions"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

@@ -64,6 +64,22 @@ export const Limits = Schema.Struct({
     Schema.NullOr(Schema.Int),
     "The requests of one caller in a minute; null when there is no limit."
   ),
+  registrations_per_hour: field(
+    Schema.NullOr(Schema.Int),
+    "The accounts that one client may register within an hour; null when there is no limit."
+  ),
+  sessions_per_workspace: field(
+    Schema.NullOr(Schema.Int),
+    "The sessions of a workspace that are not closed; null when there is no limit."
+  ),
+  working_trees_per_workspace: field(
+    Schema.NullOr(Schema.Int),
+    "The working trees of a workspace; null when there is no limit."
+  ),
+  disk_bytes_per_workspace: field(
+    Schema.NullOr(Schema.Int),
+    "The bytes that the files of a workspace's sessions may take on the disk; null when there is no limit."
+  ),
   streams_per_session: field(
     Schema.NullOr(Schema.Int),
     "The event streams of one caller on one session; null when there is no limit."

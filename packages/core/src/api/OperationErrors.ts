@@ -112,6 +112,7 @@ export const operationErrors = {
     "invalid_transition",
     "not_found",
     "payload_too_large",
+    "quota_exhausted",
     "version_conflict",
     "waiting_capacity"
   ],

@@ -26,6 +26,12 @@ export interface CoreLimits {
   readonly requestsPerMinute: number | null
   /** Registrations of one client within an hour. Null allows any number. */
   readonly registrationsPerHour: number | null
+  /** Sessions of a workspace that are not closed. Null allows any number. */
+  readonly sessionsPerWorkspace: number | null
+  /** Working trees of a workspace, each a clone of its repository. Null allows any number. */
+  readonly workingTreesPerWorkspace: number | null
+  /** The bytes that the files of all sessions of a workspace take on the disk. They are measured every minute. Null allows any number. */
+  readonly diskBytesPerWorkspace: number | null
   /** Event streams of one caller on one session. Null allows any number. */
   readonly streamsPerSession: number | null
   /** The days that the events of a closed session are kept after its last event. Null keeps them for ever. */
@@ -49,6 +55,9 @@ export const defaultLimits: CoreLimits = {
   delegationSeconds: 24 * 60 * 60,
   requestsPerMinute: 600,
   registrationsPerHour: 30,
+  sessionsPerWorkspace: null,
+  workingTreesPerWorkspace: null,
+  diskBytesPerWorkspace: null,
   streamsPerSession: 8,
   eventRetentionDays: null
 }

@@ -72,7 +72,10 @@ export interface ErrorDetails {
   readonly rate_limited:
     | { readonly policy: string; readonly limit: number; readonly window_seconds: number }
     | { readonly limit: number }
-  readonly quota_exhausted: { readonly queued_turns: number; readonly limit: number }
+  /** The queue of a session, or the share of a workspace: `sessions`, `working_trees` or `disk_bytes`. */
+  readonly quota_exhausted:
+    | { readonly queued_turns: number; readonly limit: number }
+    | { readonly quota: string; readonly used: number; readonly limit: number }
   readonly upstream_error: { readonly connection_id: string; readonly status: number | null } | UpstreamFault
   readonly upstream_timeout: UpstreamFault
   readonly waiting_capacity: { readonly reason: string }

@@ -167,7 +167,7 @@ const notInstalled = (providerId: string): TurnRefused =>
 
 const workspaceNotMade = (error: GitError): TurnRefused =>
   new TurnRefused({
-    reason: "executor_unavailable",
+    reason: error.kind === "quota_exhausted" ? "quota_exhausted" : "executor_unavailable",
     message: `The workspace could not be made. ${error.message}`,
     retryable: mayPass(error)
   })

@@ -12,6 +12,7 @@ import { Data } from "effect"
  * - `remote_head_changed`: the branch is not where it was expected. Look again before another push.
  * - `branch_protected`: a rule of the remote declined the update.
  * - `conflict`: the request cannot be met in the present state of the target.
+ * - `quota_exhausted`: there is no place for another working tree.
  * - `timeout`: the time limit passed and the process was ended.
  * - `internal`: anything else.
  */
@@ -25,6 +26,7 @@ export type GitErrorKind =
   | "remote_head_changed"
   | "branch_protected"
   | "conflict"
+  | "quota_exhausted"
   | "timeout"
   | "internal"
 

@@ -11,6 +11,7 @@ import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { MessageStore } from "./MessageStore.js"
+import { Quotas } from "./Quotas.js"
 import { notOpen } from "./Refusals.js"
 import { configuredRules, queueRoom } from "./SessionRules.js"
 import type { SessionRow } from "./SessionStore.js"
@@ -69,6 +70,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const turns = yield* TurnStore
       const providers = yield* Providers
       const uploads = yield* UploadStore
+      const quotas = yield* Quotas
       const { limits } = yield* CoreConfig
       const steering = yield* Steering
       const { asking } = yield* configuredRules
@@ -88,6 +90,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
           yield* requireAll(asking, session)
+          if (actor.kind !== "system") yield* quotas.disk(session.workspace_id)
         }
         const into = routing === "steer" || routing === "interrupt" ? steering.turnOf(session) : undefined
         if (into !== undefined) yield* requireAll([room], session)

@@ -16,6 +16,7 @@ import { digestOf } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
 import { digestConflict, type FileFailure, failureOf } from "./FileFailures.js"
+import { Quotas } from "./Quotas.js"
 import { notOpen, noWorkspace } from "./Refusals.js"
 import { sessionRules } from "./SessionRules.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -23,7 +24,10 @@ import { bytesOf } from "./UploadBytes.js"
 import { UploadStore } from "./UploadStore.js"
 import { WorkingTrees } from "./WorkingTrees.js"
 
-type UploadFailure = FileFailure | Denied | ReinsError<"invalid_transition" | "payload_too_large" | "version_conflict">
+type UploadFailure =
+  | FileFailure
+  | Denied
+  | ReinsError<"invalid_transition" | "payload_too_large" | "quota_exhausted" | "version_conflict">
 
 /** The files in the workspace of a session. An agent may work there at the same time. */
 export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles")<
@@ -46,7 +50,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
     ) => Effect.Effect<FileContent, Unseen | FileFailure>
     /**
      * Writes a file into the workspace in one step, and makes the workspace first where there is none. Fails with `version_conflict` when
-     * another file is there than was expected. A repetition writes the same again. Messages attach the file by the id of its upload.
+     * another file is there than was expected, and with `quota_exhausted` when the workspace has its share of the disk. A repetition writes the same again. Messages attach the file by the id of its upload.
      */
     readonly upload: (principal: Principal, sessionId: string, file: FileUpload) => Command<UploadedFile, UploadFailure>
   }
@@ -60,6 +64,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const uploads = yield* UploadStore
       const trees = yield* WorkingTrees
       const files = yield* Files
+      const quotas = yield* Quotas
       const { limits } = yield* CoreConfig
 
       /** The directory of the files of a session, for a principal that may read it. */
@@ -113,6 +118,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
               yield* access.write(principal, session.workspace_id)
               yield* requireAll(sessionRules.upload_file, session)
               yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
+              yield* quotas.disk(session.workspace_id)
               const bytes = yield* bytesOf(upload, limits.uploadBytes)
               yield* Effect.mapError(trees.make(session.id), notMade)
               const written = yield* put(session, upload, bytes)

@@ -12,6 +12,7 @@ import { Executors } from "../executor/Executors.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Commit } from "../store/Commit.js"
+import { Quotas } from "./Quotas.js"
 import { SessionListeners } from "./SessionListeners.js"
 import * as SessionOrigin from "./SessionOrigin.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -19,7 +20,11 @@ import { TurnStore } from "./TurnStore.js"
 
 /** The refusals of a session that no turn could run in. */
 export type Unbegun = ReinsError<
-  Unrunnable["code"] | "executor_unavailable" | "invalid_transition" | "unsupported_capability"
+  | Unrunnable["code"]
+  | "executor_unavailable"
+  | "invalid_transition"
+  | "quota_exhausted"
+  | "unsupported_capability"
 >
 
 /** The kind of the job that ends the executor of a session. */
@@ -31,8 +36,8 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
   {
     /**
      * Makes a session as a client asks for it. Fails like `Providers.requireRunnable`, with `not_found` for its project, with
-     * `invalid_transition` for a project that is archived, and with `unsupported_capability` for permissions that its provider cannot ask
-     * for, as the two methods below do.
+     * `invalid_transition` for a project that is archived, with `unsupported_capability` for permissions that its provider cannot ask for,
+     * and with `quota_exhausted` when the workspace has its share, as the two methods below do.
      */
     readonly begin: (
       workspaceId: WorkspaceId,
@@ -65,10 +70,19 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
       const turns = yield* TurnStore
       const jobs = yield* JobStore
       const listeners = yield* SessionListeners
+      const quotas = yield* Quotas
       const columnsOf = yield* newColumns
 
-      const insert = (workspaceId: WorkspaceId, actor: Actor, origin: SessionOrigin.SessionOrigin) =>
-        Effect.flatMap(columnsOf(workspaceId, origin), (columns) => sessions.insert(columns, actor))
+      const insert = Effect.fnUntraced(function* (
+        workspaceId: WorkspaceId,
+        actor: Actor,
+        origin: SessionOrigin.SessionOrigin
+      ) {
+        const columns = yield* columnsOf(workspaceId, origin)
+        yield* quotas.session(workspaceId)
+        yield* quotas.disk(workspaceId)
+        return yield* sessions.insert(columns, actor)
+      })
 
       return SessionLifecycles.of({
         begin: (workspaceId, actor, input) => insert(workspaceId, actor, SessionOrigin.ofRequest(input)),

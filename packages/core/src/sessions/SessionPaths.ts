@@ -3,6 +3,8 @@ import type { SessionId } from "../domain/Ids.js"
 
 /** The files of a session on disk. The agent may write to `workTree` and `home` only, so git never takes its configuration from them. */
 export interface SessionPaths {
+  /** The directory that holds the others. */
+  readonly root: string
   readonly workTree: string
   readonly home: string
   readonly gitDir: string
@@ -16,6 +18,7 @@ export interface SessionPaths {
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {
   const root = join(dataDir, "sessions", sessionId)
   return {
+    root,
     workTree: join(root, "workspace"),
     home: join(root, "home"),
     gitDir: join(root, "trusted.git"),

@@ -9,6 +9,7 @@ import { GitError } from "../git/GitError.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
+import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
 import { sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -19,6 +20,7 @@ const actor = systemActor("workspaces")
 export const workspaceMaking = Effect.gen(function* () {
   const journal = yield* Journal
   const sessions = yield* SessionStore
+  const quotas = yield* Quotas
   const materialize = yield* materializing
   const existing = existingOf("session", sessions.find)
 
@@ -26,7 +28,13 @@ export const workspaceMaking = Effect.gen(function* () {
     const row = yield* existing(id)
     if (row.workspace_state === "ready") return row
     if (row.workspace_state === "removed") return yield* removed
-    if (row.workspace_state !== "preparing") yield* journal.commit(sessions.moveWorkspace(row, "preparing"))
+    if (row.workspace_state !== "preparing")
+      yield* journal.commit(
+        quotas.workingTree(row.workspace_id).pipe(
+          Effect.mapError(({ message }) => new GitError({ kind: "quota_exhausted", message })),
+          Effect.zipRight(sessions.moveWorkspace(row, "preparing"))
+        )
+      )
     const base = yield* materialize(row)
     yield* failpoint("workspace.made")
     yield* journal.commit(

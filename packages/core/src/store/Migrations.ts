@@ -4,6 +4,7 @@ import { initial } from "./migrations/0001_initial.js"
 import { keptEvents } from "./migrations/0002_kept_events.js"
 import { knownClients } from "./migrations/0003_known_clients.js"
 import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
+import { sessionDisk } from "./migrations/0003_session_disk.js"
 import { boundCredentials } from "./migrations/0004_bound_credentials.js"
 import { modelCalls } from "./migrations/0005_model_calls.js"
 
@@ -16,7 +17,7 @@ const statements = (list: ReadonlyArray<string>) =>
 const steps = {
   "0001_initial": statements(initial),
   "0002_kept_events": statements(keptEvents),
-  "0003_labels_and_usage": Effect.zipRight(labelsAndUsage, statements(knownClients)),
+  "0003_labels_and_usage": Effect.zipRight(labelsAndUsage, statements([...knownClients, ...sessionDisk])),
   "0004_bound_credentials": statements(boundCredentials),
   "0005_model_calls": statements(modelCalls)
 }

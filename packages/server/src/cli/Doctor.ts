@@ -1,7 +1,8 @@
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 import { CommandFailed } from "./CommandFailed.js"
-import { type Finding, findings } from "./Findings.js"
+import type { Finding } from "./Finding.js"
+import { findings } from "./Findings.js"
 import { printJson } from "./Output.js"
 import { configOf, serverOptions } from "./Settings.js"
 

@@ -12,20 +12,10 @@ import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
 import { pending } from "@reins/core/store/Migrations"
 import { Effect, Either, Layer } from "effect"
-import type { Config } from "../Config.js"
+import { type Config, isLoopback } from "../Config.js"
+import { type Finding, fail, ok, warn } from "./Finding.js"
 import * as Installation from "./Installation.js"
-
-/** The finding of one check. `todo` says what to do about it, and is null when there is nothing to do. */
-export interface Finding {
-  readonly check: string
-  readonly state: "ok" | "warn" | "fail"
-  readonly detail: string
-  readonly todo: string | null
-}
-
-const ok = (check: string, detail: string): Finding => ({ check, state: "ok", detail, todo: null })
-const warn = (check: string, detail: string, todo: string): Finding => ({ check, state: "warn", detail, todo })
-const fail = (check: string, detail: string, todo: string): Finding => ({ check, state: "fail", detail, todo })
+import { securityFindings } from "./SecurityFindings.js"
 
 /** Checks everything that a server needs. It changes nothing. */
 export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
@@ -40,7 +30,8 @@ export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> 
       harnesses(config),
       sandbox,
       mail(config),
-      Effect.sync(() => address(config))
+      Effect.sync(() => address(config)),
+      Effect.sync(() => securityFindings(config))
     ]),
     (found) => found.flat()
   )
@@ -101,9 +92,7 @@ const directory = ({ dataDir }: Config): Finding => {
       `a restore into ${dataDir} is not finished`,
       "Wait until it ends. If it was broken off, empty the directory and restore again."
     )
-  return (stat.mode & 0o077) === 0
-    ? ok(check, dataDir)
-    : warn(check, `other users may look into ${dataDir}`, `Run: chmod 700 ${dataDir}`)
+  return ok(check, dataDir)
 }
 
 const mebibyte = 1024 * 1024
@@ -226,7 +215,7 @@ const sandbox = Effect.map(
       ? warn(
           "sandbox",
           "agents run as the user of the server, without a boundary",
-          "Run the server as a user of its own, in a container or a virtual machine; see docs/security.md."
+          "Run the server as a user of its own, in a container or a virtual machine; see SECURITY.md."
         )
       : ok("sandbox", isolation.level)
 )
@@ -243,8 +232,6 @@ const mail = (config: Config): Effect.Effect<Finding> =>
           fail("mail", `the mail server refuses the connection or the credentials (${code})`, "Check REINS_SMTP_URL."),
         onSuccess: () => ok("mail", "the mail server accepts the credentials")
       })
-
-const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
 
 const address = ({ host, publicUrl }: Config): Finding => {
   const check = "public URL"

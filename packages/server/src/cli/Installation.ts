@@ -68,7 +68,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     limits: {
       ...config.limits,
       requestsPerMinute: config.rateLimit,
-      ...(config.rateLimit === null && { streamsPerSession: null })
+      ...(config.rateLimit === null && { registrationsPerHour: null, streamsPerSession: null })
     },
     ...(config.idleMinutes !== undefined && { idleReleaseMs: config.idleMinutes * 60_000 }),
     ...(config.leaseSeconds !== undefined && { leaseMs: config.leaseSeconds * 1000 }),

@@ -53,6 +53,10 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   delegation_depth: core.limits.delegationDepth,
   live_delegations: core.limits.liveDelegations,
   delegation_seconds: core.limits.delegationSeconds,
+  registrations_per_hour: core.limits.registrationsPerHour,
+  sessions_per_workspace: core.limits.sessionsPerWorkspace,
+  working_trees_per_workspace: core.limits.workingTreesPerWorkspace,
+  disk_bytes_per_workspace: core.limits.diskBytesPerWorkspace,
   streams_per_session: core.limits.streamsPerSession,
   event_retention_days: core.limits.eventRetentionDays
 })

@@ -9,6 +9,9 @@ export const isNetwork = (text: string): boolean => {
   return family !== 0 && (prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128))
 }
 
+/** An IPv4 address as such. A socket that listens on both families writes it in the form of IPv6. */
+const plain = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+
 /**
  * Finds the address of a client: the peer of its connection, or, when that is one of the proxies, the last address of its
  * `X-Forwarded-For` that is none of them. The client wrote the part before that address, so that part is not believed.
@@ -22,7 +25,7 @@ export const clientAddressBehind = (proxies: ReadonlyArray<string>) => {
   }
   const isProxy = (address: string) => isIP(address) !== 0 && trusted.check(address, familyOf(address))
   return (peer: string, forwardedFor: string | undefined): string => {
-    if (forwardedFor === undefined || proxies.length === 0) return peer
+    if (forwardedFor === undefined || proxies.length === 0) return plain(peer)
     const hops = [...forwardedFor.split(",").map((hop) => hop.trim()), peer]
     let client = peer
     while (hops.length > 0 && isProxy(client)) {
@@ -30,6 +33,6 @@ export const clientAddressBehind = (proxies: ReadonlyArray<string>) => {
       if (isIP(hop) === 0) break
       client = hop
     }
-    return client
+    return plain(client)
   }
 }

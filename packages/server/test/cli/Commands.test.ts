@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
@@ -110,12 +110,28 @@ it("doctor finds what is wrong, says what to do about it in words and in JSON, a
   assert.isTrue(ok)
   assert.includeMembers(
     checks.map(({ check }: { readonly check: string }) => check),
-    ["node", "git", "data dir", "disk", "server", "database", "key ring", "mail", "public URL"]
+    [
+      "node",
+      "git",
+      "data dir",
+      "disk",
+      "server",
+      "database",
+      "key ring",
+      "mail",
+      "public URL",
+      "user",
+      "privacy",
+      "key file",
+      "reach",
+      "proxies",
+      "openings"
+    ]
   )
   assert.isFalse(existsSync(place.dataDir))
   mkdirSync(place.dataDir)
   const damage = async (name: string, check: string) => {
-    writeFileSync(join(place.dataDir, name), "{}")
+    writeFileSync(join(place.dataDir, name), "{}", { mode: 0o600 })
     const text = await refuse(
       ["doctor"],
       new RegExp(`^reins: These checks failed: ${check}\\. Do what is said beside each, then run this again\\.\n$`)
@@ -128,6 +144,31 @@ it("doctor finds what is wrong, says what to do about it in words and in JSON, a
   const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed/))
   assert.isFalse(json.ok)
   assert.strictEqual(readFileSync(join(place.dataDir, "reins.db"), "utf8"), "{}")
+})
+
+it("doctor says what is open to others, from the data directory to the settings", async () => {
+  mkdirSync(place.dataDir)
+  chmodSync(place.dataDir, 0o755)
+  const stateOf = async (args: ReadonlyArray<string>, environment: Record<string, string>) => {
+    const { stdout } = await run(["doctor", "--json", ...args], environment)
+    const { checks }: { readonly checks: ReadonlyArray<Record<"check" | "state" | "detail", string>> } =
+      JSON.parse(stdout)
+    return (check: string) => checks.filter((finding) => finding.check === check).map(({ state }) => state)
+  }
+  const inside = await stateOf([], {})
+  assert.deepStrictEqual(["privacy", "reach", "proxies", "openings"].map(inside), [["warn"], ["ok"], ["ok"], ["ok"]])
+  assert.deepStrictEqual(inside("user"), [process.geteuid?.() === 0 ? "warn" : "ok"])
+  const outside = await stateOf(["--host", "0.0.0.0", "--public-url", "https://reins.example.com"], {
+    REINS_RATE_LIMIT: "off",
+    REINS_METRICS: "on",
+    REINS_ALLOW_LOCAL_REPOSITORIES: "on",
+    REINS_ALLOW_PRIVATE_HOSTS: "*"
+  })
+  assert.deepStrictEqual([outside("reach"), outside("proxies")], [["warn"], ["warn"]])
+  assert.strictEqual(outside("openings").join(), "warn,warn,warn,warn")
+  assert.deepStrictEqual((await stateOf([], { REINS_TRUSTED_PROXIES: "0.0.0.0/0" }))("proxies"), ["fail"])
+  writeFileSync(join(place.dataDir, "keyring.json"), "{}", { mode: 0o644 })
+  assert.deepStrictEqual((await stateOf([], {}))("key file"), ["fail"])
 })
 
 it("a backup is written once, and restored only whole and into an empty directory", async () => {

@@ -130,7 +130,9 @@ const readIn = (file: string): ReadonlyArray<string> => {
     ([, names = ""]) => names.match(/\w+/g) ?? []
   )
   const fromLists = /process\.env\[[a-z]/.test(text)
-    ? [...text.matchAll(/^ {2}"(\w+)",?$/gm)].map(([, name = ""]) => name)
+    ? [...text.matchAll(/^ {2}"(\w+)",?$|(?<=[[ ])"([A-Z_]+)"(?=[,\]])/gm)].map(
+        ([, line, inline]) => line ?? inline ?? ""
+      )
     : []
   return [...named, ...destructured, ...fromLists]
 }

@@ -88,6 +88,22 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   delegation_depth: { does: "How deep delegations nest.", unit: "levels" },
   live_delegations: { does: "The delegations of a session that live at once.", unit: "delegations" },
   delegation_seconds: { does: "The time after which a delegation without a result fails.", unit: "seconds" },
+  registrations_per_hour: {
+    does: "The accounts that one client may register within an hour; any number when the rate limit is off.",
+    unit: "accounts"
+  },
+  sessions_per_workspace: {
+    does: "The sessions of a workspace that are not closed. Beyond them a new one is refused with `quota_exhausted`.",
+    fallback: "any number"
+  },
+  working_trees_per_workspace: {
+    does: "The working trees of a workspace, each a clone of its repository. Beyond them a turn or an upload that needs another one is refused.",
+    fallback: "any number"
+  },
+  disk_bytes_per_workspace: {
+    does: "The bytes that all sessions of a workspace take on the disk, as `du` measures them every minute. Beyond them new sessions, messages and uploads are refused with `quota_exhausted`; a turn that runs goes on.",
+    fallback: "any number"
+  },
   streams_per_session: {
     does: "The event streams of one caller on one session; any number when the rate limit is off.",
     unit: "streams"

@@ -12,6 +12,12 @@ describe("the address of a client", () => {
     assert.strictEqual(clientAddressBehind([])("127.0.0.1", "198.51.100.1"), "127.0.0.1")
   })
 
+  it("is an IPv4 address as such, however a socket of both families or a proxy writes it", () => {
+    assert.strictEqual(behind("::ffff:192.0.2.7", undefined), "192.0.2.7")
+    assert.strictEqual(behind("127.0.0.1", "::FFFF:203.0.113.9"), "203.0.113.9")
+    assert.strictEqual(behind("2001:db8::ffff:1", undefined), "2001:db8::ffff:1")
+  })
+
   it("is the last that a trusted proxy names and that is no proxy itself", () => {
     assert.strictEqual(behind("127.0.0.1", "203.0.113.9"), "203.0.113.9")
     assert.strictEqual(behind("::ffff:127.0.0.1", "1.1.1.1, 203.0.113.9, 10.1.2.3"), "203.0.113.9")

@@ -1,0 +1,131 @@
+import { assert, describe, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
+import { Connections } from "@reins/core/connections/Connections"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Accounts } from "@reins/core/identity/Accounts"
+import { Messages } from "@reins/core/sessions/Messages"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { measure } from "@reins/core/upkeep/DiskMeasure"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Either, Redacted } from "effect"
+import { principalOf } from "../identity/Principals.js"
+
+const mebibyte = 1024 * 1024
+
+const limits = {
+  ...defaultLimits,
+  sessionsPerWorkspace: 3,
+  workingTreesPerWorkspace: 2,
+  diskBytesPerWorkspace: 2 * mebibyte
+}
+
+/** What a call was refused with, as programs and people read it. */
+const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error) =>
+    error instanceof ReinsError ? { code: error.code, details: error.details, message: error.message } : error
+  )
+
+/** The owner of another workspace, with a connection. */
+const anotherOwner = Effect.gen(function* () {
+  const email = "other@example.com"
+  const account = yield* (yield* Accounts).createVerified({ email, password: Redacted.make("a quiet heron at noon") })
+  const principal = principalOf(account)
+  const [workspace] = (yield* (yield* Accounts).me(principal)).workspaces
+  if (workspace === undefined) return yield* Effect.dieMessage("no workspace")
+  yield* (yield* Connections).create(principal, workspace.id, {
+    kind: "alpha_gateway",
+    label: "gateway",
+    credential: { base_url: "http://127.0.0.1:9/v1", api_key: "k".repeat(32) }
+  })
+  return { principal, workspaceId: workspace.id }
+})
+
+const upload = (path: string, bytes: number) => ({
+  path,
+  content: "x".repeat(bytes),
+  encoding: "utf-8" as const
+})
+
+for (const { layer, name } of databases)
+  describe(`quotas of workspaces on ${name}`, () => {
+    const fresh = services(layer, { limits })
+
+    it.scopedLive("sessions that are not closed are counted, one by one also when they are asked for at once", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        const create = sessions.create(principal, workspaceId, {})
+        const made = yield* Effect.all(
+          Array.from({ length: 8 }, () => Effect.either(create)),
+          { concurrency: "unbounded" }
+        )
+        const [first, second] = made.filter(Either.isRight).map(({ right }) => right)
+        assert.strictEqual(made.filter(Either.isRight).length, 3)
+        assert.deepStrictEqual(yield* refusalOf(create), {
+          code: "quota_exhausted",
+          message: "The workspace may have 3 sessions that are not closed. Close some, or ask the operator for more.",
+          details: { quota: "sessions", used: 3, limit: 3 }
+        })
+        yield* sessions.archive(principal, first?.id ?? "")
+        assert.deepInclude(yield* refusalOf(create), { code: "quota_exhausted" })
+        yield* sessions.close(principal, second?.id ?? "")
+        yield* create
+        const other = yield* anotherOwner
+        yield* sessions.create(other.principal, other.workspaceId, {})
+      }).pipe(Effect.provide(fresh))
+    )
+
+    it.scopedLive("a working tree that has no place is not made, and one that is removed leaves its place", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        const trees = yield* WorkingTrees
+        const files = yield* SessionFiles
+        const [first, second, third] = yield* Effect.forEach([1, 2, 3], () =>
+          sessions.create(principal, workspaceId, {})
+        )
+        if (first === undefined || second === undefined || third === undefined) return assert.fail("no session")
+        yield* trees.make(first.id)
+        yield* trees.make(second.id)
+        assert.deepInclude(yield* Effect.flip(trees.make(third.id)), { _tag: "GitError", kind: "quota_exhausted" })
+        const refused = yield* refusalOf(files.upload(principal, third.id, upload("a.txt", 1)))
+        assert.deepInclude(refused, { code: "executor_unavailable", details: { reason: "quota_exhausted" } })
+        assert.strictEqual((yield* sessions.get(principal, third.id)).workspace.state, "none")
+        yield* trees.make(second.id)
+        yield* sessions.close(principal, first.id)
+        yield* trees.remove(first.id)
+        yield* trees.make(third.id)
+      }).pipe(Effect.provide(fresh))
+    )
+
+    it.scopedLive(
+      "the disk that files take is measured, and beyond it sessions, messages and uploads are refused",
+      () =>
+        Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          const files = yield* SessionFiles
+          const messages = yield* Messages
+          const measured = yield* measure
+          const session = yield* sessions.create(principal, workspaceId, {})
+          yield* files.upload(principal, session.id, upload("large.txt", 3 * mebibyte))
+          yield* measured
+          const calls = [
+            sessions.create(principal, workspaceId, {}),
+            messages.send(principal, session.id, { content: "go on" }),
+            files.upload(principal, session.id, upload("small.txt", 1))
+          ]
+          for (const call of calls) {
+            const refused = yield* refusalOf<unknown, unknown>(call)
+            assert.deepInclude(refused, { code: "quota_exhausted" })
+            assert.include(JSON.stringify(refused), '"quota":"disk_bytes"')
+          }
+          yield* (yield* WorkingTrees).remove(session.id)
+          yield* measured
+          yield* sessions.create(principal, workspaceId, {})
+        }).pipe(Effect.provide(fresh))
+    )
+  })

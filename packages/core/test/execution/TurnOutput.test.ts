@@ -66,7 +66,13 @@ describe("the usage that an agent reports", () => {
     output.witnessed([call], {})
     const prices = { m: { input: 2, cached: 1, cache_write: 4, output: 10 } }
     const [event] = output.witnessed([call, { ...call, usage: null }], prices)
-    const seen = { input_tokens: 200, output_tokens: 10, cached_tokens: 80, reasoning_tokens: null, source: "gateway" }
+    const seen = {
+      input_tokens: 200,
+      output_tokens: 10,
+      cached_tokens: 80,
+      reasoning_tokens: null,
+      source: "gateway" as const
+    }
     // Of the priced call 50 tokens are fresh, 40 from a cache, 10 written to it and 5 are output.
     const usage = { ...seen, cost_usd: 0.00023, calls: 3, reported_calls: 2, priced_calls: 1 }
     assert.deepStrictEqual(event?.payload, { usage, context_used: null, context_size: null })

@@ -40,10 +40,15 @@ export const open = (loans: Loans, gateway: URL, key: Redacted.Redacted, observe
     (loan) =>
       Effect.sync(() => {
         loans.delete(loan.id)
-        for (const call of loan.calls) call.end("cut")
+        endCalls(loan)
         for (const answer of loan.answers) answer.destroy()
       })
   )
+
+/** Ends the model calls under way, so that their observer hears of them now. Their answers are broken off by themselves. */
+export const endCalls = ({ calls }: Loan): void => {
+  for (const call of calls) call.end("cut")
+}
 
 /** The header fields in which a provider may expect its key, with the form of the key in each. */
 export const credentialFields: ReadonlyMap<string, (key: string) => string> = new Map([

@@ -206,7 +206,10 @@ const writing = Effect.gen(function* () {
       Stream.runForEach((batch) => {
         const [failures, events] = Chunk.separate(Chunk.filter(batch, (each) => each !== undefined))
         failure = Chunk.toReadonlyArray(failures)[0] ?? failure
-        return Effect.zipLeft(write(work, speech, events), failpoint("turn.output_written"))
+        const written = write(work, speech, events)
+        return Chunk.every(batch, (each) => each === undefined)
+          ? written
+          : Effect.zipLeft(written, failpoint("turn.output_written"))
       })
     )
     return failure

@@ -2,7 +2,9 @@ import { Schema } from "effect"
 
 const NetworkHost = Schema.String.pipe(
   Schema.maxLength(260),
-  Schema.pattern(/^(?:\*\.)?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::[1-9][0-9]{0,4})?$/)
+  Schema.pattern(
+    /^(?:\*\.)?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::[1-9][0-9]{0,4})?$/
+  )
 )
 
 export const NetworkAccess = Schema.Union(

@@ -10,7 +10,9 @@ export class AgentNetwork extends Context.Tag("@reins/core/execution/AgentNetwor
   AgentNetwork,
   {
     /** What the project version of a session allows; undefined where it says nothing. */
-    readonly accessOf: (session: Pick<SessionRow, "workspace_id" | "project_version_id">) => Effect.Effect<NetworkAccess | undefined>
+    readonly accessOf: (
+      session: Pick<SessionRow, "workspace_id" | "project_version_id">
+    ) => Effect.Effect<NetworkAccess | undefined>
     /** The proxy for an agent until the scope closes; undefined for one that may connect to nothing but its model. */
     readonly open: (access: NetworkAccess | undefined) => Effect.Effect<Passage | undefined, never, Scope.Scope>
   }

@@ -64,7 +64,8 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
         get,
         choose: Effect.fnUntraced(function* (backend = executors[0]?.backend ?? "default", network = "open") {
           const { isolation } = yield* Effect.mapError(get(backend), ({ message }) => unusable(backend, message))
-          if (network !== "open" && isolation.network !== "restricted") return yield* unusable(backend, notEnforced(backend))
+          if (network !== "open" && isolation.network !== "restricted")
+            return yield* unusable(backend, notEnforced(backend))
           return backend
         })
       })

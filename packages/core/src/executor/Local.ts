@@ -44,15 +44,7 @@ const killRounds = 4
 const pollInterval = "25 millis"
 
 /** The variables that an agent inherits: search path, language, time zone and certificate authorities. The proxies of the service are not its. */
-const inherited = [
-  "PATH",
-  "LANG",
-  "LC_ALL",
-  "TZ",
-  "NODE_EXTRA_CA_CERTS",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR"
-]
+const inherited = ["PATH", "LANG", "LC_ALL", "TZ", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"]
 
 /** The directories that belong to the agent alone, with the variables that name them. */
 export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">): Record<string, string> => ({

@@ -65,7 +65,9 @@ export class Forges extends Context.Tag("@reins/core/forge/Forges")<
           },
           mayReceive: (connection, repositoryUrl) => {
             const host = hostOf(connection)
-            return host === undefined ? isHome(connection.settings["origin"], repositoryUrl) : mayReceive(host, repositoryUrl)
+            return host === undefined
+              ? isHome(connection.settings["origin"], repositoryUrl)
+              : mayReceive(host, repositoryUrl)
           },
           open: Effect.fnUntraced(function* (credential, repositoryUrl) {
             const host = hostOf(credential)

@@ -140,9 +140,7 @@ const environmentOf = Effect.fnUntraced(function* (
 const proxyVariables = ({ passage }: AgentInput): Record<string, Redacted.Redacted> =>
   passage === undefined
     ? {}
-    : Object.fromEntries(
-        ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map((name) => [name, passage.url])
-      )
+    : Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map((name) => [name, passage.url]))
 
 /** Writes the agent's configuration into its home and gives the command that starts it. */
 export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {

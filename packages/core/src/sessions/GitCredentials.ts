@@ -33,14 +33,18 @@ export const gitCredentials = Effect.gen(function* () {
       if (forges.mayReceive(opened, url)) return toGitCredential(opened)
       if (isHomeless(opened, forges)) homeless ??= opened.id
     }
-    return homeless === undefined ? undefined : yield* new GitError({ kind: "auth_required", message: noHome(homeless) })
+    return homeless === undefined
+      ? undefined
+      : yield* new GitError({ kind: "auth_required", message: noHome(homeless) })
   })
 })
 
 /** True when the credential is of the sort that the protocol of a repository takes: keys for SSH, and all others for the web. */
 export const speaksTo = ({ secrets }: OpenConnection, repositoryUrl: string): boolean => {
   const kind = placeOf(repositoryUrl)?.kind
-  return (kind === "ssh" && secrets["private_key"] !== undefined) || (kind === "web" && secrets["private_key"] === undefined)
+  return (
+    (kind === "ssh" && secrets["private_key"] !== undefined) || (kind === "web" && secrets["private_key"] === undefined)
+  )
 }
 
 /** True for a connection of an older release, which says nowhere where its credential belongs. */

@@ -21,25 +21,25 @@ for (const kind of list) {
     kind.kind === "git"
       ? { kind, credential: (_, password) => ({ origin: "https://git.example", username: "ada", password }) }
       : kind.kind === "git_ssh"
-      ? {
-          kind,
-          credential: (_, private_key) => ({
-            origin: "ssh://git.example:2222",
-            known_hosts: "[git.example]:2222 ssh-ed25519 AAAA",
-            private_key
-          })
-        }
-      : kind.gateway !== null
         ? {
             kind,
-            credential: (base_url, api_key) => ({ base_url, api_key }),
-            answer: (response) => json(response, 200, gateway)
+            credential: (_, private_key) => ({
+              origin: "ssh://git.example:2222",
+              known_hosts: "[git.example]:2222 ssh-ed25519 AAAA",
+              private_key
+            })
           }
-        : {
-            kind,
-            credential: (base_url, token) => ({ base_url, token }),
-            answer: (response) => json(response, 200, { login: "somebody" })
-          }
+        : kind.gateway !== null
+          ? {
+              kind,
+              credential: (base_url, api_key) => ({ base_url, api_key }),
+              answer: (response) => json(response, 200, gateway)
+            }
+          : {
+              kind,
+              credential: (base_url, token) => ({ base_url, token }),
+              answer: (response) => json(response, 200, { login: "somebody" })
+            }
   )
 }
 

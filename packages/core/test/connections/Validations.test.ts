@@ -92,7 +92,11 @@ for (const database of databases) {
 
     it.effect("a disabled connection is not checked, a revoked one never again, a foreign one is not there", () =>
       Effect.gen(function* () {
-        const { connections, id, principal } = yield* connect("git", { origin: "https://git.example", username: "me", password: canary })
+        const { connections, id, principal } = yield* connect("git", {
+          origin: "https://git.example",
+          username: "me",
+          password: canary
+        })
         const validations = yield* Validations
         yield* connections.update(principal, id, { state: "disabled" })
         assert.strictEqual((yield* Effect.flip(validations.request(principal, id))).code, "connection_required")
@@ -118,7 +122,11 @@ for (const database of databases) {
 
     it.effect("a job that fails for good leaves the validation inconclusive and the health open", () =>
       Effect.gen(function* () {
-        const { connections, id, principal } = yield* connect("git", { origin: "https://git.example", username: "me", password: canary })
+        const { connections, id, principal } = yield* connect("git", {
+          origin: "https://git.example",
+          username: "me",
+          password: canary
+        })
         const validations = yield* Validations
         const { validation } = yield* validations.request(principal, id)
         const claim = yield* claimOf(validation.id)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { forgeHost as hostOf, mayReceive, repositoryOn } from "@reins/core/forge/ForgeHost"
+import { forgeHost as hostOf, isHome, mayReceive, repositoryOn } from "@reins/core/forge/ForgeHost"
 import { gitea } from "@reins/core/forge/Gitea"
 import { gitHub } from "@reins/core/forge/GitHub"
 import { gitLab } from "@reins/core/forge/GitLab"

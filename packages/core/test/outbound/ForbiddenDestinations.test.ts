@@ -10,7 +10,7 @@ import { Outbound } from "@reins/core/outbound/Outbound"
 import { WayOut } from "@reins/core/outbound/WayOut"
 import { temporary } from "@reins/testing/git/Fixture"
 import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
-import { Effect, Either, Layer, Redacted } from "effect"
+import { Effect, Either, Layer, Redacted, type Scope } from "effect"
 import { pageAt, tunnelTo } from "./ProxyClient.js"
 
 /** Places of this machine, of private networks and of the metadata of clouds, in every spelling that a program could understand. */
@@ -74,31 +74,35 @@ const lookup: LookupFunction = (name, _options, found) => {
   )
 }
 
-/** Counts the connections to a port of loopback, by IPv4 and where there is one by IPv6. */
-const canary = Effect.gen(function* () {
-  let reached = 0
-  const listen = (host: string, port: number) =>
-    Effect.acquireRelease(
+/** A server that nobody may reach: it counts its connections. Zero stands for a port that cannot be had, as where there is no IPv6. */
+const listening = (host: string, wanted: number, reached: () => void) =>
+  Effect.acquireRelease(
+    Effect.sync(() =>
+      createServer((socket) => {
+        reached()
+        socket.destroy()
+      })
+    ),
+    (server) => Effect.sync(() => server.close())
+  ).pipe(
+    Effect.flatMap((server) =>
       Effect.async<number>((resume) => {
-        const server = createServer((socket) => {
-          reached++
-          socket.destroy()
-        })
         server.once("error", () => resume(Effect.succeed(0)))
-        server.listen(port, host, () => {
+        server.listen(wanted, host, () => {
           const address = server.address()
           resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
-          close = () => server.close()
         })
-        let close = () => undefined as unknown
-        closers.push(() => close())
-      }),
-      () => Effect.sync(() => closers.pop()?.())
+      })
     )
-  const closers: Array<() => unknown> = []
-  const port = yield* listen("127.0.0.1", 0)
-  yield* listen("::1", port)
-  return { port, reached: () => reached }
+  )
+
+/** Counts the connections to one port of loopback. */
+const canary = Effect.gen(function* () {
+  let count = 0
+  const reached = () => void count++
+  const port = yield* listening("127.0.0.1", 0, reached)
+  yield* listening("::1", port, reached)
+  return { port, reached: () => count }
 })
 
 const services = (...allowPrivateHosts: ReadonlyArray<string>) => {
@@ -146,7 +150,7 @@ const doors = Effect.gen(function* () {
       Effect.either,
       Effect.map((end) => Either.isLeft(end) && "kind" in end.left && end.left.kind === "rejected")
     )
-  return {
+  const all: Readonly<Record<string, (place: string) => Effect.Effect<boolean, never, Outbound | Scope.Scope>>> = {
     "a gateway or a probe through TLS": (place: string) => refusedKind(`https://${place}/v1/models`),
     "a gateway or a probe without TLS": (place: string) => refusedKind(`http://${place}/v1/models`),
     "the relay through TLS": (place: string) => refusedByAgent(https, `https://${place}/`),
@@ -166,6 +170,7 @@ const doors = Effect.gen(function* () {
       )
     }
   }
+  return all
 })
 
 describe("forbidden destinations", () => {

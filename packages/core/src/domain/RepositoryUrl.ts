@@ -25,10 +25,12 @@ const sshHost = /^(?:[a-z0-9][a-z0-9_.-]*|\[[0-9a-f:.]+\])$/i
 const user = /^[a-z0-9_]?[\w.-]*$/i
 const scpLike = /^(?:([A-Za-z0-9_][\w.-]*)@)?([A-Za-z0-9][\w.-]*):(?![/\\]{2}|[:-])\S+$/
 
-const webPlace = (parsed: URL): RepositoryPlace | undefined => {
+const webPlace = (text: string, parsed: URL): RepositoryPlace | undefined => {
+  // URLs take more slashes than two for two, and git does not.
+  if (!/^https?:\/\/[^/\\]/i.test(text)) return undefined
   const url = new URL(parsed.href)
   url.username = ""
-  return url.hostname === "" ? undefined : { kind: "web", url }
+  return { kind: "web", url }
 }
 
 const sshPlace = ({ hostname, pathname, port, username }: URL): RepositoryPlace | undefined =>
@@ -63,7 +65,7 @@ export const placeOf = (text: string): RepositoryPlace | undefined => {
   switch (parsed.protocol) {
     case "https:":
     case "http:":
-      return webPlace(parsed)
+      return webPlace(text, parsed)
     case "ssh:":
       return sshPlace(parsed)
     case "file:":

@@ -4,7 +4,7 @@ import { assert, it } from "@effect/vitest"
 import * as Launch from "@reins/core/harness/Launch"
 import type { Runtime } from "@reins/core/harness/Manifest"
 import { place, scriptedManifest, turnInput } from "@reins/testing/harness/Turns"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 
 const withFiles = (files: Runtime["launch"]["profiles"][number]["files"]): Runtime => {
   const { runtime } = scriptedManifest()
@@ -22,6 +22,18 @@ it.scopedLive("the files of a profile are written for the agent alone", () =>
     assert.strictEqual(readFileSync(file, "utf8"), `home = ${JSON.stringify(where.homeDir)}\n`)
     assert.strictEqual(statSync(file).mode & 0o777, 0o600)
     assert.strictEqual(command.executable, process.execPath)
+  })
+)
+
+it.scopedLive("an agent finds the proxy of its project in its environment, and none without one", () =>
+  Effect.gen(function* () {
+    const where = yield* place
+    const passage = { url: Redacted.make("http://id:token@127.0.0.1:3128"), port: 3128, refused: () => undefined }
+    const { environment } = yield* Launch.prepare(turnInput(where, "x", { passage }), withFiles([]))
+    for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"])
+      assert.strictEqual(environment[name], passage.url)
+    const without = yield* Launch.prepare(turnInput(where, "x"), withFiles([]))
+    assert.notMatch(Object.keys(without.environment).join(), /proxy/i)
   })
 )
 

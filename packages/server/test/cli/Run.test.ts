@@ -244,14 +244,8 @@ describe("reins run at a server that takes no folders", () => {
     assert.strictEqual(status, 2, stderr)
     assert.match(
       stderr,
-      /^The turn failed: .*no repository by its file path: push it and use its https URL, .*REINS_ALLOW_LOCAL_REPOSITORIES=true.*\n$/m
+      /no repository by its file path: push it and use its https URL, .*REINS_ALLOW_LOCAL_REPOSITORIES=true/
     )
-    const [session] = (await client.sessions.list({ workspace_id: workspaceId })).items
-    const { items } = await client.sessions.listEvents({ session_id: session?.id ?? "" })
-    assert.lengthOf(
-      items.filter(({ type }) => type === "executor.allocating"),
-      1,
-      "it is tried once"
-    )
+    assert.lengthOf((await client.sessions.list({ workspace_id: workspaceId })).items, 0)
   })
 })

@@ -102,8 +102,8 @@ its \`settings\`. There are ${list.length} kinds.
 
 A session takes the connection that its creation names, else the first of its project that fits its provider, else the newest of the workspace that
 does. Clones and pushes take the first connection of the project whose home the repository is at: the forge of a token, the \`origin\` of another
-credential, with the same protocol, host and port. A delivery may name another, under the same rule. A connection of the kind \`git\` from before 0.1.0 has
-no \`origin\` and is sent nowhere until its credential is given again with one. \`health\` is
+credential, with the same protocol, host and port. A delivery may name another, under the same rule. A connection of the kind \`git\` that an older server
+made has no \`origin\`, and is sent nowhere until its credential is given again with one. \`health\` is
 \`unverified\`, \`verifying\`, \`ready\`, \`degraded\` or \`reauth_required\`, as the last validation, turn or merge request has found it.
 [deliveries.md](deliveries.md) walks from a connection to a merge.
 

@@ -42,12 +42,14 @@ export const executorSuite = (name: string, given: Effect.Effect<Executor, never
     it.scopedLive("gives a home of its own and an environment without the service's", () =>
       Effect.gen(function* () {
         process.env.REINS_TEST_PRIVATE = "private"
+        process.env.HTTPS_PROXY ??= "http://private.example:3128"
         const make = yield* shellCommand
         const made = make("env; pwd", { environment: { GIVEN: Redacted.make("secret"), HOME: "/elsewhere" } })
         const lines = yield* outputOf(yield* given, made)
         assert.includeMembers([...lines], [`HOME=${made.homeDir}`, `TMPDIR=${made.tmpDir}`, "GIVEN=secret"])
         assert.includeMembers([...lines], [`XDG_DATA_HOME=${made.homeDir}/.local/share`, made.workspaceDir])
         assert.notInclude(lines.join("\n"), "private")
+        assert.notMatch(lines.join("\n"), /^https?_proxy=/im)
       })
     )
 

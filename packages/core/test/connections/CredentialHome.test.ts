@@ -1,0 +1,193 @@
+import { symlinkSync } from "node:fs"
+import { basename, join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { ConnectionStore } from "@reins/core/connections/ConnectionStore"
+import { Connections } from "@reins/core/connections/Connections"
+import type { ProjectSpec } from "@reins/core/domain/Project"
+import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Projects } from "@reins/core/projects/Projects"
+import { Vault } from "@reins/core/secrets/Vault"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { Database } from "@reins/core/store/Database"
+import { bindCredentials } from "@reins/core/upkeep/KeyRotation"
+import { bareRemote, temporary } from "@reins/testing/git/Fixture"
+import { gitHttpServer } from "@reins/testing/git/GitHttpServer"
+import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
+import { databases } from "@reins/testing/store/Databases"
+import { Effect, Layer, Redacted } from "effect"
+
+const password = "canary-Hq8rT2vX5nB7mK1p"
+const basic = `Basic ${Buffer.from(`ann:${password}`).toString("base64")}`
+
+/** A private repository, and a connection for git with the given origin, which is the server's unless it is given. */
+const privateRepository = Effect.gen(function* () {
+  const root = yield* temporary
+  bareRemote(root, { "a.txt": "one\n" })
+  const server = yield* gitHttpServer(root, basic)
+  const { principal, workspaceId } = yield* ownerWithConnection
+  const connections = yield* Connections
+  const connect = (origin: string) =>
+    Effect.map(
+      connections.create(principal, workspaceId, {
+        kind: "git",
+        label: "git",
+        credential: { origin, username: "ann", password }
+      }),
+      ({ id }) => id
+    )
+  let projects = 0
+  /** Makes the working tree of a new session whose project has the connections. */
+  const made = Effect.fnUntraced(function* (connection_ids: NonNullable<ProjectSpec["connection_ids"]>) {
+    const spec = { repository: { url: `${server.url}/remote.git` }, connection_ids }
+    const project = yield* Effect.orDie(
+      (yield* Projects).create(principal, workspaceId, { slug: `p${++projects}`, name: "p", spec })
+    )
+    const { id } = yield* Effect.orDie((yield* Sessions).create(principal, workspaceId, { project_id: project.id }))
+    return yield* (yield* WorkingTrees).make(id)
+  })
+  return { connect, connections, made, principal, server, workspaceId }
+})
+
+/** Makes the row of a connection what an older release stored: without an origin, and sealed for its ids alone. */
+const asOlder = Effect.fnUntraced(function* (id: string) {
+  const db = yield* Database
+  const vault = yield* Vault
+  const row = yield* db.first(db.sql<{ credential_id: string }>`select credential_id from connections where id = ${id}`)
+  const credential = row?.credential_id ?? ""
+  const sealed = yield* vault.seal(Redacted.make(JSON.stringify({ password })), `credential|${id}|${credential}`)
+  yield* db.run(db.sql`update connections set settings = '{"username":"ann"}' where id = ${id}`)
+  yield* db.run(db.sql`update credentials set sealed = ${sealed}, is_bound = 0 where id = ${credential}`)
+})
+
+const start = Effect.scoped(Layer.build(bindCredentials))
+
+/** The refusal of a malformed request. Dies when there is another end. */
+const refusal = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E | RequestInvalid, R>) =>
+  Effect.flip(effect).pipe(
+    Effect.flatMap((error) =>
+      error._tag === "RequestInvalid" && "loc" in error ? Effect.succeed(error) : Effect.dieMessage(error._tag)
+    ),
+    Effect.orDie
+  )
+
+for (const { layer, name } of databases) {
+  describe(`the home of a credential on ${name}`, () => {
+    it.scopedLive("it goes to its origin, and to no other port of the same host", () =>
+      Effect.gen(function* () {
+        const { connect, made, server } = yield* privateRepository
+        const elsewhere = yield* connect("https://127.0.0.1")
+        const refused = yield* Effect.flip(made([elsewhere]))
+        assert.strictEqual(refused.kind, "auth_required")
+        assert.deepStrictEqual([...new Set(server.seen)], [""])
+        const row = yield* made([elsewhere, yield* connect(server.url)])
+        assert.strictEqual(row.workspace_state, "ready")
+        assert.include(server.seen, basic)
+      }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
+    )
+
+    it.scopedLive(
+      "one of an older release is bound at the start, and sent nowhere until it is given with an origin",
+      () =>
+        Effect.gen(function* () {
+          const { connect, connections, made, principal, server, workspaceId } = yield* privateRepository
+          const store = yield* ConnectionStore
+          const id = yield* connect(server.url)
+          yield* asOlder(id)
+          assert.strictEqual((yield* Effect.flip(store.open(workspaceId, id))).code, "credential_invalid")
+          // The second start finds nothing to do.
+          yield* start
+          yield* start
+          const { secrets } = yield* store.open(workspaceId, id)
+          assert.strictEqual(Redacted.value(secrets["password"] ?? Redacted.make("")), password)
+          const refused = yield* Effect.flip(made([id]))
+          assert.strictEqual(refused.kind, "auth_required")
+          assert.include(refused.message, `POST /api/connections/${id}/credential-versions`)
+          assert.lengthOf(server.seen, 0)
+          yield* connections.replaceCredential(principal, id, {
+            credential: { origin: server.url, username: "ann", password }
+          })
+          assert.strictEqual((yield* made([id])).workspace_state, "ready")
+        }).pipe(Effect.provide(services(layer, { allowPrivateHosts: ["127.0.0.1"] })))
+    )
+
+    it.scopedLive("it opens for its own workspace, kind and settings only, also after a start", () =>
+      Effect.gen(function* () {
+        const { connect, server, workspaceId } = yield* privateRepository
+        const db = yield* Database
+        const store = yield* ConnectionStore
+        yield* db.run(
+          db.sql`insert into workspaces ${db.sql.insert({ id: "wsp_other", name: "o", created_at: "2026" })}`
+        )
+        for (const change of [
+          db.sql`workspace_id = 'wsp_other'`,
+          db.sql`kind = 'gitea'`,
+          db.sql`settings = '{"origin":"https://evil.example","username":"ann"}'`
+        ]) {
+          const id = yield* connect(server.url)
+          const credentialId = (yield* store.open(workspaceId, id)).credentialId
+          yield* db.run(db.sql`update connections set ${change} where id = ${id}`)
+          yield* start
+          assert.strictEqual((yield* Effect.flip(store.openVersion(id, credentialId))).code, "credential_invalid")
+        }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a repository that git would never contact is refused where it is posted", () =>
+      Effect.gen(function* () {
+        const { principal, workspaceId } = yield* ownerWithConnection
+        const sessions = yield* Sessions
+        const projects = yield* Projects
+        const { id } = yield* projects.create(principal, workspaceId, { slug: "p", name: "p" })
+        for (const url of [
+          "/srv/a.git",
+          "file:///srv/a.git",
+          "git@git.example:a",
+          "http://git.example/a",
+          "https://[::1]/a"
+        ]) {
+          const spec = { repository: { url } }
+          const refusals: ReadonlyArray<RequestInvalid> = [
+            yield* refusal(sessions.create(principal, workspaceId, spec)),
+            yield* refusal(projects.create(principal, workspaceId, { slug: "q", name: "q", spec })),
+            yield* refusal(projects.publish(principal, id, { spec }))
+          ]
+          assert.deepStrictEqual(
+            refusals.map(({ input, loc }) => ({ loc: loc.join("."), input })),
+            ["body.repository.url", "body.spec.repository.url", "body.spec.repository.url"].map((loc) => ({
+              loc,
+              input: url
+            }))
+          )
+        }
+      }).pipe(Effect.provide(services(layer)))
+    )
+
+    it.scopedLive("a repository within the data directory is no remote, however the path leads there", () =>
+      Effect.gen(function* () {
+        const dataDir = yield* temporary
+        const outside = yield* temporary
+        bareRemote(dataDir, { "a.txt": "one\n" })
+        symlinkSync(dataDir, join(outside, "link"))
+        yield* Effect.gen(function* () {
+          const { principal, workspaceId } = yield* ownerWithConnection
+          const sessions = yield* Sessions
+          for (const url of [
+            join(dataDir, "remote.git"),
+            `${outside}/../${basename(dataDir)}/remote.git`,
+            `file://${dataDir}/remote.git`
+          ])
+            assert.strictEqual(
+              (yield* refusal(sessions.create(principal, workspaceId, { repository: { url } }))).input,
+              url
+            )
+          const url = join(outside, "link", "remote.git")
+          const { id } = yield* sessions.create(principal, workspaceId, { repository: { url } })
+          const refused = yield* Effect.flip((yield* WorkingTrees).make(id))
+          assert.strictEqual(refused.kind, "remote_refused")
+          assert.include(refused.message, "data directory")
+        }).pipe(Effect.provide(services(layer, { dataDir, allowLocalRepositories: true })))
+      })
+    )
+  })
+}

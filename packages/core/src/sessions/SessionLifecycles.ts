@@ -20,11 +20,7 @@ import { TurnStore } from "./TurnStore.js"
 
 /** The refusals of a session that no turn could run in. */
 export type Unbegun = ReinsError<
-  | Unrunnable["code"]
-  | "executor_unavailable"
-  | "invalid_transition"
-  | "quota_exhausted"
-  | "unsupported_capability"
+  Unrunnable["code"] | "executor_unavailable" | "invalid_transition" | "quota_exhausted" | "unsupported_capability"
 >
 
 /** The kind of the job that ends the executor of a session. */

@@ -24,7 +24,7 @@ const record = async () => {
   const server = await startServer(dataDir, [new URL(gateway.url).host])
   try {
     const reins = new Reins({ baseUrl: server.url, apiKey: keyOf(dataDir) })
-    const { workspaces } = await reins.accounts.me()
+    const { workspaces } = await reins.accounts.getMe()
     const workspace_id = workspaces[0].id
     const credential = { base_url: gateway.url, api_key: gateway.apiKey }
     await reins.connections.create({ workspace_id, kind: "alpha_gateway", label: "gateway", credential })
@@ -36,11 +36,11 @@ const record = async () => {
       repository,
       harness
     })
-    await reins.run({ session_id, content: message })
+    await reins.run({ session_id, content: message }).final()
     const { items } = await reins.sessions.listChangesets({ session_id })
     const { operation } = await reins.changesets.deliver({ changeset_id: items[0].id })
     await reins.jobs.wait({ job_id: operation.job_id })
-    const page = await reins.sessions.events({ session_id, limit: 1000 })
+    const page = await reins.sessions.listEvents({ session_id, limit: 1000 })
     return page.items.map((event) => JSON.stringify(event).replaceAll(directory, "/srv/reins"))
   } finally {
     await server.stop()

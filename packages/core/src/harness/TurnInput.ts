@@ -59,6 +59,7 @@ export interface Answer {
 export interface Word {
   /** `steer` goes into what the agent does; `interrupt` stops that, and the agent goes on with this. */
   readonly kind: "steer" | "interrupt"
+  /** All that is said, in this order. */
   readonly prompt: ReadonlyArray<PromptBlock>
   /** Is run once: with `taken` when the agent has it, and with `left` when the agent has ended its work and does not. */
   readonly settle: (outcome: "taken" | "left") => Effect.Effect<void>

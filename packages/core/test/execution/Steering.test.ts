@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { defaultLimits } from "@reins/core/base/CoreLimits"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
 import { EventFeed } from "@reins/core/events/EventFeed"
@@ -76,7 +77,7 @@ it.scopedLive(
             if (message.routing === "queue") assert.notStrictEqual(found?.turn_id, turnId)
           }
         }),
-      { limits: { queuedTurns: 200 } },
+      { limits: { ...defaultLimits, queuedTurns: 200 } },
       talkingAgents
     ),
   120_000

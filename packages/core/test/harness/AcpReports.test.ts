@@ -2,7 +2,16 @@ import { createRequire } from "node:module"
 import { assert, layer } from "@effect/vitest"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { of, place, runTurn, said, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
+import {
+  connection,
+  of,
+  place,
+  runTurn,
+  said,
+  scriptedManifest,
+  services,
+  turnInput
+} from "@reins/testing/harness/Turns"
 import Ajv from "ajv/dist/2020.js"
 import { Effect, Option } from "effect"
 
@@ -154,6 +163,28 @@ layer(services, { excludeTestServices: true })("what an agent reports", (it) => 
         const failure = yield* Effect.flip(turn([{ fail: "x", data }]))
         assert.include(failure.message, "Internal error: The disk is full")
       }
+    })
+  )
+
+  it.scoped("of the relay's address is told as that of the gateway, also where it comes in pieces", () =>
+    Effect.gen(function* () {
+      const relay = "http://127.0.0.1:40123"
+      const told = {
+        [`${relay}/5a17/v1`]: "https://gateway.example/v1",
+        [relay]: "https://gateway.example",
+        "127.0.0.1:40123": "gateway.example"
+      }
+      const lent = { ...connection({ base_url: `${relay}/5a17/v1` }, "sk-canary-told"), told }
+      const steps = [
+        { words: [`See http://127.0`, `.0.1:401`, `23/5a17/v1/models`, " now."] },
+        { say: `ECONNREFUSED 127.0.0.1:40123` }
+      ]
+      const { events } = yield* turn(steps, {}, {}, { connection: lent })
+      assert.include(said(events), "See https://gateway.example/v1/models now.")
+      assert.include(said(events), "ECONNREFUSED gateway.example")
+      const failure = yield* Effect.flip(turn([{ fail: `${relay}/5a17/v1/chat: 500` }], {}, {}, { connection: lent }))
+      assert.include(failure.message, "https://gateway.example/v1/chat")
+      assert.notInclude(failure.message, "127.0.0.1")
     })
   )
 

@@ -120,8 +120,10 @@ const argument = (key, property, step) => {
 /** @param {any} property */
 const filler = (property) => {
   if (property.enum) return property.enum[0]
-  if (property.type === "boolean") return false
-  return property.type === "integer" || property.type === "number" ? 1 : "scripted"
+  // Gemini writes types in capitals.
+  const type = String(property.type).toLowerCase()
+  if (type === "boolean") return false
+  return type === "integer" || type === "number" ? 1 : "scripted"
 }
 
 /**

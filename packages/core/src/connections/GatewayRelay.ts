@@ -11,7 +11,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
-import { credentialFields, type Loan } from "./Loan.js"
+import { credentialFields, type Loan, presentedFields } from "./Loan.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
 export interface Exchange {
@@ -59,8 +59,8 @@ const requestHeaders = ({ loan, request }: Exchange): OutgoingHttpHeaders => {
     if (name === "host" || name === "expect" || values.some((value) => value.includes(token))) continue
     headers[name] = [...values]
   }
-  for (const [name, write] of credentialFields) {
-    if (request.headers[name] !== undefined) headers[name] = write(key)
+  for (const name of presentedFields(request.headers, request.url ?? "")) {
+    headers[name] = credentialFields.get(name)?.(key)
   }
   if (request.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked"
   // The key could not be found in a compressed answer.

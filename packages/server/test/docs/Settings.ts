@@ -35,6 +35,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "The installed agents, which installations may share.",
     fallback: "`reins` in `XDG_CACHE_HOME`, which is `~/.cache` when not set"
   },
+  manifests_dir: {
+    does: "A directory whose `*.json` are manifests, read at the start: each adds a provider or replaces one. `--manifests` on the command line.",
+    fallback: "none"
+  },
   smtp_url: {
     does: "A mail server, with its credentials in the URL. Without one, mails are files in `outbox/` of the data directory.",
     fallback: "none"

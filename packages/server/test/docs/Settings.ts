@@ -113,6 +113,8 @@ export const otherVariables: Readonly<Record<string, string>> = {
   OTEL_SERVICE_NAME: "The name of the service in traces; `reins` by default.",
   OTEL_RESOURCE_ATTRIBUTES: "Other attributes of what is sent.",
   OTEL_SDK_DISABLED: "`true` sends nothing.",
+  REINS_NPM_REGISTRY:
+    "The registry that agents are installed from, and that `reins harnesses lock` asks; that of npm unless it is set.",
   XDG_CACHE_HOME: "Where caches are. `cache_dir` is `reins` in it unless it is set.",
   NODE_EXTRA_CA_CERTS:
     "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",

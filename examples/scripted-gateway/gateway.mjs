@@ -200,6 +200,7 @@ export const startGateway = async (options = {}) => {
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const port = Number(process.env.PORT ?? 0)
   const apiKey = process.env.GATEWAY_API_KEY
-  const gateway = await startGateway({ port, ...(apiKey === undefined ? {} : { apiKey }) })
-  process.stdout.write(`${JSON.stringify({ event: "ready", base_url: gateway.url, models: defaultModels })}\n`)
+  const say = (/** @type {string} */ base_url) =>
+    process.stdout.write(`${JSON.stringify({ event: "ready", base_url, models: defaultModels })}\n`)
+  startGateway({ port, ...(apiKey === undefined ? {} : { apiKey }) }).then(({ url }) => say(url))
 }

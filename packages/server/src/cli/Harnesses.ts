@@ -13,6 +13,7 @@ import { printJson, tell } from "./Output.js"
 import { progress } from "./Progress.js"
 import { configOf, installationOptions } from "./Settings.js"
 import { table } from "./Style.js"
+import { verify } from "./Verify.js"
 
 const list = Command.make("list", installationOptions, (options) =>
   Effect.gen(function* () {
@@ -121,5 +122,5 @@ const installProgress = () => {
 /** `reins harnesses` */
 export const harnesses = Command.make("harnesses").pipe(
   Command.withDescription("The agents that sessions run with"),
-  Command.withSubcommands([list, enable, disable, install, lock])
+  Command.withSubcommands([list, enable, disable, install, verify, lock])
 )

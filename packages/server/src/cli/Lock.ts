@@ -42,7 +42,7 @@ export const lock = Command.make(
         return yield* printJson({ packages: pins.packages, platforms })
       }
       const file = into.value
-      const manifest = yield* readManifest(file)
+      const { given, manifest } = yield* readManifest(file)
       const { install } = manifest.runtime
       const pins = pinsOf(found, install.platforms, matches)
       const platforms = install.platforms.map((platform, at) => ({ ...platform, packages: pins.platforms[at] ?? [] }))
@@ -55,7 +55,8 @@ export const lock = Command.make(
         ...manifest,
         runtime: { ...manifest.runtime, install: { ...install, packages: pins.packages, platforms } }
       }
-      yield* Effect.promise(() => writeFile(file, `${JSON.stringify(changed, null, 2)}\n`))
+      const written = inOrderOf(changed, given)
+      yield* Effect.promise(() => writeFile(file, `${JSON.stringify(written, null, 2)}\n`))
       const count = platforms.map((each) => `${each.id} ${each.packages.length}`).join(", ")
       yield* Effect.sync(() => tell(`${file}: ${pins.packages.length} packages for every platform; besides: ${count}`))
     })
@@ -146,12 +147,27 @@ const readManifest = (file: string) =>
     catch: () => new CommandFailed({ message: `${file} cannot be read.` })
   }).pipe(
     Effect.flatMap((text) =>
-      Effect.mapError(
-        decodeDraft(text),
-        ({ message }) =>
+      Effect.mapBoth(decodeDraft(text), {
+        onSuccess: (manifest) => ({ manifest, given: JSON.parse(text) }),
+        onFailure: ({ message }) =>
           new CommandFailed({
             message: `${file} names no platforms in runtime.install, each with id, os, cpu and executable.\n${message}`
           })
-      )
+      })
     )
   )
+
+/** The value with the fields of its objects in the order of another one, because reading by a schema changes the order. */
+const inOrderOf = (value: unknown, order: unknown): unknown => {
+  if (Array.isArray(value))
+    return value.map((item, at) => inOrderOf(item, Array.isArray(order) ? order[at] : undefined))
+  if (typeof value !== "object" || value === null) return value
+  const before: Readonly<Record<string, unknown>> = typeof order === "object" && order !== null ? { ...order } : {}
+  const places = Object.keys(before)
+  const place = (name: string) => (places.includes(name) ? places.indexOf(name) : places.length)
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([one], [other]) => place(one) - place(other))
+      .map(([name, item]) => [name, inOrderOf(item, before[name])])
+  )
+}

@@ -16,6 +16,12 @@ import { assert, it } from "vitest"
 
 const place = placeForEachTest(inHome)
 
+const Report = Schema.parseJson(
+  Schema.Struct({
+    checks: Schema.Array(Schema.Struct({ check: Schema.String, passed: Schema.Boolean, evidence: Schema.String }))
+  })
+)
+
 /** Two that start soon; a soak installs and runs all of them. */
 const chosen = (process.env["REINS_AGENTS"]?.split(",") ?? share(["goose", "gemini"], optionalProviders)).filter(
   (id): id is OptionalProvider => optionalProviders.some((known) => known === id)
@@ -88,5 +94,25 @@ for (const provider_id of chosen) {
     const asked = gateway.requests.filter(({ tools }) => tools.length > 0)
     assert.isTrue(asked.every(({ model }) => model === "scripted-1"))
     assert.deepStrictEqual(agentsIn(dataDir), [])
+  })
+}
+
+/** The checks of `reins harnesses verify` that need nothing of an agent but that it works. */
+const always = ["work", "events", "model", "cancel"]
+
+for (const provider_id of ["alpha", "beta", ...chosen]) {
+  it(`${provider_id} passes the checks of reins harnesses verify that every agent has to`, () => {
+    const { dataDir } = place
+    const optional = chosen.find((id) => id === provider_id)
+    if (optional !== undefined) enabled(optional)
+    const { stderr, stdout } = reins(dataDir, ["harnesses", "verify", provider_id, "--json"])
+    assert.isNotEmpty(stdout, stderr)
+    const { checks } = Schema.decodeUnknownSync(Report)(stdout)
+    const failed = checks.filter(({ check, passed }) => always.includes(check) && !passed)
+    assert.deepStrictEqual(failed, [])
+    assert.includeMembers(
+      checks.map(({ check }) => check),
+      always
+    )
   })
 }

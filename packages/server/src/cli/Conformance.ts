@@ -160,11 +160,13 @@ const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Place) {
     passed: deltas > 0 && tools > 0,
     evidence: `${ran.types.length} events, ${deltas} of words and ${tools} of finished tools`
   }
-  const models: Checked = {
+  // An agent may ask another model for what is its own, such as a title.
+  const models = new Set(ran.worked.filter(({ step }) => step.tool !== undefined).map((request) => request.model))
+  const asked: Checked = {
     check: "model",
     capability: null,
-    passed: ran.worked.length > 0 && ran.worked.every((request) => request.model === model),
-    evidence: `the gateway was asked for ${[...new Set(ran.worked.map((request) => request.model))].join(", ") || "nothing"}`
+    passed: models.size === 1 && models.has(model),
+    evidence: `the work was asked of ${[...models].join(", ") || "no model"}`
   }
   const usage: Checked = {
     check: "usage",
@@ -172,7 +174,7 @@ const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Place) {
     passed: told !== null && sums.includes(told),
     evidence: `${told ?? "no"} output tokens are told, the gateway has said ${sums[1]} in ${ran.asked.length} calls`
   }
-  return [work, events, models, usage]
+  return [work, events, asked, usage]
 })
 
 /** The models of the gateway, as clients get them. */

@@ -160,12 +160,12 @@ const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Place) {
     passed: deltas > 0 && tools > 0,
     evidence: `${ran.types.length} events, ${deltas} of words and ${tools} of finished tools`
   }
-  // An agent may ask another model for what is its own, such as a title.
+  // codex asks a model of its own for a title, with the prompt and the tools.
   const models = new Set(ran.worked.filter(({ step }) => step.tool !== undefined).map((request) => request.model))
   const asked: Checked = {
     check: "model",
     capability: null,
-    passed: models.size === 1 && models.has(model),
+    passed: models.has(model),
     evidence: `the work was asked of ${[...models].join(", ") || "no model"}`
   }
   const usage: Checked = {

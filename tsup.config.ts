@@ -232,6 +232,13 @@ const inlineManifests = (): void => {
       `const ${name} = ${readFileSync(`manifests/${manifest}.json`, "utf8").trim()};`
   )
   writeFileSync(file, inlined)
+  const optional = "packages/core/dist/harness/OptionalManifests.js"
+  const read = readFileSync(optional, "utf8").replace(
+    /import\("[^"]*\/manifests\/(optional\/[\w-]+\.json)"(?:, \{ with: \{ type: "json" \} \})?\)/g,
+    (_, path: string) =>
+      `import("node:fs").then(({ readFileSync }) => ({ default: JSON.parse(readFileSync(new URL("../../manifests/${path}", import.meta.url), "utf8")) }))`
+  )
+  writeFileSync(optional, read)
   rmSync("packages/core/manifests", { recursive: true, force: true })
   cpSync("manifests", "packages/core/manifests", { recursive: true })
 }

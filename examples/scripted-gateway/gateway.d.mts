@@ -62,6 +62,8 @@ export interface GatewayOptions {
 export interface Gateway {
   /** The base URL for a connection, with `/v1`. */
   readonly url: string
+  /** The base URL for a connection that speaks `gemini`, with `/v1beta`. */
+  readonly geminiUrl: string
   readonly port: number
   /** Every request since the start, in order of arrival. */
   readonly requests: ReadonlyArray<GatewayRequest>
@@ -73,5 +75,5 @@ export declare const script: (words: string, ...steps: ReadonlyArray<Step>) => s
 
 export declare const defaultModels: ReadonlyArray<string>
 
-/** Serves `/v1/models`, `/v1/chat/completions`, `/v1/responses` and `/v1/messages` on loopback. */
+/** Serves `/v1/models`, `/v1/chat/completions`, `/v1/responses`, `/v1/messages` and what is below `/v1beta/models` on loopback. */
 export declare const startGateway: (options?: GatewayOptions) => Promise<Gateway>

@@ -28,10 +28,10 @@ const readBody = async (request) => {
   }
 }
 
-/** @param {http.IncomingMessage} request */
-const presentedKey = (request) => {
-  const header = request.headers.authorization ?? request.headers["x-api-key"]
-  return String(header ?? "").replace(/^Bearer /, "")
+/** @param {http.IncomingMessage} request @param {URL} url */
+const presentedKey = ({ headers }, url) => {
+  const header = headers.authorization ?? headers["x-api-key"] ?? headers["x-goog-api-key"]
+  return String(header ?? url.searchParams.get("key") ?? "").replace(/^Bearer /, "")
 }
 
 /** @param {http.ServerResponse} response @param {number} status @param {object} body */
@@ -131,10 +131,12 @@ export const startGateway = async (options = {}) => {
 
   /** @param {http.IncomingMessage} request @param {http.ServerResponse} response */
   const handle = async (request, response) => {
-    const path = new URL(request.url ?? "/", "http://gateway").pathname
-    const body = request.method === "POST" ? await readBody(request) : {}
-    const authorized = options.apiKey === undefined || presentedKey(request) === options.apiKey
-    const protocol = protocols.find((candidate) => candidate.path === path)
+    const url = new URL(request.url ?? "/", "http://gateway")
+    const path = url.pathname
+    const authorized = options.apiKey === undefined || presentedKey(request, url) === options.apiKey
+    const protocol = protocols.find((candidate) => candidate.serves(path))
+    const given = request.method === "POST" ? await readBody(request) : {}
+    const body = { ...given, ...protocol?.asked?.(path) }
     const read = protocol?.read(body) ?? { messages: [], tools: [] }
     const step = protocol === undefined ? {} : decide(read, options)
     /** @type {GatewayRequest} */
@@ -151,6 +153,10 @@ export const startGateway = async (options = {}) => {
     requests.push(record)
     options.onRequest?.(record)
     if (!authorized) return json(response, 401, (protocol ?? protocols[0])?.error(401, errorMessage(401)) ?? {})
+    if (request.method === "GET" && path === "/v1beta/models") {
+      const listed = models.map((id) => ({ name: `models/${id}`, displayName: id, inputTokenLimit: 128_000 }))
+      return json(response, 200, { models: listed })
+    }
     if (request.method === "GET" && path === "/v1/models") {
       const data = models.map((id) => ({
         id,
@@ -181,6 +187,7 @@ export const startGateway = async (options = {}) => {
   const port = typeof address === "object" && address !== null ? address.port : 0
   return {
     url: `http://127.0.0.1:${port}/v1`,
+    geminiUrl: `http://127.0.0.1:${port}/v1beta`,
     port,
     requests,
     close: () =>
@@ -194,6 +201,7 @@ export const startGateway = async (options = {}) => {
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const port = Number(process.env.PORT ?? 0)
   const apiKey = process.env.GATEWAY_API_KEY
-  const gateway = await startGateway({ port, ...(apiKey === undefined ? {} : { apiKey }) })
-  process.stdout.write(`${JSON.stringify({ event: "ready", base_url: gateway.url, models: defaultModels })}\n`)
+  const say = (/** @type {string} */ base_url) =>
+    process.stdout.write(`${JSON.stringify({ event: "ready", base_url, models: defaultModels })}\n`)
+  startGateway({ port, ...(apiKey === undefined ? {} : { apiKey }) }).then(({ url }) => say(url))
 }

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Three ways to ask a model. Each reads a request into plain messages and tools, and writes an answer, streamed or not.
+ * Four ways to ask a model. Each reads a request into plain messages and tools, and writes an answer, streamed or not.
  *
  * @typedef {import("./gateway.mjs").ChatMessage} ChatMessage
  * @typedef {import("./script.mjs").Tool} Tool
  * @typedef {import("./script.mjs").ToolCall} ToolCall
  * @typedef {{ id: string, model: string, think: string, say: string, call: ToolCall | null, pause: () => Promise<void>, closed: () => boolean }} Answer
  * @typedef {{ send: (data: object, event?: string) => void, raw: (text: string) => void }} Sse
- * @typedef {{ path: string, read: (body: any) => { messages: ChatMessage[], tools: Tool[] }, whole: (answer: Answer) => object, stream: (answer: Answer, sse: Sse) => AsyncGenerator<void>, error: (status: number, message: string) => object }} Protocol
+ * @typedef {{ serves: (path: string) => boolean, asked?: (path: string) => { model: string, stream: boolean }, read: (body: any) => { messages: ChatMessage[], tools: Tool[] }, whole: (answer: Answer) => object, stream: (answer: Answer, sse: Sse) => AsyncGenerator<void>, error: (status: number, message: string) => object }} Protocol
  */
 
 const tokens = { input: 1000, output: 20, cached: 100 }
@@ -33,7 +33,7 @@ const speak = async function* (answer, text, send) {
 
 /** @type {Protocol} */
 const chat = {
-  path: "/v1/chat/completions",
+  serves: (path) => path === "/v1/chat/completions",
   read: (body) => {
     /** @type {ChatMessage[]} */
     const messages = []
@@ -101,7 +101,7 @@ const chatCall = (call) => ({
 
 /** @type {Protocol} */
 const responses = {
-  path: "/v1/responses",
+  serves: (path) => path === "/v1/responses",
   read: (body) => {
     /** @type {ChatMessage[]} */
     const messages = []
@@ -229,7 +229,7 @@ const responsesBody = (answer, output) => ({
 
 /** @type {Protocol} */
 const messages = {
-  path: "/v1/messages",
+  serves: (path) => path === "/v1/messages",
   read: (body) => {
     /** @type {ChatMessage[]} */
     const read = []
@@ -297,4 +297,76 @@ const messagesBody = ({ call, id, model, say, think }) => ({
   }
 })
 
-export const protocols = [chat, responses, messages]
+/** A model and what is asked of it stand in the path: `/v1beta/models/<model>:streamGenerateContent`. */
+const geminiPath = /^\/v1beta\/models\/([^:]+):(generateContent|streamGenerateContent)$/
+
+/** @type {Protocol} */
+const gemini = {
+  serves: (path) => geminiPath.test(path),
+  asked: (path) => {
+    const [, model = "", method = ""] = geminiPath.exec(path) ?? []
+    return { model: decodeURIComponent(model), stream: method === "streamGenerateContent" }
+  },
+  read: (body) => {
+    /** @type {ChatMessage[]} */
+    const read = (body.systemInstruction?.parts ?? []).map((/** @type {any} */ part) => ({
+      role: "system",
+      text: part.text ?? ""
+    }))
+    for (const content of body.contents ?? []) {
+      for (const part of content.parts ?? []) {
+        if (part.functionCall) read.push({ role: "tool_call", text: JSON.stringify(part.functionCall.args ?? {}) })
+        else if (part.functionResponse)
+          read.push({ role: "tool_result", text: JSON.stringify(part.functionResponse.response ?? {}) })
+        else read.push({ role: content.role === "model" ? "assistant" : "user", text: part.text ?? "" })
+      }
+    }
+    const tools = (body.tools ?? []).flatMap((/** @type {any} */ tool) =>
+      (tool.functionDeclarations ?? []).map((/** @type {any} */ declared) => ({
+        name: declared.name,
+        schema: declared.parametersJsonSchema ?? declared.parameters
+      }))
+    )
+    return { messages: read, tools }
+  },
+  whole: (answer) => geminiBody(answer, [...geminiParts(answer), ...geminiCall(answer)], "STOP"),
+  stream: async function* (answer, sse) {
+    const part = (/** @type {object} */ part) => sse.send(geminiBody(answer, [part]))
+    yield* speak(answer, answer.think, (text) => part({ text, thought: true }))
+    yield* speak(answer, answer.say, (text) => part({ text }))
+    sse.send(geminiBody(answer, geminiCall(answer), "STOP"))
+  },
+  error: (status, message) => ({
+    error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "INTERNAL" }
+  })
+}
+
+/** @param {Answer} answer @returns {object[]} */
+const geminiParts = ({ say, think }) => [
+  ...(think ? [{ text: think, thought: true }] : []),
+  ...(say ? [{ text: say }] : [])
+]
+
+/** @param {Answer} answer @returns {object[]} */
+const geminiCall = ({ call }) => (call ? [{ functionCall: { id: call.id, name: call.name, args: call.args } }] : [])
+
+/** @param {Answer} answer @param {object[]} parts @param {string} [finishReason] */
+const geminiBody = ({ id, model }, parts, finishReason) => ({
+  candidates: [
+    { index: 0, content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }
+  ],
+  ...(finishReason === undefined
+    ? {}
+    : {
+        usageMetadata: {
+          promptTokenCount: tokens.input,
+          cachedContentTokenCount: tokens.cached,
+          candidatesTokenCount: tokens.output,
+          totalTokenCount: tokens.input + tokens.output
+        }
+      }),
+  modelVersion: model,
+  responseId: id
+})
+
+export const protocols = [chat, responses, messages, gemini]

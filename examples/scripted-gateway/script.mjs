@@ -10,20 +10,30 @@
 
 /** What an intent may be called, best first. */
 const toolNames = {
-  read: ["read", "Read", "read_file", "exec_command", "shell_command", "shell", "bash"],
+  read: ["read", "Read", "read_file", "read_files", "exec_command", "shell_command", "shell", "bash"],
   write: [
     "write",
     "Write",
     "write_file",
     "create_file",
+    "editor",
     "apply_patch",
     "exec_command",
     "shell_command",
     "shell",
     "bash"
   ],
-  edit: ["edit", "Edit", "replace", "str_replace", "apply_patch"],
-  bash: ["bash", "Bash", "run_shell_command", "exec_command", "shell_command", "shell", "execute_command"]
+  edit: ["edit", "Edit", "replace", "str_replace", "editor", "apply_patch"],
+  bash: [
+    "bash",
+    "Bash",
+    "run_shell_command",
+    "exec_command",
+    "shell_command",
+    "shell",
+    "execute_command",
+    "run_commands"
+  ]
 }
 
 /**
@@ -111,7 +121,9 @@ const argument = (key, property, step) => {
   if (/^(file_?path|path|absolute_path|target_file)$/i.test(key)) return step.path
   if (/^(content|contents|file_text|text)$/.test(key)) return step.content
   if (/^(old_?string|old_?text|old_str)$/i.test(key)) return step.old
-  if (/^(new_?string|new_?text|new_str)$/i.test(key)) return step.new
+  if (/^(new_?string|new_?text|new_str)$/i.test(key)) return step.new ?? step.content
+  if (key === "files" && property.type === "array") return [{ path: step.path }]
+  if (key === "commands" && property.type === "array") return [shellCommand(step)]
   if (/^(command|cmd)$/.test(key))
     return property.type === "array" ? ["bash", "-lc", shellCommand(step)] : shellCommand(step)
   return undefined
@@ -120,8 +132,10 @@ const argument = (key, property, step) => {
 /** @param {any} property */
 const filler = (property) => {
   if (property.enum) return property.enum[0]
-  if (property.type === "boolean") return false
-  return property.type === "integer" || property.type === "number" ? 1 : "scripted"
+  // Gemini writes types in capitals.
+  const type = String(property.type).toLowerCase()
+  if (type === "boolean") return false
+  return type === "integer" || type === "number" ? 1 : "scripted"
 }
 
 /**

@@ -64,4 +64,66 @@ describe("the scripted gateway", () => {
       })
       assert.isTrue(failed)
     }))
+
+  it("speaks generateContent, with the model in the path and the key in its header or in the query", () =>
+    withGateway({ apiKey: "right" }, async (gateway) => {
+      const declared = { name: "bash", parametersJsonSchema: tool.parameters }
+      const steps = [
+        { role: "user", parts: [{ text: script("Do.", { tool: "bash", cmd: "ls" }, { say: "It is done." }) }] }
+      ]
+      const generate = (method: string, contents: ReadonlyArray<object>, headers: Readonly<Record<string, string>>) =>
+        fetch(`${gateway.geminiUrl}/models/scripted-1:${method}`, {
+          method: "POST",
+          headers,
+          body: JSON.stringify({ contents, tools: [{ functionDeclarations: [declared] }] })
+        })
+      const first = await generate("generateContent", steps, { "x-goog-api-key": "right" })
+      const [part] = JSON.parse(await first.text()).candidates[0].content.parts
+      assert.deepInclude(part.functionCall, { name: "bash", args: { command: "ls" } })
+      const later = [
+        ...steps,
+        { role: "model", parts: [part] },
+        { role: "user", parts: [{ functionResponse: { name: "bash", response: { output: "a" } } }] }
+      ]
+      const second = await (await generate("streamGenerateContent?alt=sse&key=right", later, {})).text()
+      assert.include(second, '"text":"done."')
+      assert.include(second, '"finishReason":"STOP"')
+      assert.include(second, '"promptTokenCount":1000')
+      assert.strictEqual((await generate("generateContent", steps, {})).status, 401)
+      const listed = await fetch(`${gateway.geminiUrl}/models`, { headers: { "x-goog-api-key": "right" } })
+      assert.strictEqual(JSON.parse(await listed.text()).models[0].name, "models/scripted-1")
+      assert.deepStrictEqual(
+        gateway.requests.map(({ authorized, model, stream }) => [authorized, model, stream]).slice(0, 3),
+        [
+          [true, "scripted-1", false],
+          [true, "scripted-1", true],
+          [false, "scripted-1", false]
+        ]
+      )
+    }))
+
+  it("fills in lists of files and commands, and writes with a tool that edits", () =>
+    withGateway({}, async (gateway) => {
+      const list = (key: string) => ({ properties: { [key]: { type: "array" } }, required: [key] })
+      const offered = [
+        { name: "run_commands", parameters: list("commands") },
+        { name: "read_files", parameters: list("files") },
+        { name: "editor", parameters: { properties: { path: {}, old_text: {}, new_text: {} }, required: ["path"] } }
+      ].map((each) => ({ type: "function", function: each }))
+      const argumentsOf = async (step: Step) => {
+        const answer = JSON.parse(await (await chat(gateway, [user(step)], { tools: offered })).text())
+        return JSON.parse(answer.choices[0].message.tool_calls[0].function.arguments)
+      }
+      assert.deepStrictEqual(await argumentsOf({ tool: "bash", cmd: "ls" }), { commands: ["ls"] })
+      assert.deepStrictEqual(await argumentsOf({ tool: "read", path: "/a" }), { files: [{ path: "/a" }] })
+      assert.deepStrictEqual(await argumentsOf({ tool: "write", path: "/a", content: "b" }), {
+        path: "/a",
+        new_text: "b"
+      })
+      assert.deepStrictEqual(await argumentsOf({ tool: "edit", path: "/a", old: "b", new: "c" }), {
+        path: "/a",
+        old_text: "b",
+        new_text: "c"
+      })
+    }))
 })

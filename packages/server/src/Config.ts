@@ -6,7 +6,7 @@ import { isAllowedHost } from "@reins/core/outbound/Address"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 
-/** The name of a setting in `reins.json`. It is `REINS_<NAME>` in the environment and `--<name>` on the command line. */
+/** The name of a setting in `reins.json`. It is `REINS_<NAME>` in the environment and `flagOf` on the command line. */
 export type SettingName = keyof typeof fields
 
 /** Settings as texts. The command line wins over the environment, which wins over the file. */
@@ -47,6 +47,7 @@ const fields = {
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
   cache_dir: Schema.String.pipe(Schema.minLength(1)),
+  manifests_dir: Schema.String.pipe(Schema.minLength(1)),
   smtp_url: Schema.String.pipe(Schema.pattern(/^smtps?:\/\//)),
   mail_from: Schema.String.pipe(Schema.minLength(3)),
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
@@ -93,6 +94,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   public_url: "an http or https URL",
   key_file: "a file",
   cache_dir: "a directory",
+  manifests_dir: "a directory of manifests",
   smtp_url: "an smtp:// or smtps:// URL",
   mail_from: "a sender as in Reins <reins@example.com>",
   rate_limit: "requests a minute, or off",
@@ -129,6 +131,10 @@ export const expected: Readonly<Record<SettingName, string>> = {
   event_retention_days: "a number of days from 1 to 36500"
 }
 
+/** The name of a setting on the command line, without its dashes. */
+export const flagOf = (name: SettingName): string =>
+  name === "manifests_dir" ? "manifests" : name.replaceAll("_", "-")
+
 const Settings = Schema.partialWith(Schema.Struct(fields), { exact: true })
 
 /** A setting that cannot be used. The message names it and a valid value, and does not quote the given one, which may be a secret. */
@@ -150,6 +156,8 @@ export interface Config {
   readonly publicUrl: URL
   readonly keyFile: string | undefined
   readonly cacheDir: string | undefined
+  /** A directory of manifests. Each adds a provider or replaces one. */
+  readonly manifestsDir: string | undefined
   readonly smtpUrl: Redacted.Redacted | undefined
   readonly mailFrom: string | undefined
   /** Requests a minute for each caller; null for any number. */
@@ -202,6 +210,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     publicUrl,
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),
+    manifestsDir: path(settings.manifests_dir),
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
@@ -297,10 +306,10 @@ const isAbsent = (cause: unknown): boolean => cause instanceof Error && "code" i
 const invalid = (issue: ParseResult.ParseIssue): ConfigInvalid => {
   const wrong = new Set(ParseResult.ArrayFormatter.formatIssueSync(issue).map(({ path }) => String(path[0])))
   const problems = [...wrong].map((name) => {
-    const words = names.find((known) => known === name)
-    return words === undefined
+    const known = names.find((each) => each === name)
+    return known === undefined
       ? `There is no setting "${name}". There are: ${names.join(", ")}.`
-      : `The setting "${name}" has to be ${expected[words]} (--${name.replaceAll("_", "-")}, REINS_${name.toUpperCase()} or reins.json).`
+      : `The setting "${name}" has to be ${expected[known]} (--${flagOf(known)}, REINS_${name.toUpperCase()} or reins.json).`
   })
   return new ConfigInvalid({ problem: problems.join("\n") })
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Reins } from "@reins/client"
 import { Effect, Schema } from "effect"
+import gamma from "../../../manifests/gamma.json" with { type: "json" }
 
 /** The bundle, as it is shipped. */
 const main = fileURLToPath(new URL("../dist/main.js", import.meta.url))
@@ -175,7 +176,18 @@ describe("the program", () => {
           /^reins: There is no scope "root"\. .+\n$/
         ],
         [["harnesses", "install", "gamma"], {}, /^reins: gamma is disabled.+\n$/],
-        [["harnesses", "install", "nope"], {}, /^reins: There is no provider "nope"\. .+\n$/]
+        [["harnesses", "install", "nope"], {}, /^reins: There is no provider "nope"\. .+\n$/],
+        [
+          ["harnesses", "install", "goose"],
+          {},
+          /^reins: goose is not enabled\. Run first: reins harnesses enable goose\n$/
+        ],
+        [["harnesses", "lock", "lodash@4"], {}, /^reins: "lodash@4" is not a package with an exact version.+\n$/],
+        [
+          ["serve", "--port", "0", "--manifests", "nowhere"],
+          {},
+          /^reins: The manifest \S+\/nowhere cannot be used: the directory cannot be read.+\n$/
+        ]
       ]
       for (const [args, env, words] of cases) {
         const { code, stderr } = yield* run(cwd, args, { env })
@@ -192,7 +204,40 @@ describe("the program", () => {
       assert.nestedPropertyVal(JSON.parse(config.stdout), "port", 1234)
       assert.notInclude(config.stdout + config.stderr, "canary")
       const list = yield* run(cwd, ["harnesses", "list"])
-      assert.match(list.stdout, /^PROVIDER +NAME +TIER +STATE +VERSION\nalpha +\S+ +supported/)
+      assert.match(list.stdout, /^PROVIDER +NAME +TIER +STATE +VERSION +SOURCE\nalpha +\S+ +supported/)
+      assert.match(list.stdout, /\ngoose .+ not enabled .+ optional\n/)
+    })
+  )
+
+  it.scopedLive("offers what was enabled and what a directory adds, from its next start on", () =>
+    Effect.gen(function* () {
+      const cwd = yield* directory
+      assert.strictEqual((yield* run(cwd, ["harnesses", "enable", "goose", "claude"])).code, 0)
+      assert.strictEqual((yield* run(cwd, ["harnesses", "disable", "claude"])).code, 0)
+      const folder = join(cwd, "agents")
+      mkdirSync(folder)
+      writeFileSync(join(folder, "mine.json"), JSON.stringify({ ...gamma, provider_id: "mine", display_name: "Mine" }))
+      const { child, ready } = yield* start(cwd, ["serve", "--port", "0", "--manifests", "agents"])
+      const env = { REINS_PASSWORD: "correct horse battery staple" }
+      yield* run(cwd, ["accounts", "create", "--email", "a@b.co"], { env })
+      const made = yield* run(cwd, ["keys", "create", "--email", "a@b.co", "--name", "x"])
+      const apiKey = /rk_[0-9A-Za-z]{49}/.exec(made.stdout)?.[0] ?? ""
+      const reins = new Reins({ baseUrl: ready.url, apiKey })
+      const { items } = yield* Effect.promise(() => reins.catalog.listHarnesses())
+      const sources = items.map(({ digest, provider_id, source }) => [
+        provider_id,
+        source,
+        /^sha256:[0-9a-f]{64}$/.test(digest)
+      ])
+      assert.deepStrictEqual(sources, [
+        ...["alpha", "beta", "gamma", "delta", "epsilon", "zeta"].map((id) => [id, "built-in", true]),
+        ["goose", "optional", true],
+        ["mine", "mine.json", true]
+      ])
+      yield* stop(child, "SIGTERM")
+      writeFileSync(join(folder, "mine.json"), JSON.stringify({ ...gamma, tier: "best" }))
+      const doctor = yield* run(cwd, ["doctor", "--manifests", "agents"])
+      assert.match(doctor.stdout, /\nfail +manifests +The manifest \S+\/mine\.json cannot be used: tier: /)
     })
   )
 })

@@ -4,7 +4,7 @@ import { fn } from "../base/Traced.js"
 import { ConnectionKinds } from "../connections/ConnectionKinds.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import { Connections } from "../connections/Connections.js"
-import { gatewayOf, type ListedModel, listModels, modelsOf } from "../connections/GatewayClient.js"
+import { gatewayOf, type ListedModel, listModels, modelsOf, statusOf } from "../connections/GatewayClient.js"
 import type { ConnectionId, CredentialId, WorkspaceId } from "../domain/Ids.js"
 import type { Principal } from "../domain/Principal.js"
 import { ReinsError } from "../domain/ReinsError.js"
@@ -12,7 +12,7 @@ import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Manifests } from "../harness/Manifests.js"
 import { Workspaces } from "../identity/Workspaces.js"
 import { Outbound, type OutboundError } from "../outbound/Outbound.js"
-import { connectionRequired, Providers } from "./Providers.js"
+import { connectionRequired, Providers, takes } from "./Providers.js"
 
 /** The time that a list of models is kept. A new credential version has a list of its own. */
 const freshFor = Duration.minutes(5)
@@ -57,7 +57,8 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
           return yield* failed(key, "The connection has no API key to ask a gateway with.", null)
         const { name, request, url } = listModels(gateway)
         const answer = yield* Effect.mapError(outbound.fetch(url, request), (error) => unanswered(key, error))
-        if (answer.status === 401 || answer.status === 403) return yield* refused(key, answer.status)
+        const status = statusOf(gateway, answer)
+        if (status === 401 || status === 403) return yield* refused(key, answer.status)
         const models = answer.status === 200 ? modelsOf(gateway, answer.body) : undefined
         if (models === undefined) {
           const message = `The gateway does not list its models: ${name} answered ${answer.status}. Check the connection's base_url.`
@@ -87,8 +88,7 @@ export class Models extends Context.Tag("@reins/core/catalog/Models")<
           const workspace = yield* workspaces.get(principal, workspaceId)
           yield* providers.requireCapability(providerId, "model_discovery")
           const manifest = yield* providers.requireEnabled(providerId)
-          if (wanted !== undefined && wanted.kind !== manifest.credential?.connection_kind)
-            return yield* connectionRequired(manifest)
+          if (wanted !== undefined && !takes(manifest, wanted)) return yield* connectionRequired(manifest)
           const connectionId = yield* providers.chooseConnection(
             workspace.id,
             manifest,

@@ -1,8 +1,10 @@
+import { basename } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
+import { oneOf } from "../domain/Installed.js"
 import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { HarnessInstall } from "../harness/Install.js"
@@ -38,8 +40,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       policy: PermissionPolicy | undefined
     ) => Effect.Effect<void, ReinsError<"provider_disabled" | "unsupported_capability">>
     /**
-     * The connection for a session of the provider: the given one of its kind, else the newest of its kind in the workspace. Null when there is
-     * none and none is required.
+     * The connection for a session of the provider: the given one that it takes, else the newest in the workspace that it takes. Null when there
+     * is none and none is required.
      */
     readonly chooseConnection: (
       workspaceId: WorkspaceId,
@@ -105,18 +107,24 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       return Providers.of({
         list: Effect.forEach(manifests.list, (manifest) =>
           Effect.map(
-            Effect.orDie(install.find(manifest.provider_id)),
-            (installed): HarnessEntry => ({
+            Effect.orDie(Effect.all([install.find(manifest.provider_id), manifests.originOf(manifest.provider_id)])),
+            ([installed, { digest, source }]): HarnessEntry => ({
               provider_id: manifest.provider_id,
               display_name: manifest.display_name,
               tier: manifest.tier,
               connection:
                 manifest.credential === null
                   ? null
-                  : { kind: manifest.credential.connection_kind, required: manifest.credential.required },
+                  : {
+                      kind: manifest.credential.connection_kind,
+                      required: manifest.credential.required,
+                      ...(manifest.credential.protocols && { protocols: manifest.credential.protocols })
+                    },
               capabilities: { ...manifest.capabilities },
               installed: installed._tag === "Some",
-              version: manifest.runtime?.agent.version ?? null
+              version: manifest.runtime?.agent.version ?? null,
+              source: basename(source),
+              digest
             })
           )
         ),
@@ -131,9 +139,10 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
           if (manifest.credential === null) return null
           for (const id of given) {
             const connection = yield* connections.open(workspaceId, id)
-            if (connection.kind === manifest.credential.connection_kind) return connection.id
+            if (takes(manifest, connection)) return connection.id
           }
-          const newest = yield* connections.findByKind(workspaceId, manifest.credential.connection_kind)
+          const { connection_kind: kind, protocols } = manifest.credential
+          const newest = yield* connections.findByKind(workspaceId, kind, protocols)
           if (newest === undefined && manifest.credential.required) return yield* connectionRequired(manifest)
           return newest ?? null
         }),
@@ -148,12 +157,25 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
   )
 }
 
+/** True for a connection of the kind of the provider, with a protocol that its agent speaks. */
+export const takes = (
+  { credential }: Pick<Manifest, "credential">,
+  { kind, settings }: { readonly kind: string; readonly settings: Readonly<Record<string, string>> }
+): boolean =>
+  credential !== null &&
+  kind === credential.connection_kind &&
+  (credential.protocols === undefined || credential.protocols.some((protocol) => protocol === settings["protocol"]))
+
 /** The refusal when the workspace has no connection for a provider that requires one. */
-export const connectionRequired = (manifest: Manifest): ReinsError<"connection_required"> =>
+export const connectionRequired = ({
+  credential,
+  provider_id
+}: Pick<Manifest, "credential" | "provider_id">): ReinsError<"connection_required"> =>
   new ReinsError({
     code: "connection_required",
     message:
-      `The provider ${manifest.provider_id} runs with a connection of the kind ${manifest.credential?.connection_kind}. ` +
+      `The provider ${provider_id} runs with a connection of the kind ${credential?.connection_kind}` +
+      `${credential?.protocols === undefined ? "" : ` and the protocol ${oneOf(credential.protocols)}`}. ` +
       "Create one in the workspace first.",
-    details: { provider_id: manifest.provider_id, kind: manifest.credential?.connection_kind }
+    details: { provider_id, kind: credential?.connection_kind }
   })

@@ -7,10 +7,11 @@ import type { ConnectionKind } from "./ConnectionKind.js"
 import { alphaGateway } from "./kinds/AlphaGateway.js"
 import { beta } from "./kinds/Beta.js"
 import { forgeToken } from "./kinds/ForgeToken.js"
+import { gateway } from "./kinds/Gateway.js"
 import { plainGit, sshGit } from "./kinds/PlainGit.js"
 
 /** The kinds for providers that are part of Reins. A new kind has a file of its own and its name in this list. */
-export const builtInGateways = [alphaGateway, beta] as const
+export const builtInGateways = [alphaGateway, beta, gateway] as const
 
 /** A manifest names a kind of connection that this installation does not have. */
 export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissing")<{
@@ -18,9 +19,11 @@ export class ConnectionKindMissing extends Data.TaggedError("ConnectionKindMissi
   readonly providerId: string
   /** The kind that it names. */
   readonly kind: string
+  /** The place of the manifest, as `ManifestOrigin.source` names it. */
+  readonly source: string
 }> {
   override get message() {
-    return `The manifest of ${this.providerId} names connections of the kind ${this.kind}, which this installation does not have.`
+    return `The manifest of ${this.providerId} (${this.source}) names connections of the kind ${this.kind}, which this installation does not have.`
   }
 }
 
@@ -51,7 +54,11 @@ export class ConnectionKinds extends Context.Tag("@reins/core/connections/Connec
         const find = (kind: string) => list.find((each) => each.kind === kind)
         for (const { credential, provider_id: providerId } of manifests.list) {
           if (credential !== null && find(credential.connection_kind) === undefined)
-            return yield* new ConnectionKindMissing({ providerId, kind: credential.connection_kind })
+            return yield* new ConnectionKindMissing({
+              providerId,
+              kind: credential.connection_kind,
+              source: (yield* Effect.orDie(manifests.originOf(providerId))).source
+            })
         }
         const known = Schema.Literal(...list.map(({ kind }) => kind))
         return ConnectionKinds.of({

@@ -38,8 +38,12 @@ export class ConnectionStore extends Context.Tag("@reins/core/connections/Connec
       workspaceId: string,
       page: PageRequest
     ) => Effect.Effect<Page<Connection>, ReinsError<"invalid_cursor">>
-    /** The newest active connection of a kind; undefined when there is none. */
-    readonly findByKind: (workspaceId: WorkspaceId, kind: string) => Effect.Effect<ConnectionId | undefined>
+    /** The newest active connection of a kind, with one of the protocols when some are given; undefined when there is none. */
+    readonly findByKind: (
+      workspaceId: WorkspaceId,
+      kind: string,
+      protocols?: ReadonlyArray<string>
+    ) => Effect.Effect<ConnectionId | undefined>
     /** The active connection of that id in the workspace, with its secrets. */
     readonly open: (workspaceId: WorkspaceId, connectionId: string) => Effect.Effect<OpenConnection, Unopenable>
     /** The connection with the secrets of that credential version, also when it is disabled. Fails with `not_found` unless the version is current. */
@@ -101,6 +105,10 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
     (workspaceId: string, kind: string) => sql<{ id: ConnectionId }>`select id from connections
       where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc limit 1`
   )
+  const allOf = db.prepare(
+    (workspaceId: string, kind: string) => sql<{ id: ConnectionId; settings: string }>`select id, settings
+      from connections where workspace_id = ${workspaceId} and state = 'active' and kind = ${kind} order by id desc`
+  )
   const find = (id: string) => db.first(byId(id))
 
   const usable = Effect.fnUntraced(function* (workspaceId: WorkspaceId, connectionId: string) {
@@ -119,7 +127,13 @@ const reading = (db: Database["Type"], vault: Vault["Type"]): Pick<ConnectionSto
         order by connections.id desc limit ${limit + 1}`)
       return Keyset.page(rows.map(toConnection), limit, (connection) => connection.id)
     }),
-    findByKind: (workspaceId, kind) => Effect.map(db.first(newestOf(workspaceId, kind)), (row) => row?.id),
+    findByKind: (workspaceId, kind, protocols) =>
+      protocols === undefined
+        ? Effect.map(db.first(newestOf(workspaceId, kind)), (row) => row?.id)
+        : Effect.map(
+            db.all(allOf(workspaceId, kind)),
+            (rows) => rows.find(({ settings }) => protocols.includes(JSON.parse(settings).protocol))?.id
+          ),
     open: fn("ConnectionStore.open")((workspaceId, connectionId) =>
       Effect.flatMap(usable(workspaceId, connectionId), (row) => unseal(vault, row))
     ),

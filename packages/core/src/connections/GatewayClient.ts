@@ -34,43 +34,62 @@ const below = ({ baseUrl }: Gateway, path: string): URL => {
   return url
 }
 
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** The key where each protocol has it. */
+const keyHeaders: Readonly<Record<GatewayProtocol, (key: string) => Readonly<Record<string, string>>>> = {
+  openai_chat: bearer,
+  openai_responses: bearer,
+  anthropic_messages: (key) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" }),
+  gemini: (key) => ({ "x-goog-api-key": key })
+}
+
 const headersOf = ({ key, protocol }: Gateway): Readonly<Record<string, string>> => ({
   accept: "application/json",
   "user-agent": "reins",
-  ...(protocol === "anthropic_messages"
-    ? { "x-api-key": Redacted.value(key), "anthropic-version": "2023-06-01" }
-    : { authorization: `Bearer ${Redacted.value(key)}` })
+  ...keyHeaders[protocol](Redacted.value(key))
 })
+
+/** The most models of a page, where a protocol gives only some without a limit. */
+const pageLimits: Readonly<Partial<Record<GatewayProtocol, string>>> = {
+  anthropic_messages: "limit",
+  gemini: "pageSize"
+}
 
 /** The request for the list of models. */
 export const listModels = (gateway: Gateway): ProbeRequest => {
   const url = below(gateway, "/models")
-  // The protocol gives a page of 20 without a limit.
-  if (gateway.protocol === "anthropic_messages") url.searchParams.set("limit", "1000")
+  const limit = pageLimits[gateway.protocol]
+  if (limit !== undefined) url.searchParams.set(limit, "1000")
   return { url: url.href, name: "GET /models", request: { headers: headersOf(gateway) } }
 }
 
 const completions: Readonly<
   Record<
     GatewayProtocol,
-    { readonly path: string; readonly body: (model: string) => Readonly<Record<string, unknown>> }
+    { readonly path: (model: string) => string; readonly body: (model: string) => Readonly<Record<string, unknown>> }
   >
 > = {
   openai_chat: {
-    path: "/chat/completions",
+    path: () => "/chat/completions",
     body: (model) => ({ model, max_tokens: 1, messages: [{ role: "user", content: "Hello" }] })
   },
   // The protocol allows no fewer than 16 tokens.
-  openai_responses: { path: "/responses", body: (model) => ({ model, max_output_tokens: 16, input: "Hello" }) },
+  openai_responses: { path: () => "/responses", body: (model) => ({ model, max_output_tokens: 16, input: "Hello" }) },
   anthropic_messages: {
-    path: "/messages",
+    path: () => "/messages",
     body: (model) => ({ model, max_tokens: 1, messages: [{ role: "user", content: "Hello" }] })
+  },
+  gemini: {
+    path: (model) => `/models/${encodeURIComponent(model)}:generateContent`,
+    body: () => ({ contents: [{ role: "user", parts: [{ text: "Hello" }] }], generationConfig: { maxOutputTokens: 1 } })
   }
 }
 
 /** The request that has a model answer with as few tokens as the protocol allows. */
 export const complete = (gateway: Gateway, model: string): ProbeRequest => {
-  const { body, path } = completions[gateway.protocol]
+  const { body, path: pathOf } = completions[gateway.protocol]
+  const path = pathOf(model)
   return {
     url: below(gateway, path).href,
     name: `POST ${path}`,
@@ -82,6 +101,12 @@ export const complete = (gateway: Gateway, model: string): ProbeRequest => {
   }
 }
 
+/** The status of an answer. Gemini says 400 of a key that it does not know. */
+export const statusOf = (
+  { protocol }: Pick<Gateway, "protocol">,
+  { body, status }: { readonly status: number; readonly body: string }
+): number => (protocol === "gemini" && status === 400 && body.includes("API_KEY_INVALID") ? 401 : status)
+
 /** A model as a gateway lists it. */
 export interface ListedModel {
   readonly id: string
@@ -89,9 +114,32 @@ export interface ListedModel {
   readonly contextWindow: number | null
 }
 
+const Entries = Schema.Array(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+
+/** The list has one name with Gemini and another one with all others. */
 const Listing = Schema.parseJson(
-  Schema.Struct({ data: Schema.Array(Schema.Record({ key: Schema.String, value: Schema.Unknown })) })
+  Schema.Union(
+    Schema.Struct({ data: Entries }),
+    Schema.transform(Schema.Struct({ models: Entries }), Schema.Struct({ data: Entries }), {
+      strict: true,
+      decode: ({ models }) => ({ data: models.filter(answers).map(renamed) }),
+      encode: ({ data }) => ({ models: data })
+    })
+  )
 )
+
+type Entry = (typeof Entries.Type)[number]
+
+/** Gemini lists models for other uses too, and says what each is for. */
+const answers = ({ supportedGenerationMethods: uses }: Entry): boolean =>
+  !Array.isArray(uses) || uses.includes("generateContent")
+
+/** A model of Gemini by the names of the others. Its own name is a path. */
+const renamed = ({ displayName, inputTokenLimit, name }: Entry): Entry => ({
+  id: typeof name === "string" ? name.replace(/^models\//, "") : name,
+  display_name: displayName,
+  context_window: inputTokenLimit
+})
 
 /** The fields in which gateways say how many tokens a model reads. */
 const windowFields = ["context_window", "context_length", "max_context_length", "max_model_len", "max_input_tokens"]

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Observation } from "../domain/ConnectionValidation.js"
 import { now } from "../domain/Timestamp.js"
 import type { ConnectionKind } from "./ConnectionKind.js"
-import { complete, type Gateway, gatewayOf, listModels, modelsOf } from "./GatewayClient.js"
+import { complete, type Gateway, gatewayOf, listModels, modelsOf, statusOf } from "./GatewayClient.js"
 import { type AskProbe, asking, inconclusive, passed, refusal, unexpected, type Verdict } from "./Verdict.js"
 
 /** The capabilities that the probe of a gateway observes. */
@@ -18,8 +18,17 @@ export const gatewayProbe =
     const gateway = gatewayOf(kind, connection, defaultBaseUrl)
     return gateway === undefined
       ? Effect.succeed(noKey)
-      : Effect.merge(probe(asking(outbound), gateway, connection.preferredModel))
+      : Effect.merge(probe(understood(gateway, asking(outbound)), gateway, connection.preferredModel))
   }
+
+/** Reads the status of each answer as its protocol means it. */
+const understood =
+  (gateway: Gateway, ask: AskProbe): AskProbe =>
+  (request) =>
+    Effect.map(ask(request), (seen) => ({
+      ...seen,
+      answer: { ...seen.answer, status: statusOf(gateway, seen.answer) }
+    }))
 
 const probe = Effect.fnUntraced(function* (ask: AskProbe, gateway: Gateway, model: string | null) {
   const at = yield* now

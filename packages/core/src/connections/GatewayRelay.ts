@@ -12,7 +12,7 @@ import { Redacted } from "effect"
 import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { type CallTap, tapOf } from "./CallTap.js"
-import { credentialFields, type Loan } from "./Loan.js"
+import { credentialFields, type Loan, presentedFields } from "./Loan.js"
 import { comesInLines, splitBlanking } from "./SplitSecrets.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
@@ -61,8 +61,8 @@ const requestHeaders = ({ loan, request }: Exchange): OutgoingHttpHeaders => {
     if (name === "host" || name === "expect" || values.some((value) => value.includes(token))) continue
     headers[name] = [...values]
   }
-  for (const [name, write] of credentialFields) {
-    if (request.headers[name] !== undefined) headers[name] = write(key)
+  for (const name of presentedFields(request.headers, request.url ?? "")) {
+    headers[name] = credentialFields.get(name)?.(key)
   }
   if (request.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked"
   // The key could not be found in a compressed answer.

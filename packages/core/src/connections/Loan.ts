@@ -54,8 +54,24 @@ export const endCalls = ({ calls }: Loan): void => {
 export const credentialFields: ReadonlyMap<string, (key: string) => string> = new Map([
   ["authorization", (key: string) => `Bearer ${key}`],
   ["x-api-key", (key: string) => key],
-  ["api-key", (key: string) => key]
+  ["api-key", (key: string) => key],
+  ["x-goog-api-key", (key: string) => key]
 ])
+
+/** The field in whose place the query may hold the key. It goes on as this field, because a gateway logs the URLs that it is asked for. */
+const queryField = "x-goog-api-key"
+
+/** The values of `key` in the query of a URL. */
+const keysInQuery = (url: string): ReadonlyArray<string> => {
+  const at = url.indexOf("?")
+  return at < 0 ? [] : new URLSearchParams(url.slice(at + 1)).getAll("key")
+}
+
+/** The fields in which a request presents its token, and in which the gateway gets the key. */
+export const presentedFields = (headers: IncomingHttpHeaders, url: string): ReadonlyArray<string> => [
+  ...[...credentialFields.keys()].filter((name) => headers[name] !== undefined),
+  ...(keysInQuery(url).length > 0 ? [queryField] : [])
+]
 
 const same = (given: string, token: string): boolean => {
   const [left, right] = [Buffer.from(given), Buffer.from(token)]
@@ -63,19 +79,20 @@ const same = (given: string, token: string): boolean => {
 }
 
 /** True when a request presents the loan's token and no other credential. */
-const presents = (headers: IncomingHttpHeaders, { token }: Loan): boolean => {
-  const given = [...credentialFields.keys()].flatMap((name) => {
+const presents = (headers: IncomingHttpHeaders, url: string, { token }: Loan): boolean => {
+  const inHeaders = [...credentialFields.keys()].flatMap((name) => {
     const value = headers[name]
     if (value === undefined) return []
     return name === "authorization" ? [/^Bearer +(\S+)$/i.exec(String(value))?.[1] ?? ""] : [String(value)]
   })
+  const given = [...inHeaders, ...keysInQuery(url)]
   return given.length > 0 && given.every((value) => same(value, Redacted.value(token)))
 }
 
 /** The loan that the URL names, if the request presents its token. */
 export const find = (loans: Loans, url: string, headers: IncomingHttpHeaders): Loan | undefined => {
   const loan = loans.get(/^\/([0-9a-f]+)(?=[/?]|$)/.exec(url)?.[1] ?? "")
-  return loan !== undefined && presents(headers, loan) ? loan : undefined
+  return loan !== undefined && presents(headers, url, loan) ? loan : undefined
 }
 
 /** True for a segment that leads upwards, also on servers that cut a segment off at a semicolon. */
@@ -103,13 +120,23 @@ const isPlain = (path: string): boolean => {
   return false
 }
 
-/** The path and the query to ask the gateway for. Undefined for a request that does not stay below the gateway's base URL. */
+/** The parts of a query as they stand, without the token as its `key`. */
+const withoutKey = (query: string, token: Redacted.Redacted): string =>
+  query
+    .split("&")
+    .filter((part) => part !== `key=${Redacted.value(token)}`)
+    .join("&")
+
+/**
+ * The path and the query to ask the gateway for, without the token. Undefined for a request that does not stay below the gateway's base URL.
+ */
 export const targetOf = ({ gateway, path, token }: Loan, url: string): string | undefined => {
-  if (url.includes("#") || url.includes(Redacted.value(token))) return undefined
   const at = url.indexOf("?")
   const asked = at < 0 ? url : url.slice(0, at)
+  const wanted = at < 0 ? "" : withoutKey(url.slice(at + 1), token)
+  if (url.includes("#") || `${asked}?${wanted}`.includes(Redacted.value(token))) return undefined
   const below = asked.slice(path.length)
   if (!asked.startsWith(path) || (below !== "" && !below.startsWith("/")) || !isPlain(below)) return undefined
-  const query = [gateway.search.slice(1), at < 0 ? "" : url.slice(at + 1)].filter((part) => part !== "").join("&")
+  const query = [gateway.search.slice(1), wanted].filter((part) => part !== "").join("&")
   return `${withoutSlash(gateway.pathname)}${below}${query === "" ? "" : `?${query}`}`
 }

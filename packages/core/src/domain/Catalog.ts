@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { GatewayProtocol } from "./Connection.js"
 import { field } from "./Field.js"
 import { ConnectionId } from "./Ids.js"
 
@@ -23,7 +24,11 @@ export const HarnessEntry = Schema.Struct({
           Schema.String,
           "The kind of the connection, as `POST /api/workspaces/{workspace_id}/connections` takes it."
         ),
-        required: field(Schema.Boolean, "True when the provider does not run without one.")
+        required: field(Schema.Boolean, "True when the provider does not run without one."),
+        protocols: field(
+          Schema.optionalWith(Schema.Array(GatewayProtocol), { exact: true }),
+          "The protocols that it takes of that kind; all when absent."
+        )
       })
     ),
     "The kind of connection that it runs with; null when it needs none."
@@ -36,7 +41,15 @@ export const HarnessEntry = Schema.Struct({
     Schema.Boolean,
     "True when the pinned packages are in the cache of this machine. A disabled provider has none."
   ),
-  version: field(Schema.NullOr(Schema.String), "The pinned version of the agent; null for a disabled provider.")
+  version: field(Schema.NullOr(Schema.String), "The pinned version of the agent; null for a disabled provider."),
+  source: field(
+    Schema.String,
+    "The place of its manifest: `built-in`, `optional` for one that was enabled, `program`, or the name of a file."
+  ),
+  digest: field(
+    Schema.String,
+    "The `sha256:` digest of its manifest as canonical JSON: tells two manifests of one provider apart."
+  )
 }).annotations({ identifier: "Harness", description: "A provider as the catalog lists it." })
 export type HarnessEntry = typeof HarnessEntry.Type
 

@@ -29,7 +29,12 @@ export const ConnectionHealth = Schema.Literal(
 })
 export type ConnectionHealth = typeof ConnectionHealth.Type
 
-export const GatewayProtocol = Schema.Literal("openai_chat", "openai_responses", "anthropic_messages").annotations({
+export const GatewayProtocol = Schema.Literal(
+  "openai_chat",
+  "openai_responses",
+  "anthropic_messages",
+  "gemini"
+).annotations({
   description: "The wire protocol that a gateway speaks."
 })
 export type GatewayProtocol = typeof GatewayProtocol.Type

@@ -141,7 +141,7 @@ const parts = Effect.gen(function* () {
   return {
     installed: (providerId: string) =>
       Effect.flatMap(
-        Effect.orDie(install.find(providerId)),
+        Effect.mapError(install.find(providerId), () => notThere(providerId)),
         Option.match({ onNone: () => notInstalled(providerId), onSome: Effect.succeed })
       ),
     executorOf: (session: SessionRow) =>
@@ -161,6 +161,12 @@ const leaseOf = (sessionId: SessionId, leaseId: LeaseId | null): Effect.Effect<L
 
 const unavailable = (message: string): TurnRefused =>
   new TurnRefused({ reason: "executor_unavailable", message, retryable: false })
+
+/** A provider that was added and is gone again leaves its sessions behind. */
+const notThere = (providerId: string): TurnRefused =>
+  unavailable(
+    `This server has no provider ${providerId} any more. Enable it again, or put its manifest back in the place it came from.`
+  )
 
 const notInstalled = (providerId: string): TurnRefused =>
   unavailable(`The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`)

@@ -45,9 +45,12 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
     Layer.effect(
       Harness,
       Effect.gen(function* () {
-        yield* Effect.forEach((yield* Manifests).list, (manifest) =>
-          manifest.runtime === null ? Effect.void : bound(drivers, manifest)
-        )
+        const { list, originOf } = yield* Manifests
+        for (const manifest of list) {
+          if (manifest.runtime === null) continue
+          const { source } = yield* Effect.orDie(originOf(manifest.provider_id))
+          yield* bound(drivers, manifest, ` (${source})`)
+        }
         const open = (input: AgentInput) =>
           Effect.flatMap(Effect.mapError(bound(drivers, input.manifest), cannotRun), (openAgent) => openAgent(input))
         return Harness.of({
@@ -87,21 +90,22 @@ export const oneTurn = (open: OpenAgent, input: TurnInput): Stream.Stream<Harnes
 
 const bound = (
   drivers: ReadonlyArray<HarnessDriver>,
-  { provider_id: providerId, runtime }: Manifest
+  { provider_id: providerId, runtime }: Manifest,
+  origin = ""
 ): Effect.Effect<OpenAgent, ProviderUndriven> => {
   if (runtime === null) return new ProviderUndriven({ providerId, message: `${providerId} is disabled.` })
   const driver = drivers.find((each) => each.driver === runtime.driver)
   return driver === undefined
     ? new ProviderUndriven({
         providerId,
-        message: `The manifest of ${providerId} names the driver ${runtime.driver}, which this installation does not have.`
+        message: `The manifest of ${providerId}${origin} names the driver ${runtime.driver}, which this installation does not have.`
       })
     : Effect.mapError(
         driver.bind(runtime.settings),
         ({ message }) =>
           new ProviderUndriven({
             providerId,
-            message: `The driver ${runtime.driver} does not take the settings of ${providerId}: ${message}`
+            message: `The driver ${runtime.driver} does not take the settings of ${providerId}${origin}: ${message}`
           })
       )
 }

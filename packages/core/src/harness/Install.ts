@@ -138,14 +138,22 @@ const build = Effect.fnUntraced(function* (
   for (const [index, pinned] of plan.packages.entries()) {
     yield* unpack(tarball(index), path.join(tree, pinned.path ?? `node_modules/${pinned.name}`))
   }
+  const executable = path.join(tree, plan.platform.executable)
+  if (markOf(executable) === "") return yield* executableMissing(plan)
   yield* onDisk(async () => {
-    await chmod(path.join(tree, plan.platform.executable), 0o755)
+    await chmod(executable, 0o755)
     await writeFile(path.join(tree, markerFile), JSON.stringify({ packages: identity(plan.packages) }))
     await rm(plan.installed.directory, { recursive: true, force: true })
     await rename(tree, plan.installed.directory)
     await rm(partial, { recursive: true, force: true })
   })
 })
+
+const executableMissing = ({ manifest, platform }: Plan) =>
+  new HarnessInstallError({
+    kind: "executable_missing",
+    message: `The manifest of ${manifest.provider_id} names ${platform.executable} as the program for ${platform.id}, and none of its packages has that file.`
+  })
 
 /** Installs the pinned programs of providers on this machine, when somebody asks for it. */
 export class HarnessInstall extends Context.Tag("@reins/core/harness/HarnessInstall")<

@@ -60,6 +60,17 @@ export const needsModel = ({ runtime }: Manifest, isConnected: boolean): boolean
   )
 }
 
+/** A version at the end of a path, as in `/v1` and `/v1beta`. Some agents append it themselves. */
+const versionAtEnd = /\/v\d+(?:alpha|beta)?\d*$/
+
+/** The base URL of a connection in the parts that agents ask for. A setting of the same name comes before its part. */
+const partsOf = (baseUrl: string | undefined): Readonly<Record<string, string>> => {
+  if (baseUrl === undefined || !URL.canParse(baseUrl)) return {}
+  const { origin, pathname } = new URL(baseUrl)
+  const path = pathname.replace(/\/+$/, "")
+  return { origin, path: path.slice(1), root: `${origin}${path.replace(versionAtEnd, "")}` }
+}
+
 const valuesOf = (input: AgentInput): Record<string, string> => ({
   home: input.homeDir,
   workspace: input.workspaceDir,
@@ -69,7 +80,9 @@ const valuesOf = (input: AgentInput): Record<string, string> => ({
   ...(input.model === null ? {} : { model: input.model }),
   ...permissionValues(input),
   ...Object.fromEntries(
-    Object.entries(input.connection?.settings ?? {}).map(([name, value]) => [`connection.${name}`, value])
+    Object.entries({ ...partsOf(input.connection?.settings["base_url"]), ...input.connection?.settings }).map(
+      ([name, value]) => [`connection.${name}`, value]
+    )
   )
 })
 

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { GatewayProtocol } from "../domain/Connection.js"
 import { StopPolicy } from "../executor/StopPolicy.js"
 
 /** The declaration of a capability. `unknown` is refused like `unsupported`. */
@@ -49,8 +50,9 @@ export const regexSource = Schema.String.pipe(
 
 /**
  * A text with `{{placeholders}}`: `home`, `workspace`, `install`, `executable`, `node`, `model`, `connection.<setting>` and
- * `permissions.<name>`. `{{name
- * default}}` gives a default. `{{json name}}` writes a quoted JSON string, which is also a TOML string.
+ * `permissions.<name>`. Of the setting `base_url` there are also `connection.root`, which is without the version at its end,
+ * `connection.origin` and `connection.path`, which together are all of it. `{{name|default}}` gives a default. `{{json name}}` writes a quoted
+ * JSON string, which is also a TOML string.
  */
 export const Template = Schema.String.pipe(
   Schema.filter((text) => !/\{\{[^}]*secret\./.test(text) || "a secret may only be named in environment")
@@ -156,6 +158,8 @@ export const Manifest = Schema.Struct({
     Schema.Struct({
       connection_kind: Schema.String,
       required: Schema.Boolean,
+      /** The values of the setting `protocol` that the agent can speak with; all when absent. */
+      protocols: exactOptional(Schema.NonEmptyArray(GatewayProtocol)),
       /** The base URL for a connection that has an `api_key` and no `base_url`. */
       default_base_url: exactOptional(Schema.String)
     })

@@ -9,7 +9,7 @@ import type { PinnedPackage } from "./Manifest.js"
 
 /** A harness cannot be installed. `message` says why, and what to do next. */
 export class HarnessInstallError extends Data.TaggedError("HarnessInstallError")<{
-  readonly kind: "network" | "integrity" | "platform_unsupported" | "disk" | "disabled"
+  readonly kind: "network" | "integrity" | "platform_unsupported" | "disk" | "disabled" | "executable_missing"
   readonly message: string
 }> {}
 

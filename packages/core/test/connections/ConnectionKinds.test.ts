@@ -5,7 +5,7 @@ import { Manifests } from "@reins/core/harness/Manifests"
 import { Outbound } from "@reins/core/outbound/Outbound"
 import { connectionKindSuite } from "@reins/testing/connections/ConnectionKindSuite"
 import { json } from "@reins/testing/connections/LocalServer"
-import { Effect, Either, Layer } from "effect"
+import { Effect, Either, Layer, ParseResult } from "effect"
 
 const around = Layer.merge(Manifests.layer, Forges.layer).pipe(
   Layer.provide(Outbound.layerWith({ allowPrivateHosts: [] }))
@@ -32,7 +32,11 @@ for (const kind of list) {
         : kind.gateway !== null
           ? {
               kind,
-              credential: (base_url, api_key) => ({ base_url, api_key }),
+              credential: (base_url, api_key) => ({
+                base_url,
+                api_key,
+                ...(kind.kind === "gateway" && { protocol: "openai_chat" })
+              }),
               answer: (response) => json(response, 200, gateway)
             }
           : {
@@ -81,5 +85,16 @@ it.effect("a manifest that names a kind of connection that is not there stops th
     )
     assert.instanceOf(error, ConnectionKindMissing)
     assert.include(error.message, "alpha_gateway")
+  })
+)
+
+it.effect("beta refuses the login of a subscription, and says what to give in its place", () =>
+  Effect.gen(function* () {
+    const beta = list.find(({ kind }) => kind === "beta")
+    const given = { api_key: "sk-canary-0", auth_json: '{"tokens":{}}' }
+    const issue = yield* Effect.flip(beta?.credential(given) ?? Effect.dieMessage("there is no beta"))
+    const [fault] = ParseResult.ArrayFormatter.formatIssueSync(issue)
+    assert.deepStrictEqual(fault?.path, ["auth_json"])
+    assert.include(fault?.message, "Give an api_key")
   })
 )

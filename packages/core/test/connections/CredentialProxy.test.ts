@@ -37,7 +37,8 @@ it.scopedLive("the key reaches the gateway in the field that the agent used, and
     const fields = [
       { authorization: `Bearer ${token}` },
       { "x-api-key": token, "anthropic-version": "2023-06-01" },
-      { "api-key": token }
+      { "api-key": token },
+      { "x-goog-api-key": token }
     ]
     for (const field of fields) {
       const more = { cookie: "a=b", "x-other": token, connection: "close, x-hop", "x-hop": "1" }
@@ -45,11 +46,12 @@ it.scopedLive("the key reaches the gateway in the field that the agent used, and
       assert.deepStrictEqual([answer.status, answer.body.toString()], [200, "{}"])
       assert.isUndefined(answer.headers["set-cookie"])
     }
-    const [asBearer, asAnthropic, asAzure] = seen.map((request) => request.headers)
+    const [asBearer, asAnthropic, asAzure, asGoogle] = seen.map((request) => request.headers)
     assert.deepStrictEqual([asBearer?.authorization, asBearer?.["x-api-key"]], [`Bearer ${key}`, undefined])
     assert.deepStrictEqual([asAnthropic?.["x-api-key"], asAnthropic?.authorization], [key, undefined])
     assert.strictEqual(asAnthropic?.["anthropic-version"], "2023-06-01")
     assert.strictEqual(asAzure?.["api-key"], key)
+    assert.deepStrictEqual([asGoogle?.["x-goog-api-key"], asGoogle?.authorization], [key, undefined])
     for (const { headers, raw, url } of seen) {
       assert.strictEqual(url, "POST /v1/messages?beta=true")
       assert.strictEqual(headers["content-length"], String(body.length))
@@ -58,6 +60,34 @@ it.scopedLive("the key reaches the gateway in the field that the agent used, and
       assert.include(raw, "REINS_API_KEY=***")
     }
   }).pipe(Effect.provide(services))
+)
+
+it.scopedLive(
+  "a token in the query becomes a key in a header, and neither stands in the URL that the gateway sees",
+  () =>
+    Effect.gen(function* () {
+      const seen: Array<{ readonly url: string; readonly headers: IncomingHttpHeaders }> = []
+      const base = yield* gatewayOf(({ headers, url = "" }, response) => {
+        seen.push({ url, headers })
+        response.end("{}")
+      })
+      const { token, url } = yield* lentTo(base)
+      const path = "/models/m:streamGenerateContent"
+      assert.strictEqual((yield* ask(`${url}${path}?key=${token}&alt=sse`)).status, 200)
+      assert.strictEqual((yield* ask(`${url}${path}?alt=sse&key=${token}`, { headers: bearer(token) })).status, 200)
+      for (const { headers, url } of seen) {
+        assert.strictEqual(url, `/v1${path}?alt=sse`)
+        assert.strictEqual(headers["x-goog-api-key"], key)
+      }
+      assert.deepStrictEqual(
+        seen.map(({ headers }) => headers.authorization),
+        [undefined, `Bearer ${key}`]
+      )
+      for (const query of [`key=${token}A`, `key=`, `key=${token}&key=other`, `token=${token}`])
+        assert.strictEqual((yield* ask(`${url}${path}?${query}`)).status, 401, query)
+      assert.strictEqual((yield* ask(`${url}${path}?key=${encodeURIComponent(key)}`)).status, 401)
+      assert.lengthOf(seen, 2)
+    }).pipe(Effect.provide(services))
 )
 
 it.scopedLive("the token ends with its scope, which also breaks off what is under way", () =>
@@ -137,7 +167,7 @@ it.scopedLive("a request that leads away from the base URL is refused", () =>
       `${pathname}/a%0d%0ab`,
       `${pathname}/%zz`,
       `${pathname}/models#/x`,
-      `${pathname}/models?key=${token}`,
+      `${pathname}/models?other=${token}`,
       `${pathname}-admin/models`,
       `${above}/admin`,
       above,

@@ -9,15 +9,24 @@ import { Deferred, Effect, Fiber, TestClock } from "effect"
 import { canary, connect, gateway, validated, withoutList, withTestClock } from "./ValidatedGateway.js"
 import { claimOf, workOn } from "./ValidationRun.js"
 
+/** The question for the list, and the key in it, of each protocol. */
+const asks = {
+  openai_chat: { query: "", field: { authorization: `Bearer ${canary}` } },
+  openai_responses: { query: "", field: { authorization: `Bearer ${canary}` } },
+  anthropic_messages: { query: "?limit=1000", field: { "x-api-key": canary } },
+  gemini: { query: "?pageSize=1000", field: { "x-goog-api-key": canary } }
+} as const
+
 for (const database of databases) {
   const core = services(database.layer, { allowPrivateHosts: ["127.0.0.1"] })
   suite(core, { excludeTestServices: true })(`the probe of a connection on ${database.name}`, (it) => {
-    for (const protocol of ["openai_chat", "openai_responses", "anthropic_messages"]) {
+    for (const protocol of ["openai_chat", "openai_responses", "anthropic_messages", "gemini"] as const) {
+      const kind = protocol === "gemini" ? "gateway" : "alpha_gateway"
       it.scoped(`a gateway that lists its models in ${protocol} passes, with the key where that protocol has it`, () =>
         Effect.gen(function* () {
           const server = yield* localServer(gateway)
           const credential = { base_url: `${server.url}/v1/`, api_key: canary, protocol }
-          const { id, principal } = yield* connect("alpha_gateway", credential)
+          const { id, principal } = yield* connect(kind, credential)
           const before = yield* (yield* Validations).capabilities(principal, id)
           assert.deepStrictEqual(
             before.items.map(({ capability, evidence, observed_at, value }) => [
@@ -36,7 +45,7 @@ for (const database of databases) {
           assert.deepInclude(ended, { state: "passed", reason: null, reason_message: null })
           assert.strictEqual(ended?.credential.ordinal, 1)
           assert.strictEqual(health, "ready")
-          assert.strictEqual(provider_id, "alpha")
+          assert.strictEqual(provider_id, kind === "gateway" ? null : "alpha")
           assert.strictEqual(job.state, "succeeded")
           assert.deepStrictEqual(
             items.map(({ capability, value }) => [capability, value]),
@@ -48,10 +57,15 @@ for (const database of databases) {
           )
           assert.include(items[1]?.evidence, "lists 2 models")
           const [asked] = server.asked
-          const anthropic = protocol === "anthropic_messages"
-          assert.strictEqual(asked?.path, anthropic ? "/v1/models?limit=1000" : "/v1/models")
-          assert.strictEqual(asked?.headers["x-api-key"], anthropic ? canary : undefined)
-          assert.strictEqual(asked?.headers.authorization, anthropic ? undefined : `Bearer ${canary}`)
+          const { field, query } = asks[protocol]
+          assert.strictEqual(asked?.path, `/v1/models${query}`)
+          const given = ["authorization", "x-api-key", "x-goog-api-key"].map((name) => [name, asked?.headers[name]])
+          assert.deepStrictEqual(Object.fromEntries(given), {
+            authorization: undefined,
+            "x-api-key": undefined,
+            "x-goog-api-key": undefined,
+            ...field
+          })
         })
       )
 
@@ -59,7 +73,7 @@ for (const database of databases) {
         Effect.gen(function* () {
           const server = yield* localServer(withoutList)
           const credential = { base_url: `${server.url}/v1`, api_key: canary, protocol }
-          const { connections, id, principal } = yield* connect("alpha_gateway", credential)
+          const { connections, id, principal } = yield* connect(kind, credential)
           const unknown = yield* validated(id)
           assert.deepInclude(unknown.ended, { state: "inconclusive", reason: "model_required" })
           assert.strictEqual(unknown.health, "unverified")
@@ -72,8 +86,9 @@ for (const database of databases) {
             ["supported", "unsupported", "supported"]
           )
           const last = JSON.parse(server.asked.at(-1)?.body ?? "{}")
-          assert.strictEqual(last.model, "one")
-          assert.isAtMost(last.max_tokens ?? last.max_output_tokens, 16)
+          if (protocol === "gemini") assert.strictEqual(server.asked.at(-1)?.path, "/v1/models/one:generateContent")
+          else assert.strictEqual(last.model, "one")
+          assert.isAtMost(last.max_tokens ?? last.max_output_tokens ?? last.generationConfig.maxOutputTokens, 16)
         })
       )
     }

@@ -41,15 +41,30 @@ export const withTestClock = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   )
 
 const authorized = ({ headers }: Asked) =>
-  headers.authorization === `Bearer ${canary}` || headers["x-api-key"] === canary
+  headers.authorization === `Bearer ${canary}` ||
+  headers["x-api-key"] === canary ||
+  headers["x-goog-api-key"] === canary
+
+const asksForList = ({ path }: Asked) => path.split("?")[0] === "/v1/models"
+
+const list = { data: [{ id: "one" }, { id: "two" }] }
+
+/** Gemini lists models that answer nothing too. */
+const geminiList = {
+  models: [
+    { name: "models/one", displayName: "One", inputTokenLimit: 1000, supportedGenerationMethods: ["generateContent"] },
+    { name: "models/two" },
+    { name: "models/three", supportedGenerationMethods: ["embedContent"] }
+  ]
+}
 
 /** A gateway that wants the key, lists two models and answers completions. */
 export const gateway = (asked: Asked, response: ServerResponse) => {
   if (!authorized(asked))
     return json(response, 401, { error: { message: `no such key: ${asked.headers.authorization}` } })
-  if (asked.path.startsWith("/v1/models")) return json(response, 200, { data: [{ id: "one" }, { id: "two" }] })
+  if (asksForList(asked)) return json(response, 200, asked.headers["x-goog-api-key"] ? geminiList : list)
   return json(response, 200, { id: "answer" })
 }
 
 export const withoutList = (asked: Asked, response: ServerResponse) =>
-  asked.path.startsWith("/v1/models") ? json(response, 404, {}) : gateway(asked, response)
+  asksForList(asked) ? json(response, 404, {}) : gateway(asked, response)

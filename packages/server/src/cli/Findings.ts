@@ -190,8 +190,9 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
     const install = yield* HarnessInstall
     const enabled = manifests.list.filter(({ tier }) => tier !== "disabled")
     return yield* Effect.forEach(enabled, ({ provider_id, runtime }) =>
-      Effect.map(Effect.either(install.find(provider_id)), (found) => {
-        const agent = `${runtime?.agent.name ?? ""} ${runtime?.agent.version ?? ""}`
+      Effect.map(Effect.all([Effect.either(install.find(provider_id)), manifests.originOf(provider_id)]), (about) => {
+        const [found, { digest, source }] = about
+        const agent = `${runtime?.agent.name ?? ""} ${runtime?.agent.version ?? ""} (${source}, ${shortly(digest)})`
         return Either.isRight(found) && found.right._tag === "Some"
           ? ok(provider_id, agent)
           : warn(
@@ -203,10 +204,23 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
     )
   }).pipe(
     Effect.provide(
-      Layer.provideMerge(HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir), Manifests.layer)
+      Layer.provideMerge(
+        HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir),
+        Installation.manifests(config)
+      )
     ),
+    Effect.catchTags({
+      CommandFailed: ({ message }) => Effect.succeed([noManifests(message)]),
+      ManifestInvalid: ({ message }) => Effect.succeed([noManifests(message)])
+    }),
     Effect.orDie
   )
+
+const noManifests = (message: string): Finding =>
+  fail("manifests", message, "Mend the file, or take it out of the directory: no server starts with it.")
+
+/** As much of a digest as tells two manifests apart. */
+const shortly = (digest: string): string => digest.slice(0, "sha256:".length + 12)
 
 const sandbox = Effect.map(
   Local.make("doctor"),

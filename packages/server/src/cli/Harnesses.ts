@@ -1,14 +1,19 @@
 import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
-import { Effect } from "effect"
+import { Manifest } from "@reins/core/harness/Manifest"
+import { optionalProviders, readOptional } from "@reins/core/harness/OptionalManifests"
+import { Effect, Schema } from "effect"
 import type { Config } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
+import { enabledProviders, enableProviders } from "./EnabledProviders.js"
 import * as Installation from "./Installation.js"
+import { lock } from "./Lock.js"
 import { printJson, tell } from "./Output.js"
 import { progress } from "./Progress.js"
 import { configOf, installationOptions } from "./Settings.js"
 import { table } from "./Style.js"
+import { verify } from "./Verify.js"
 
 const list = Command.make("list", installationOptions, (options) =>
   Effect.gen(function* () {
@@ -17,16 +22,58 @@ const list = Command.make("list", installationOptions, (options) =>
       Effect.flatMap(Providers, (providers) => providers.list),
       Installation.layer(config)
     )
+    const known = new Set(entries.map(({ provider_id }) => provider_id))
+    const off = yield* Effect.forEach(
+      optionalProviders.filter((id) => !known.has(id)),
+      (id) => Effect.orDie(Effect.flatMap(readOptional(id), Schema.decodeUnknown(Manifest)))
+    )
     const rows = entries.map((entry) => [
       entry.provider_id,
       entry.display_name,
       entry.tier,
       entry.tier === "disabled" ? "-" : entry.installed ? "installed" : "not installed",
-      entry.version ?? "-"
+      entry.version ?? "-",
+      entry.source
     ])
-    yield* Effect.sync(() => process.stdout.write(table([["PROVIDER", "NAME", "TIER", "STATE", "VERSION"], ...rows])))
+    const offRows = off.map((each) => [
+      each.provider_id,
+      each.display_name,
+      each.tier,
+      "not enabled",
+      each.runtime?.agent.version ?? "-",
+      "optional"
+    ])
+    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "SOURCE"]
+    yield* Effect.sync(() => process.stdout.write(table([heading, ...rows, ...offRows])))
   })
-).pipe(Command.withDescription("List the agents and whether they are installed"))
+).pipe(Command.withDescription("List the agents and whether they are enabled and installed"))
+
+const optional = Args.choice(optionalProviders.map((id) => [id, id] as const)).pipe(Args.atLeast(1))
+
+const enable = Command.make("enable", { ...installationOptions, provider: optional }, ({ provider, ...options }) =>
+  Effect.gen(function* () {
+    const { dataDir } = yield* configOf(options)
+    const before = yield* enabledProviders(dataDir)
+    yield* enableProviders(dataDir, [...new Set([...before, ...provider])])
+    yield* Effect.sync(() =>
+      tell(
+        `Enabled. A server that runs takes it when it is started anew. Install its agent: reins harnesses install <provider>`
+      )
+    )
+  })
+).pipe(Command.withDescription("Offer an agent that is part of Reins and off until somebody wants it"))
+
+const disable = Command.make("disable", { ...installationOptions, provider: optional }, ({ provider, ...options }) =>
+  Effect.gen(function* () {
+    const { dataDir } = yield* configOf(options)
+    const before = yield* enabledProviders(dataDir)
+    yield* enableProviders(
+      dataDir,
+      before.filter((id) => !provider.includes(id))
+    )
+    yield* Effect.sync(() => tell("Disabled. A server that runs offers it until it is started anew."))
+  })
+).pipe(Command.withDescription("Offer it no more; its sessions stay, and take no more messages"))
 
 const install = Command.make(
   "install",
@@ -45,7 +92,11 @@ export const installAgent = (config: Config, provider: string) => {
     Effect.provide(Installation.layer(config)),
     Effect.catchTags({
       HarnessNotFound: ({ providerId }) =>
-        new CommandFailed({ message: `There is no provider "${providerId}". See: reins harnesses list` }),
+        new CommandFailed({
+          message: optionalProviders.some((id) => id === providerId)
+            ? `${providerId} is not enabled. Run first: reins harnesses enable ${providerId}`
+            : `There is no provider "${providerId}". See: reins harnesses list`
+        }),
       HarnessInstallError: ({ message }) => new CommandFailed({ message })
     }),
     Effect.ensuring(Effect.sync(clear))
@@ -71,5 +122,5 @@ const installProgress = () => {
 /** `reins harnesses` */
 export const harnesses = Command.make("harnesses").pipe(
   Command.withDescription("The agents that sessions run with"),
-  Command.withSubcommands([list, install])
+  Command.withSubcommands([list, enable, disable, install, verify, lock])
 )

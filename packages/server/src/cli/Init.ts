@@ -11,6 +11,7 @@ import { type Answers, answersFrom } from "./InitAnswers.js"
 import { readyConnection } from "./InitConnection.js"
 import { readyKey } from "./InitKey.js"
 import { runningServer, serveWords, startedServer } from "./InitServer.js"
+import * as Installation from "./Installation.js"
 import { tell } from "./Output.js"
 import { storeProfile } from "./Profile.js"
 import { ask, isInteractive } from "./Prompts.js"
@@ -94,7 +95,7 @@ const knowAll = (config: Config, answers: Answers, provider: string | undefined)
       return yield* new CommandFailed({
         message: `There is no installation in ${config.dataDir} yet that could know the key in REINS_API_KEY. Unset it, or name its server with --url.`
       })
-    const { list } = yield* Effect.provide(Manifests, Manifests.layer)
+    const { list } = yield* Effect.provide(Manifests, Installation.manifests(config))
     yield* attempt(async () => chosenProvider(list, provider))
     if (isInteractive()) yield* attempt(() => agreeTo(config))
     yield* answers.email

@@ -36,7 +36,9 @@ export const readyConnection = (
       const message = `${provider_id} takes no gateway of models, so \`reins init\` cannot connect it. Connect it by the API.`
       return yield* new CommandFailed({ message })
     }
-    const found = yield* attempt(() => findConnection(reins, workspaceId, kind.kind, wanted))
+    const found = yield* attempt(() =>
+      findConnection(reins, workspaceId, { kind: kind.kind, protocols: needed?.protocols }, wanted)
+    )
     const connection =
       found ?? (yield* Effect.flatMap(gateway, (given) => attempt(() => create(reins, workspaceId, kind, given))))
     return yield* attempt(() => checked(reins, workspaceId, connection, { model: wanted.model, provider: provider_id }))
@@ -51,12 +53,13 @@ const kindOf = (name: string | undefined): GatewayKind | undefined => builtInGat
 const findConnection = async (
   reins: Reins,
   workspace_id: string,
-  kind: string,
+  needed: { readonly kind: string; readonly protocols: ReadonlyArray<string> | undefined },
   { gateway, protocol }: WantedConnection
 ): Promise<Connection | undefined> => {
   const { items } = await reins.connections.list({ workspace_id, limit: 200 })
   const found = items
-    .filter((each) => each.kind === kind && each.state === "active")
+    .filter((each) => each.kind === needed.kind && each.state === "active")
+    .filter(({ settings }) => needed.protocols?.includes(settings["protocol"] ?? "") !== false)
     .filter(({ settings }) => gateway === undefined || settings["base_url"] === gateway)
     .sort((one, other) => other.created_at.localeCompare(one.created_at))[0]
   const api_key = process.env["REINS_GATEWAY_KEY"]
@@ -68,15 +71,23 @@ const findConnection = async (
 const create = (
   reins: Reins,
   workspace_id: string,
-  { kind, settings }: GatewayKind,
+  { kind }: GatewayKind,
   { api_key, base_url, protocol }: Gateway
-): Promise<Connection> =>
-  reins.connections.create({
-    workspace_id,
-    kind,
-    label: new URL(base_url).host,
-    credential: { base_url, api_key, ...(settings.has("protocol") && { protocol }) }
-  })
+): Promise<Connection> => {
+  const common = { workspace_id, label: new URL(base_url).host }
+  const credential = { base_url, api_key }
+  switch (kind) {
+    case "beta":
+      return reins.connections.create({ ...common, kind, credential })
+    case "gateway":
+      return reins.connections.create({ ...common, kind, credential: { ...credential, protocol } })
+    case "alpha_gateway": {
+      if (protocol === "gemini")
+        throw new CommandFailed({ message: `Connections of the kind ${kind} do not speak ${protocol}.` })
+      return reins.connections.create({ ...common, kind, credential: { ...credential, protocol } })
+    }
+  }
+}
 
 /** Has the gateway confirm the connection, and gives it the model that sessions take. */
 const checked = async (

@@ -1,5 +1,6 @@
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
+import { Manifests } from "@reins/core/harness/Manifests"
 import { Placement } from "@reins/core/placement/Placement"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
@@ -8,10 +9,18 @@ import type { DatabaseUnreachable } from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Effect, Layer } from "effect"
 import type { Config } from "../Config.js"
+import { enabledProviders } from "./EnabledProviders.js"
 
 /** The core on the database that the configuration names. It neither listens nor works on jobs. */
 export const layer = (config: Config, placement: Layer.Layer<Placement> = Placement.layerSingle) =>
-  Layer.provideMerge(Core.layer, Layer.mergeAll(database(config), coreConfig(config), placement))
+  Layer.provideMerge(
+    Core.layerWith({ manifests: manifests(config) }),
+    Layer.mergeAll(database(config), coreConfig(config), placement)
+  )
+
+/** The providers of an installation: the built-in ones, those that were enabled, and those of its directory of manifests. */
+export const manifests = ({ dataDir, manifestsDir: directory }: Pick<Config, "dataDir" | "manifestsDir">) =>
+  Layer.unwrapEffect(Effect.map(enabledProviders(dataDir), (enabled) => Manifests.layerIn({ directory, enabled })))
 
 /**
  * The core of a server that works on jobs. With SQLite it keeps other servers off the data directory. With PostgreSQL other servers of the

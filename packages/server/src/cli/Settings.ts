@@ -1,6 +1,6 @@
 import { Options } from "@effect/cli"
 import { Effect, Option } from "effect"
-import { type Given, load } from "../Config.js"
+import { flagOf, type Given, load } from "../Config.js"
 
 const setting = (name: string, description: string) =>
   Options.text(name).pipe(Options.withDescription(description), Options.optional)
@@ -11,6 +11,10 @@ export const installationOptions = {
   database_url: setting(
     "database-url",
     "A PostgreSQL database instead of SQLite in the data directory; better set REINS_DATABASE_URL"
+  ),
+  manifests_dir: setting(
+    flagOf("manifests_dir"),
+    "A directory whose *.json are manifests: each adds a provider or replaces one (REINS_MANIFESTS_DIR)"
   )
 }
 

@@ -25,6 +25,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   public_url: config.publicUrl.href,
   key_file: core.keyFile,
   cache_dir: core.cacheDir,
+  manifests_dir: config.manifestsDir ?? null,
   smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
   mail_from: core.mailFrom,
   rate_limit: config.rateLimit ?? "off",

@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from "node:util"
 import { NodeContext } from "@effect/platform-node"
 import { Reins } from "@reins/client"
 import * as Embedded from "@reins/core/Embedded"
-import type { Manifests } from "@reins/core/harness/Manifests"
+import type { ManifestInvalid, Manifests } from "@reins/core/harness/Manifests"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import { load } from "@reins/server/Config"
 import { commandLine } from "@reins/server/cli/CommandLine"
@@ -16,7 +16,7 @@ import { agentsIn } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { type Finished, published } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
-import { Effect, Exit, Layer, ManagedRuntime, type ParseResult } from "effect"
+import { Effect, Exit, Layer, ManagedRuntime } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, vi } from "vitest"
 import { newCaller, quiet } from "../Service.js"
@@ -171,7 +171,7 @@ export const makeProject = (directory: string): Project => {
 /** The settings of a world that differ from those of most tests. */
 export interface WorldOptions {
   /** The agents, small ones that ask nobody unless given. */
-  readonly manifests?: Layer.Layer<Manifests, ParseResult.ParseError>
+  readonly manifests?: Layer.Layer<Manifests, ManifestInvalid>
   readonly allowLocalRepositories?: boolean
   readonly cacheDir?: string
 }

@@ -9,14 +9,25 @@ import { made, table } from "./Markdown.js"
 import { fieldsOf } from "./SchemaText.js"
 
 /** What a kind is for, and a credential of it. */
-const texts: Readonly<Record<string, { readonly does: string; readonly example: Readonly<Record<string, string>> }>> = {
+const texts: Readonly<
+  Record<string, { readonly does: string; readonly example: Readonly<Record<string, string>>; readonly runs?: string }>
+> = {
   alpha_gateway: {
     does: "The gateway of models that sessions of the provider `alpha` use: any that speaks one of three protocols. `base_url` has its `/v1`.",
     example: { base_url: "https://gateway.example/v1", api_key: "sk-your-key", protocol: "openai_chat" }
   },
   beta: {
-    does: "The key that sessions of the provider `beta` use: of its own gateway, or of another that speaks `openai_responses`. A turn needs an `api_key`.",
+    does: "The key that sessions of the provider `beta` use: of its own gateway, or of another that speaks `openai_responses`. The login of a subscription is refused.",
     example: { api_key: "sk-your-key" }
+  },
+  gateway: {
+    does: "A gateway of models in any of four protocols, for the optional providers and for those that you add. A session of a provider takes one whose protocol its agent speaks.",
+    example: {
+      base_url: "https://generativelanguage.googleapis.com/v1beta",
+      api_key: "your-key",
+      protocol: "gemini"
+    },
+    runs: "The [optional providers](providers.md) run with it."
   },
   github: {
     does: "GitHub and GitHub Enterprise: clones, pushes and pull requests.",
@@ -78,7 +89,7 @@ ${table(head, rows)}
 ${JSON.stringify(text.example, null, 2)}
 \`\`\`
 
-${provider === undefined ? "No provider runs with it." : `The provider \`${provider}\` runs with it.`} ${kind.forGit ? "git may use it." : "git never uses it."} A validation can observe: ${kind.capabilities.map((name) => `\`${name}\``).join(", ")}.
+${text.runs ?? (provider === undefined ? "No provider runs with it." : `The provider \`${provider}\` runs with it.`)} ${kind.forGit ? "git may use it." : "git never uses it."} A validation can observe: ${kind.capabilities.map((name) => `\`${name}\``).join(", ")}.
 `
 }
 

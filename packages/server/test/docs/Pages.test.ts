@@ -66,6 +66,9 @@ describe("the blocks of the pages", () => {
     assert.deepStrictEqual(left, [
       "CONTRIBUTING.md: these are the checks themselves; .ci/run runs them all but the last, which measures for minutes",
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
+      "docs/providers.md: it installs hundreds of megabytes",
+      "docs/providers.md: the file is yours",
+      "docs/providers.md: it takes a minute of an agent",
       "docs/self-hosting.md: it needs Docker, and a domain whose address is that of the machine",
       "docs/self-hosting.md: it changes the machine, and needs systemd as its service manager",
       "docs/self-hosting.md: it needs the user and the paths of the service above",

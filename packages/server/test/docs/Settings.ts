@@ -35,6 +35,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "The installed agents, which installations may share.",
     fallback: "`reins` in `XDG_CACHE_HOME`, which is `~/.cache` when not set"
   },
+  manifests_dir: {
+    does: "A directory whose `*.json` are manifests, read at the start: each adds a provider or replaces one. `--manifests` on the command line.",
+    fallback: "none"
+  },
   smtp_url: {
     does: "A mail server, with its credentials in the URL. Without one, mails are files in `outbox/` of the data directory.",
     fallback: "none"
@@ -129,6 +133,8 @@ export const otherVariables: Readonly<Record<string, string>> = {
   OTEL_SERVICE_NAME: "The name of the service in traces; `reins` by default.",
   OTEL_RESOURCE_ATTRIBUTES: "Other attributes of what is sent.",
   OTEL_SDK_DISABLED: "`true` sends nothing.",
+  REINS_NPM_REGISTRY:
+    "The registry that agents are installed from, and that `reins harnesses lock` asks; that of npm unless it is set.",
   XDG_CACHE_HOME: "Where caches are. `cache_dir` is `reins` in it unless it is set.",
   NODE_EXTRA_CA_CERTS:
     "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",

@@ -5,16 +5,26 @@ import { gatewayCapabilities, gatewayProbe } from "../GatewayProbe.js"
 
 const gateway = "openai_responses"
 
-/** The provider beta. Its credential is a key for its own gateway or another one, or the login that its agent has made. */
+/**
+ * The login of a subscription. It is refused, because the agent replaces it while it works and the service does not take the new one back: the
+ * stored one would soon be good for nothing.
+ */
+const Login = Schema.String.pipe(
+  Schema.filter(() => false, {
+    message: () => "The login of a subscription cannot be stored. Give an api_key of the gateway instead"
+  })
+)
+
+/** The provider beta. Its credential is a key for its own gateway or another one. */
 export const beta: ConnectionKind<"beta"> = {
   kind: "beta",
   credential: credentialOf(
     Schema.Struct({
       base_url: field(optional(BaseUrl), "The address of a gateway; the usual one of the provider when absent."),
-      api_key: field(optional(Secret), "A key of the gateway. It never comes back."),
+      api_key: field(Secret, "A key of the gateway. It goes in once and never comes back."),
       auth_json: field(
-        optional(Secret),
-        "The login that the agent has made, as the text of its `auth.json`, in place of a key. It never comes back."
+        optional(Login),
+        "Refused with the reason: the login of a subscription, as the text of the agent's `auth.json`."
       )
     })
   ),

@@ -11,11 +11,11 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Redacted } from "effect"
 import { type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
-import { credentialFields, type Loan } from "./Loan.js"
+import { credentialFields, type Loan, type OpenLoan } from "./Loan.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
 export interface Exchange {
-  readonly loan: Loan
+  readonly loan: OpenLoan
   readonly target: string
   readonly request: IncomingMessage
   readonly response: ServerResponse

@@ -1,11 +1,11 @@
 import { Chunk, Duration, Effect, Stream } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
-import { CredentialProxy } from "../connections/CredentialProxy.js"
 import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
 import type { Message } from "../domain/Message.js"
 import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
-import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
@@ -15,7 +15,7 @@ import { Journal } from "../store/Journal.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
-import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
+import { type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
 
 /** Output is written down in batches of this many events, or after this time. */
@@ -30,17 +30,20 @@ export interface AgentRun {
   readonly questions: TurnQuestions
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null
+  readonly leaseId: string
+  /** The native session that the agent went on with; null for a new one. */
+  readonly nativeSessionId: string | null
   /** The reason that the harness gave up; undefined when it did not. */
   readonly failure: HarnessFailure | undefined
 }
 
 /**
  * The second step of an attempt. The harness works, and its output is written while it comes. The agent gets a loan instead of its credential,
- * and the loan ends with the run.
+ * and the loan is good for the run only.
  */
 export const runAgent = Effect.gen(function* () {
-  const credentials = yield* CredentialProxy
-  const harness = yield* Harness
+  const { turnDeadlineMs } = yield* CoreConfig
+  const agents = yield* AgentPool
   const interactions = yield* InteractionStore
   const promptOf = yield* TurnPrompt.make
   const messages = yield* MessageStore
@@ -48,39 +51,33 @@ export const runAgent = Effect.gen(function* () {
   const writeOutput = yield* writing
   const keepNativeState = yield* keeping
 
-  const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn) {
-    return prepared.connection === null
-      ? prepared
-      : { ...prepared, connection: yield* credentials.lend(prepared.connection) }
-  })
-
-  const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn, speech: Speech) {
+  const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session } = work
     const isAsking = prepared.manifest.capabilities.interactive_approval === "supported"
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
     const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
-    const said = harness.runTurn({
+    const said = agents.run({
       ...prepared,
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
       cancel: attempt.cancelRequested,
+      deadline: turnDeadlineMs,
       ...(isAsking && { ask: speech.questions.answer })
     })
     return yield* writeOutput(work, speech, said)
   })
 
-  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn) {
+  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent) {
     const messageId = yield* newId(MessageId)
     const output = new TurnOutput(messageId, { turn_id: work.turn.id, job_id: work.attempt.claim.jobId })
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
-    const failure = yield* onLoan(prepared).pipe(
-      Effect.flatMap((lent) => converse(work, lent, { output, questions })),
-      Effect.scoped,
+    const failure = yield* converse(work, prepared, { output, questions }).pipe(
       Effect.tapDefect(() => keepNativeState(work))
     )
     yield* failpoint("turn.agent_ended")
-    const run: AgentRun = { messageId, output, questions, credentialId: prepared.credentialId, failure }
+    const { credentialId, leaseId, nativeSessionId } = prepared
+    const run: AgentRun = { messageId, output, questions, credentialId, leaseId, nativeSessionId, failure }
     return run
   })
 })

@@ -34,7 +34,7 @@ export const finishTurn = Effect.gen(function* () {
     const problem = isCancelled ? undefined : (run.failure ?? unprovenEnd(run))
     const isCaptured = problem === undefined && !isCancelled
     const [nativeDigest, capture] = yield* Effect.all(
-      [setup.nativeDigest(session), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
+      [setup.stateAfterTurn(session, run.leaseId), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
       { concurrency: 2 }
     )
     const sealing = capture === undefined ? Effect.void : captures.seal(work, capture)
@@ -52,6 +52,7 @@ interface Ending {
   readonly isCancelled: boolean
   /** Undefined for a turn that succeeded or was cancelled. */
   readonly problem: TurnProblem | undefined
+  /** As `TurnSetup.stateAfterTurn`. */
   readonly nativeDigest: string | null
   /** Seals the changes of the turn. */
   readonly sealing: Effect.Effect<void, never, Commit>
@@ -87,6 +88,9 @@ const conclusion = Effect.gen(function* () {
       if (content.length > 0) yield* messages.complete(messageId, session, turn.id, agent, content)
       yield* sessions.change(session.id, { native_digest: nativeDigest, lease_used_at: yield* now })
       if (problem?.reason === "context_unavailable") yield* sessions.change(session.id, { context_lost: 1 })
+      // An agent may have nothing to go on with before it has worked, and could then never be resumed.
+      if (problem !== undefined && run.nativeSessionId === null && output.isEmpty())
+        yield* sessions.change(session.id, { native_session_id: null })
       yield* sealing
       yield* observe(session, run, ending)
       yield* interactions.withdraw(turn.id, agent)

@@ -68,6 +68,11 @@ export class TurnOutput {
       .map((part) => ({ type: "text" as const, text: part.text }))
   }
 
+  /** True while the agent has neither said nor done anything. */
+  isEmpty(): boolean {
+    return this.parts.size === 0 && this.tools.size === 0
+  }
+
   private apply(event: HarnessEvent): Array<NewEvent> {
     switch (event._tag) {
       case "text":

@@ -34,7 +34,10 @@ const connectionTo = (baseUrl: string, apiKey = key): HarnessConnection => ({
 })
 
 export const lend = (connection: HarnessConnection) =>
-  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection))
+  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection)).pipe(
+    Effect.tap((lent) => lent.open(connection)),
+    Effect.map((lent) => lent.connection)
+  )
 
 export const lentTo = (baseUrl: string, apiKey?: string) =>
   Effect.map(lend(connectionTo(baseUrl, apiKey)), ({ secrets, settings }) => ({

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { of, place, runTurn, said, services, turnInput } from "@reins/testing/harness/Turns"
+import { of, place, runTurn, said, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Stream } from "effect"
 
 const toolCall = { toolCallId: "t1", title: "Run", kind: "execute", status: "pending", rawInput: { command: "make" } }
@@ -79,7 +79,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
       const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Meanwhile." } }
       const steps = [{ ...permission, meanwhile: update }]
       const input = turnInput(where, JSON.stringify(steps), { ask: () => Deferred.await(answer) })
-      const events = yield* harness.runTurn(input).pipe(
+      const events = yield* turnOf(harness.open)(input).pipe(
         Stream.tap((event) =>
           event._tag === "text" && event.text === "Meanwhile." ? Deferred.succeed(answer, "yes") : Effect.void
         ),
@@ -110,7 +110,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
         cancel: Deferred.await(cancel),
         onLine: (direction, line) => Effect.sync(() => void (direction === "out" && lines.push(line)))
       })
-      const events = yield* harness.runTurn(input).pipe(
+      const events = yield* turnOf(harness.open)(input).pipe(
         Stream.tap((event) => (event._tag === "asked" ? Deferred.succeed(cancel, undefined) : Effect.void)),
         Stream.runCollect
       )

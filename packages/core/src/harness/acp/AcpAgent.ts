@@ -1,6 +1,6 @@
 import { Deferred, Effect, Ref, Schema } from "effect"
 import type { Emit } from "../HarnessDriver.js"
-import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
+import type { HarnessEvent, HarnessFailure, Usage } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
 import { type Scrubber, scrubber } from "../Secrets.js"
 import type { AgentInput } from "../TurnInput.js"
@@ -26,6 +26,8 @@ export interface AcpAgent {
   readonly opening: Ref.Ref<ReadonlyArray<HarnessEvent>>
   /** True until the native session is open. */
   readonly isStarting: Ref.Ref<boolean>
+  /** The usage that the agent has reported, for one that counts over all of its turns. */
+  readonly counted: Ref.Ref<Usage | undefined>
   /** Done while the agent owes no answer to a prompt. */
   readonly answered: Ref.Ref<Deferred.Deferred<void>>
 }
@@ -44,6 +46,7 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     turn: yield* Ref.make<Turn | undefined>(undefined),
     opening: yield* Ref.make<ReadonlyArray<HarnessEvent>>([]),
     isStarting: yield* Ref.make(true),
+    counted: yield* Ref.make<Usage | undefined>(undefined),
     answered: yield* Ref.make(answered)
   }
   return agent

@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url"
 import type * as acp from "@agentclientprotocol/sdk"
 import { Deferred, Effect, Fiber, Option, Ref } from "effect"
-import type { HarnessEvent } from "../HarnessEvent.js"
+import type { HarnessEvent, Usage } from "../HarnessEvent.js"
 import type { PromptBlock } from "../TurnInput.js"
 import { ask, failed } from "./AcpAgent.js"
 import { PromptResult } from "./AcpSchema.js"
@@ -20,8 +20,24 @@ const stopReasons: Readonly<Record<string, StopReason>> = {
   max_turn_requests: "limit"
 }
 
+/** The usage of this turn alone, also of an agent that counts over all turns of its process. */
+const ofTurn = ({ agent }: Turn) =>
+  Effect.fnUntraced(function* (usage: Usage) {
+    if (usage.scope !== "process") return usage
+    const before = yield* Ref.getAndSet(agent.counted, usage)
+    const since = (kind: "input_tokens" | "output_tokens" | "cached_tokens" | "reasoning_tokens") =>
+      usage[kind] === null ? null : Math.max(0, usage[kind] - (before?.[kind] ?? 0))
+    return {
+      ...usage,
+      input_tokens: since("input_tokens"),
+      output_tokens: since("output_tokens"),
+      cached_tokens: since("cached_tokens"),
+      reasoning_tokens: since("reasoning_tokens")
+    }
+  })
+
 const conclude = Effect.fnUntraced(function* (turn: Turn, transcript: Transcript.Transcript, result: PromptResult) {
-  yield* turn.emit(transcript.usage(result))
+  yield* turn.emit(yield* Effect.forEach(transcript.usage(result), ofTurn(turn)))
   const reason = stopReasons[result.stopReason]
   if (reason === undefined) return yield* Failures.protocolBroken(turn.runtime, "session/prompt")
   const isOver = reason === "completed" || reason === "cancelled"

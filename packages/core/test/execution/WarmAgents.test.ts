@@ -18,8 +18,6 @@ import { Effect, Schedule } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, installation, say, temporaryDirectory, withAgent } from "./Agent.js"
 
-const keeping = { agentFreeMemory: 0 }
-
 const existing = (id: string) => Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(id))
 
 const rowOf = (id: string) => Effect.flatMap(SessionStore, (store) => store.find(id))
@@ -30,55 +28,52 @@ const agentsOf = (id: string) => Effect.map(rowOf(id), (row) => processesOf(row?
 it.scopedLive(
   "a session keeps its agent between turns, and what touches its state or its lease stops it first",
   () =>
-    withAgent(
-      "alpha_gateway",
-      ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
-        Effect.gen(function* () {
-          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-          const turn = Effect.fnUntraced(function* (text: string) {
-            const ended = yield* runTurn(session.id, say(text))
-            assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
-            return yield* agentsOf(session.id)
-          })
-          const first = yield* turn("One.")
-          assert.lengthOf(first, 1)
-          assert.strictEqual((yield* rowOf(session.id))?.native_digest, "live")
-          assert.deepStrictEqual(yield* turn("Two."), first)
-          assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
+    withAgent("alpha_gateway", ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const turn = Effect.fnUntraced(function* (text: string) {
+          const ended = yield* runTurn(session.id, say(text))
+          assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
+          return yield* agentsOf(session.id)
+        })
+        const first = yield* turn("One.")
+        assert.lengthOf(first, 1)
+        assert.strictEqual((yield* rowOf(session.id))?.native_digest, "live")
+        assert.deepStrictEqual(yield* turn("Two."), first)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
 
-          // An export reads what the agent has left, and the next turn goes on from it.
-          const before = yield* Effect.flatMap(NativeStateExport, (exports) => exports.read(principal, session.id))
-          assert.deepStrictEqual(yield* agentsOf(session.id), [])
-          assert.strictEqual((yield* rowOf(session.id))?.native_digest, before.state_digest)
-          const third = yield* turn("Three.")
-          assert.notDeepEqual(third, first)
-          assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Two.")
+        // An export reads what the agent has left, and the next turn goes on from it.
+        const before = yield* Effect.flatMap(NativeStateExport, (exports) => exports.read(principal, session.id))
+        assert.deepStrictEqual(yield* agentsOf(session.id), [])
+        assert.strictEqual((yield* rowOf(session.id))?.native_digest, before.state_digest)
+        const third = yield* turn("Three.")
+        assert.notDeepEqual(third, first)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Two.")
 
-          // An agent that is killed between turns has left nothing undone.
-          process.kill(third[0] ?? 0, "SIGKILL")
-          const state = Effect.map(rowOf(session.id), (row) => row?.native_digest)
-          yield* Effect.repeat(state, { until: (digest) => digest !== "live", schedule: Schedule.spaced("20 millis") })
-          const fourth = yield* turn("Four.")
-          assert.notDeepEqual(fourth, third)
+        // An agent that is killed between turns has left nothing undone.
+        process.kill(third[0] ?? 0, "SIGKILL")
+        const state = Effect.map(rowOf(session.id), (row) => row?.native_digest)
+        yield* Effect.repeat(state, { until: (digest) => digest !== "live", schedule: Schedule.spaced("20 millis") })
+        const fourth = yield* turn("Four.")
+        assert.notDeepEqual(fourth, third)
 
-          // A release leaves nothing of the lease, and the state as the agent left it.
-          const { executor } = yield* (yield* SessionExecutors).release(principal, session.id, {})
-          yield* eventsUntil(session.id, ({ type }) => type === "executor.released")
-          assert.deepStrictEqual(processesOf(executor.lease.id ?? ""), [])
-          assert.notStrictEqual((yield* rowOf(session.id))?.native_digest, "live")
-          assert.lengthOf(yield* turn("Five."), 1)
-          assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Four.")
+        // A release leaves nothing of the lease, and the state as the agent left it.
+        const { executor } = yield* (yield* SessionExecutors).release(principal, session.id, {})
+        yield* eventsUntil(session.id, ({ type }) => type === "executor.released")
+        assert.deepStrictEqual(processesOf(executor.lease.id ?? ""), [])
+        assert.notStrictEqual((yield* rowOf(session.id))?.native_digest, "live")
+        assert.lengthOf(yield* turn("Five."), 1)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Four.")
 
-          // So does an executor that nobody has used for long.
-          yield* Effect.flatMap(Effect.all([releaseIdleExecutors, fromNow(1000)]), ([release, soon]) => release(soon))
-          const idle = (yield* rowOf(session.id))?.lease_id ?? ""
-          yield* eventsUntil(
-            session.id,
-            ({ payload, type }) => type === "executor.released" && "lease_id" in payload && payload["lease_id"] === idle
-          )
-          assert.deepStrictEqual(processesOf(idle), [])
-        }),
-      keeping
+        // So does an executor that nobody has used for long.
+        yield* Effect.flatMap(Effect.all([releaseIdleExecutors, fromNow(1000)]), ([release, soon]) => release(soon))
+        const idle = (yield* rowOf(session.id))?.lease_id ?? ""
+        yield* eventsUntil(
+          session.id,
+          ({ payload, type }) => type === "executor.released" && "lease_id" in payload && payload["lease_id"] === idle
+        )
+        assert.deepStrictEqual(processesOf(idle), [])
+      })
     ),
   180_000
 )
@@ -86,21 +81,18 @@ it.scopedLive(
 it.scopedLive(
   "an activation starts the agent that the first turn then runs on",
   () =>
-    withAgent(
-      "alpha_gateway",
-      ({ principal, runTurn, workspaceId }) =>
-        Effect.gen(function* () {
-          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
-          yield* (yield* SessionExecutors).activate(principal, session.id, {})
-          const started = Effect.map(agentsOf(session.id), (found) => found.length === 1)
-          yield* Effect.repeat(started, { until: (isThere) => isThere, schedule: Schedule.spaced("20 millis") })
-          const ahead = yield* agentsOf(session.id)
-          assert.isNull((yield* rowOf(session.id))?.native_session_id)
-          const turn = yield* runTurn(session.id, say("One."))
-          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-          assert.deepStrictEqual(yield* agentsOf(session.id), ahead)
-        }),
-      keeping
+    withAgent("alpha_gateway", ({ principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        yield* (yield* SessionExecutors).activate(principal, session.id, {})
+        const started = Effect.map(agentsOf(session.id), (found) => found.length === 1)
+        yield* Effect.repeat(started, { until: (isThere) => isThere, schedule: Schedule.spaced("20 millis") })
+        const ahead = yield* agentsOf(session.id)
+        assert.isNull((yield* rowOf(session.id))?.native_session_id)
+        const turn = yield* runTurn(session.id, say("One."))
+        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+        assert.deepStrictEqual(yield* agentsOf(session.id), ahead)
+      })
     ),
   120_000
 )
@@ -114,7 +106,7 @@ it.scopedLive(
         Effect.promise(() => startGateway({ apiKey: canary })),
         (open) => Effect.promise(() => open.close())
       )
-      const running = installation(join(directory, "data"), keeping, smallAgents)
+      const running = installation(join(directory, "data"), {}, smallAgents)
       const turn = Effect.fnUntraced(function* (sessionId: string, text: string) {
         const { principal } = yield* Embedded.owner
         const { turn_id: id } = yield* (yield* Messages).send(principal, sessionId, { content: say(text) })

@@ -12,7 +12,7 @@ const floors = [
   ["events", "jobs", "executor", "forge"],
   ["harness", "identity"],
   ["connections"],
-  ["catalog", "projects"],
+  ["agents", "catalog", "projects"],
   ["sessions"],
   ["changes"],
   ["execution", "delegations"],

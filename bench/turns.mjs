@@ -14,9 +14,22 @@ export const turns = async ({ report, settings }) => {
   report.subject("Turns, SQLite, with an agent that answers at once")
   const marks = join(directory, "agent-marks")
   const cacheDir = installAgent(marks)
-  const server = await install("turns", { REINS_CACHE_DIR: cacheDir, REINS_ALLOW_LOCAL_REPOSITORIES: "true" }).start()
+  await coldTurns({ report, settings }, marks, { REINS_CACHE_DIR: cacheDir, REINS_ALLOW_LOCAL_REPOSITORIES: "true" })
+  await warmTurns({ report, settings }, marks, { REINS_CACHE_DIR: cacheDir })
+}
+
+const of = (samples, field) => median(samples.map((sample) => sample[field]))
+
+const serverWith = async (name, environment) => {
+  const server = await install(name, environment).start()
   const connection = await connect(server)
   await server.reins.connections.update({ connection_id: connection.id, preferred_model: "scripted-1" })
+  return server
+}
+
+/** Turns that start their agent each. */
+const coldTurns = async ({ report, settings }, marks, environment) => {
+  const server = await serverWith("turns", { ...environment, REINS_AGENT_IDLE_MINUTES: "0" })
   const repository = { url: makeRepository("small", 20) }
 
   const withClone = []
@@ -27,7 +40,6 @@ export const turns = async ({ report, settings }) => {
   }
   const standing = []
   for (let sample = 0; sample < 2 * settings.samples; sample++) standing.push(await turn(server, session.id, marks))
-  const of = (samples, field) => median(samples.map((sample) => sample[field]))
   report.figure("From a message to the agent's process, session that stands", of(standing, "toSpawn"), "ms", {
     atMost: 40
   })
@@ -36,6 +48,18 @@ export const turns = async ({ report, settings }) => {
     atMost: 100
   })
   report.note(`the agent's own end takes ${of(standing, "ownEnd").toFixed(0)} ms`)
+  await server.stop()
+}
+
+/** Turns on an agent that was kept for them. */
+const warmTurns = async ({ report, settings }, marks, environment) => {
+  const server = await serverWith("warm-turns", environment)
+  const session = await server.newSession({})
+  await turn(server, session.id, marks)
+  const warm = []
+  for (let sample = 0; sample < 2 * settings.samples; sample++) warm.push(await turn(server, session.id, marks))
+  report.figure("From a message to the prompt at an agent that is kept", of(warm, "toPrompt"), "ms")
+  report.figure("From the answer of an agent that is kept to turn.succeeded", of(warm, "toKept"), "ms")
   await server.stop()
 }
 
@@ -57,7 +81,13 @@ const turn = async (server, sessionId, marks) => {
       .map(([name, time]) => [name, Number(time)])
   )
   const ownEnd = at.ended - at.told
-  return { toSpawn: at.spawned - sent, ownEnd, toEnd: ended - at.answered - ownEnd }
+  return {
+    toSpawn: at.spawned - sent,
+    toPrompt: at.prompted - sent,
+    ownEnd,
+    toEnd: ended - at.answered - ownEnd,
+    toKept: ended - at.answered
+  }
 }
 
 const endOf = async (events) => {

@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
+import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
 import { Installed } from "./catalog/Installed.js"
 import { Limits } from "./catalog/Limits.js"
@@ -262,6 +263,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
+  Layer.provideMerge(AgentPool.layer),
   Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
   Layer.provideMerge(ProjectStore.layer),
   Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),

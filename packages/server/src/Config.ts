@@ -62,6 +62,8 @@ const fields = {
   turn_minutes: Whole(1, 24 * 60),
   interaction_minutes: Whole(1, 24 * 60),
   idle_minutes: Whole(1, 7 * 24 * 60),
+  agent_idle_minutes: Whole(0, 24 * 60),
+  max_idle_agents: Whole(0, 10_000),
   lease_seconds: Whole(3, 600),
   heartbeat_seconds: Whole(1, 15),
   request_seconds: Whole(5, 3600),
@@ -109,6 +111,8 @@ export const expected: Readonly<Record<SettingName, string>> = {
   turn_minutes: "a number of minutes from 1 to 1440",
   interaction_minutes: "a number of minutes from 1 to 1440",
   idle_minutes: "a number of minutes from 1 to 10080",
+  agent_idle_minutes: "a number of minutes from 0 to 1440",
+  max_idle_agents: "a number from 0 to 10000",
   lease_seconds: "a number of seconds from 3 to 600",
   heartbeat_seconds: "a number of seconds from 1 to 15",
   request_seconds: "a number of seconds from 5 to 3600",
@@ -180,6 +184,8 @@ export interface Config {
   readonly interactionMinutes: number | undefined
   readonly idleMinutes: number | undefined
   /** The lifetime of a claim on a job. A server renews its claims three times before they run out; then others take the job over. */
+  readonly agentIdleMinutes: number | undefined
+  readonly maxIdleAgents: number | undefined
   readonly leaseSeconds: number | undefined
   /** The time between two beats of an event stream. It is 15 at most, because a client that hears nothing for 45 s connects again. */
   readonly heartbeatSeconds: number
@@ -225,6 +231,8 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     turnMinutes: settings.turn_minutes,
     interactionMinutes: settings.interaction_minutes,
     idleMinutes: settings.idle_minutes,
+    agentIdleMinutes: settings.agent_idle_minutes,
+    maxIdleAgents: settings.max_idle_agents,
     leaseSeconds: settings.lease_seconds,
     heartbeatSeconds: settings.heartbeat_seconds ?? 15,
     requestSeconds: settings.request_seconds ?? 120,

@@ -49,6 +49,11 @@ export const turnDuration = histogram(
   "How long turns took from the start of their agent."
 )
 export const tokens = counter("reins_tokens_total", "Tokens that ended turns report, by provider and kind.")
+export const agentsTaken = counter(
+  "reins_agent_turns_total",
+  "Turns that were given an agent, by provider and start: warm for one that was ready, cold for one that had to be started."
+)
+export const agentsKept = gauge("reins_agents_idle", "Agents that are kept ready for a turn of their session.")({})
 export const deliveriesEnded = counter(
   "reins_deliveries_ended_total",
   "Deliveries that have ended or wait for a person, by transport, state and reason."

@@ -46,7 +46,9 @@ const observations: Observations = {
         attempt,
         reason: error?.code ?? null
       })
-    )
+    ),
+  agentTaken: (provider, start) => Effect.sync(() => count(Figures.agentsTaken({ provider, start }))),
+  agentsKept: (agents) => Effect.sync(() => Figures.agentsKept.unsafeUpdate(agents, []))
 }
 
 /** A line holds ids and closed words only: the sentence of a reason may repeat what an agent or a remote has said. */

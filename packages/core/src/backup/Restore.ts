@@ -3,6 +3,7 @@ import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { Access, systemActor } from "../access/Access.js"
+import { AgentPool } from "../agents/AgentPool.js"
 import { makeDirectory } from "../base/MakeDirectory.js"
 import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
@@ -215,7 +216,7 @@ const actor = systemActor("restore")
 const commands = <E>(database: Layer.Layer<Database, E>) =>
   Leases.layer.pipe(
     Layer.provideMerge(SessionStore.layer),
-    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]))),
+    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]), AgentPool.layerNone)),
     Layer.provideMerge(Layer.merge(database, Bell.layer))
   )
 

@@ -1,4 +1,4 @@
-import { homedir } from "node:os"
+import { availableParallelism, homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
@@ -36,6 +36,12 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly interactionExpiryMs: number
     /** An executor that is not used for so many milliseconds is released. Its workspace stays. */
     readonly idleReleaseMs: number
+    /** An agent that has ended its turn is kept for so many milliseconds, ready for the next one. 0 stops it after each turn. */
+    readonly agentIdleMs: number
+    /** The number of agents that are kept between their turns. Beyond it the one that was used least recently is stopped. */
+    readonly maxIdleAgents: number
+    /** The bytes of the machine's memory that agents between their turns leave free. While less is available they are stopped. */
+    readonly agentFreeMemory: number
     /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
     /** The bounds on sizes and counts. */
@@ -64,6 +70,9 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     turnDeadlineMs: 60 * 60 * 1000,
     interactionExpiryMs: 10 * 60 * 1000,
     idleReleaseMs: 15 * 60 * 1000,
+    agentIdleMs: 5 * 60 * 1000,
+    maxIdleAgents: 8 * availableParallelism(),
+    agentFreeMemory: Math.floor(process.availableMemory() / 2),
     leaseMs: 30_000,
     limits: { ...defaultLimits, ...limits },
     ...given

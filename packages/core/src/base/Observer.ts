@@ -24,7 +24,9 @@ export class Observer extends Context.Reference<Observer>()("@reins/core/base/Ob
     turnBegun: () => Effect.void,
     turnEnded: () => Effect.void,
     deliveryEnded: () => Effect.void,
-    jobEnded: () => Effect.void
+    jobEnded: () => Effect.void,
+    agentTaken: () => Effect.void,
+    agentsKept: () => Effect.void
   })
 }) {}
 
@@ -36,4 +38,8 @@ export interface Observations {
   /** A delivery is through, has failed, was cancelled, or waits for a person (`blocked`). */
   readonly deliveryEnded: (delivery: Delivery) => Effect.Effect<void>
   readonly jobEnded: (end: JobEnd) => Effect.Effect<void>
+  /** A turn of a provider begins on an agent that was kept or prepared for it (`warm`), or on one that it has to start (`cold`). */
+  readonly agentTaken: (providerId: string, start: "warm" | "cold") => Effect.Effect<void>
+  /** So many agents of this process are ready for a turn of their session. */
+  readonly agentsKept: (count: number) => Effect.Effect<void>
 }

@@ -69,40 +69,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       const connected = needing(true)
       const alone = needing(false)
 
-      const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
-        const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
-        if (manifest === undefined || manifest.tier === "disabled") {
-          return yield* new ReinsError({
-            code: "provider_disabled",
-            message:
-              manifest === undefined
-                ? `There is no provider "${providerId}". GET /api/harnesses lists those that can be chosen.`
-                : `The provider ${providerId} is disabled. GET /api/harnesses lists those that can be chosen.`,
-            details: { provider_id: providerId }
-          })
-        }
-        return manifest
-      })
-
-      const requireCapability = fn("Providers.requireCapability")(function* (
-        providerId: string,
-        capability: CapabilityName
-      ) {
-        const manifest = yield* requireEnabled(providerId)
-        const value = manifest.capabilities[capability]
-        if (value === "supported") return
-        const able = manifests.list.filter(
-          (each) => each.tier !== "disabled" && each.capabilities[capability] === "supported"
-        )
-        const names = able.map(({ provider_id }) => provider_id)
-        return yield* new ReinsError({
-          code: "unsupported_capability",
-          message:
-            `The provider ${providerId} does not support ${capability}: its manifest says ${value}. ` +
-            (names.length === 0 ? "No provider that is enabled here does." : `These do: ${names.join(", ")}.`),
-          details: { provider_id: providerId, capability, value, supported_by: names }
-        })
-      })
+      const { requireCapability, requireEnabled } = requiring(manifests)
 
       return Providers.of({
         list: Effect.forEach(manifests.list, (manifest) =>
@@ -179,3 +146,43 @@ export const connectionRequired = ({
       "Create one in the workspace first.",
     details: { provider_id, kind: credential?.connection_kind }
   })
+
+/** The checks of a provider that need its manifest alone. */
+const requiring = (manifests: Manifests["Type"]) => {
+  const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
+    const manifest = manifests.list.find((candidate) => candidate.provider_id === providerId)
+    if (manifest === undefined || manifest.tier === "disabled") {
+      return yield* new ReinsError({
+        code: "provider_disabled",
+        message:
+          manifest === undefined
+            ? `There is no provider "${providerId}". GET /api/harnesses lists those that can be chosen.`
+            : `The provider ${providerId} is disabled. GET /api/harnesses lists those that can be chosen.`,
+        details: { provider_id: providerId }
+      })
+    }
+    return manifest
+  })
+
+  const requireCapability = fn("Providers.requireCapability")(function* (
+    providerId: string,
+    capability: CapabilityName
+  ) {
+    const manifest = yield* requireEnabled(providerId)
+    const value = manifest.capabilities[capability]
+    if (value === "supported") return
+    const able = manifests.list.filter(
+      (each) => each.tier !== "disabled" && each.capabilities[capability] === "supported"
+    )
+    const names = able.map(({ provider_id }) => provider_id)
+    return yield* new ReinsError({
+      code: "unsupported_capability",
+      message:
+        `The provider ${providerId} does not support ${capability}: its manifest says ${value}. ` +
+        (names.length === 0 ? "No provider that is enabled here does." : `These do: ${names.join(", ")}.`),
+      details: { provider_id: providerId, capability, value, supported_by: names }
+    })
+  })
+
+  return { requireCapability, requireEnabled }
+}

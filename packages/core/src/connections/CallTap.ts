@@ -4,7 +4,7 @@ import { scrubber } from "../harness/Secrets.js"
 import { AnswerReader } from "./AnswerReader.js"
 import { wordsOfError } from "./CallDialects.js"
 import { JsonScan } from "./JsonScan.js"
-import type { Loan } from "./Loan.js"
+import type { OpenLoan } from "./Loan.js"
 import { type CallOutcome, type CallProtocol, type ModelCall, modelInPath, protocolOf } from "./ModelCall.js"
 
 /** The longest error body that is read for its words, in bytes. */
@@ -121,7 +121,7 @@ const bodyWords = (body: string): string | null => {
 }
 
 /** The tap of a request that asks a model, when the calls of its loan are watched; undefined for every other request. */
-export const tapOf = (method: string | undefined, target: string, loan: Loan): CallTap | undefined => {
+export const tapOf = (method: string | undefined, target: string, loan: OpenLoan): CallTap | undefined => {
   const { calls, key, observer } = loan
   const protocol = protocolOf(method, target)
   if (protocol === undefined || observer === undefined) return undefined

@@ -20,23 +20,30 @@ const agentIdleMs = 120_000
 /** Shorter than gateways keep a connection, for the same reason. */
 const gatewayIdleMs = 4_000
 
+/** A connection as an agent gets it. */
+export interface Lent {
+  /** It has a loopback `base_url`, and a token as its `api_key`. */
+  readonly connection: HarnessConnection
+  /**
+   * Makes the token good for the key of the same connection, which may have got another one since it was lent. It ends with the scope, which
+   * also breaks off requests that are under way. The observer hears of every model call that is made meanwhile, of the last one before the
+   * scope has closed.
+   */
+  readonly open: (connection: HarnessConnection, observer?: CallObserver) => Effect.Effect<void, never, Scope.Scope>
+}
+
 /**
- * Lends credentials to agents. An agent gets a token that is good on loopback and for a limited time. The proxy puts the credential in the
- * place of the token only on the way to the gateway.
+ * Lends credentials to agents. An agent gets a token that is good on loopback, and only while one of its turns runs. The proxy puts the
+ * credential in the place of the token only on the way to the gateway.
  */
 export class CredentialProxy extends Context.Tag("@reins/core/connections/CredentialProxy")<
   CredentialProxy,
   {
     /**
-     * The same connection with a loopback `base_url` and a token as its `api_key`. Both are good until the scope closes, which also breaks off
-     * requests that are under way. A connection without an `api_key` comes back unchanged. When neither the connection nor the manifest of its
-     * kind names a base URL, the connection comes back without its key. The observer hears of every model call that is made with the token,
-     * of the last one before the scope has closed.
+     * Lends a connection until the scope closes. A connection without an `api_key` comes back unchanged. When neither the connection nor the
+     * manifest of its kind names a base URL, the connection comes back without its key.
      */
-    readonly lend: (
-      connection: HarnessConnection,
-      observer?: CallObserver
-    ) => Effect.Effect<HarnessConnection, never, Scope.Scope>
+    readonly lend: (connection: HarnessConnection) => Effect.Effect<Lent, never, Scope.Scope>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -71,31 +78,37 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
       }
 
       return CredentialProxy.of({
-        lend: fn("CredentialProxy.lend")(function* (connection, observer) {
+        lend: fn("CredentialProxy.lend")(function* (connection) {
           const { api_key: key, ...otherSecrets } = connection.secrets
-          if (key === undefined) return connection
+          if (key === undefined) return asIs(connection)
           const gateway = gatewayOf(connection)
-          if (gateway === undefined) return { ...connection, secrets: otherSecrets }
-          const loan = yield* Loan.open(loans, gateway, key, observer)
+          if (gateway === undefined) return asIs({ ...connection, secrets: otherSecrets })
+          const loan = yield* Loan.make(loans, gateway)
           const relay = `http://127.0.0.1:${yield* port}`
-          return {
-            ...connection,
-            told: toldOf(relay, loan),
-            settings: { ...connection.settings, base_url: `${relay}${loan.path}` },
-            secrets: { ...otherSecrets, api_key: loan.token }
+          const lent: Lent = {
+            connection: {
+              ...connection,
+              told: toldOf(relay, loan),
+              settings: { ...connection.settings, base_url: `${relay}${loan.path}` },
+              secrets: { ...otherSecrets, api_key: loan.token }
+            },
+            open: ({ secrets }, observer) => Loan.open(loan, secrets["api_key"] ?? key, observer)
           }
+          return lent
         })
       })
     })
   )
 }
 
+const asIs = (connection: HarnessConnection): Lent => ({ connection, open: () => Effect.void })
+
 /** Relays a request to the gateway of its loan. A refusal says nothing about any loan. */
 const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMessage, response: ServerResponse) => {
   const url = request.url ?? ""
   const loan = Loan.find(loans, url, request.headers)
   if (loan === undefined)
-    return refuse(response, 401, "authentication_error", "The token is not valid, or its turn has ended.")
+    return refuse(response, 401, "authentication_error", "The token is not valid, or no turn of it runs.")
   if (!sendable(loan)) return refuse(response, 401, "authentication_error", "The stored API key cannot be a header.")
   if (request.headers.upgrade !== undefined) {
     return refuse(response, 400, "invalid_request_error", "Connections cannot be upgraded.")
@@ -121,7 +134,7 @@ const toldOf = (relay: string, { gateway, path }: Loan.Loan): Readonly<Record<st
   [new URL(relay).host]: gateway.host
 })
 
-const sendable = ({ key }: Loan.Loan): boolean => /^[\x20-\x7e]+$/.test(Redacted.value(key))
+const sendable = ({ key }: Loan.OpenLoan): boolean => /^[\x20-\x7e]+$/.test(Redacted.value(key))
 
 const hangUp = (_request: IncomingMessage, socket: Duplex) => socket.destroy()
 

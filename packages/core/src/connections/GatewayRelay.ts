@@ -12,12 +12,12 @@ import { Redacted } from "effect"
 import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { type CallTap, tapOf } from "./CallTap.js"
-import { credentialFields, type Loan, presentedFields } from "./Loan.js"
+import { credentialFields, type OpenLoan, presentedFields } from "./Loan.js"
 import { comesInLines, splitBlanking } from "./SplitSecrets.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
 export interface Exchange {
-  readonly loan: Loan
+  readonly loan: OpenLoan
   readonly target: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -90,7 +90,7 @@ const blanking = ({ partialLength, scrub }: Scrubber): Transform => {
  * Blanks the token in a request, because an agent that prints its environment sends the token to the model. The blanked text keeps its length,
  * which the headers have already announced.
  */
-const tokenBlanking = ({ token }: Loan): Transform => {
+const tokenBlanking = ({ token }: OpenLoan): Transform => {
   const text = Redacted.value(token)
   return blanking({ ...scrubber({ token }), scrub: (body) => body.replaceAll(text, "*".repeat(text.length)) })
 }

@@ -5,7 +5,7 @@ import * as Token from "../secrets/Token.js"
 import type { CallTap } from "./CallTap.js"
 import type { CallObserver } from "./ModelCall.js"
 
-/** A credential lent to one agent. */
+/** A credential lent to one agent, for as long as its process lives. Its token is good only while a turn has opened it. */
 export interface Loan {
   /** Names the loan in the URL. It is no secret. */
   readonly id: string
@@ -13,8 +13,7 @@ export interface Loan {
   readonly path: string
   readonly gateway: URL
   readonly token: Redacted.Redacted
-  readonly key: Redacted.Redacted
-  /** The answers under way, which break off when the loan ends. */
+  /** The answers under way, which break off when the turn ends. */
   readonly answers: Set<ServerResponse>
   /** Watches the model calls of the borrower; undefined when nobody does. */
   readonly observer: CallObserver | undefined
@@ -22,32 +21,65 @@ export interface Loan {
   readonly calls: Set<CallTap>
 }
 
+/** A loan while a turn runs. */
+export interface OpenLoan extends Loan {
+  /** The key as the connection has it in this turn. */
+  readonly key: Redacted.Redacted
+}
+
+/** A loan in the list of all, with its key while it is open. */
+interface Listed extends Loan {
+  key: Redacted.Redacted | undefined
+  observer: CallObserver | undefined
+}
+
 /** The loans that have not ended, by id. */
-export type Loans = Map<string, Loan>
+export type Loans = Map<string, Listed>
 
 const withoutSlash = (path: string): string => path.replace(/\/+$/, "")
 
-/** Lends a key until the scope closes. */
-export const open = (loans: Loans, gateway: URL, key: Redacted.Redacted, observer?: CallObserver) =>
+/** Makes a loan that lives until the scope closes. Its token is not good yet. */
+export const make = (loans: Loans, gateway: URL) =>
   Effect.acquireRelease(
     Effect.map(Token.random, (token) => {
       const id = randomBytes(12).toString("hex")
       const path = `/${id}${withoutSlash(gateway.pathname)}`
-      const loan: Loan = { id, path, gateway, token, key, answers: new Set(), observer, calls: new Set() }
+      const loan: Listed = {
+        id,
+        path,
+        gateway,
+        token,
+        key: undefined,
+        answers: new Set(),
+        observer: undefined,
+        calls: new Set()
+      }
       loans.set(id, loan)
       return loan
     }),
     (loan) =>
       Effect.sync(() => {
         loans.delete(loan.id)
-        endCalls(loan)
-        for (const answer of loan.answers) answer.destroy()
+        close(loan)
       })
   )
 
-/** Ends the model calls under way, so that their observer hears of them now. Their answers are broken off by themselves. */
-export const endCalls = ({ calls }: Loan): void => {
-  for (const call of calls) call.end("cut")
+/** Makes the token of a loan good for a key until the scope closes. The observer watches the model calls of that time. */
+export const open = (loan: Listed, key: Redacted.Redacted, observer?: CallObserver) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      loan.key = key
+      loan.observer = observer
+    }),
+    () => Effect.sync(() => close(loan))
+  )
+
+const close = (loan: Listed): void => {
+  loan.key = undefined
+  // Their observer hears of the end of model calls now. Their answers are broken off by themselves.
+  for (const call of loan.calls) call.end("cut")
+  for (const answer of loan.answers) answer.destroy()
+  loan.observer = undefined
 }
 
 /** The header fields in which a provider may expect its key, with the form of the key in each. */
@@ -89,10 +121,11 @@ const presents = (headers: IncomingHttpHeaders, url: string, { token }: Loan): b
   return given.length > 0 && given.every((value) => same(value, Redacted.value(token)))
 }
 
-/** The loan that the URL names, if the request presents its token. */
-export const find = (loans: Loans, url: string, headers: IncomingHttpHeaders): Loan | undefined => {
+/** The loan that the URL names, if a turn has opened it and the request presents its token. */
+export const find = (loans: Loans, url: string, headers: IncomingHttpHeaders): OpenLoan | undefined => {
   const loan = loans.get(/^\/([0-9a-f]+)(?=[/?]|$)/.exec(url)?.[1] ?? "")
-  return loan !== undefined && presents(headers, url, loan) ? loan : undefined
+  if (loan?.key === undefined || !presents(headers, url, loan)) return undefined
+  return { ...loan, key: loan.key }
 }
 
 /** True for a segment that leads upwards, also on servers that cut a segment off at a semicolon. */

@@ -1,15 +1,14 @@
 import { Cause, Chunk, Duration, Effect, Stream } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
-import { CredentialProxy } from "../connections/CredentialProxy.js"
 import { type CredentialId, MessageId, newId } from "../domain/Ids.js"
 import type { Message } from "../domain/Message.js"
 import type { Prices } from "../domain/Prices.js"
 import { now } from "../domain/Timestamp.js"
 import { EventFeed } from "../events/EventFeed.js"
-import { Harness } from "../harness/Harness.js"
 import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { Manifest } from "../harness/Manifest.js"
-import type { TurnInput } from "../harness/TurnInput.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
 import { modelCallStore } from "../sessions/ModelCallStore.js"
@@ -18,11 +17,10 @@ import { TurnStore } from "../sessions/TurnStore.js"
 import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
-import { AgentNetwork } from "./AgentNetwork.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
-import { type PreparedTurn, TurnSetup } from "./TurnSetup.js"
+import { type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 import { turnWords } from "./TurnWords.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
 import { Witness } from "./Witness.js"
@@ -43,18 +41,18 @@ export interface AgentRun {
   readonly prices: Prices
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null
+  readonly leaseId: string
   /** The reason that the harness gave up; undefined when it did not. */
   readonly failure: HarnessFailure | undefined
 }
 
 /**
  * The second step of an attempt. The harness works, and its output is written while it comes. The agent gets a loan instead of its credential,
- * and a way out to what its project allows. Both end with the run.
+ * and the loan is good for the run only.
  */
 export const runAgent = Effect.gen(function* () {
-  const credentials = yield* CredentialProxy
-  const network = yield* AgentNetwork
-  const harness = yield* Harness
+  const { turnDeadlineMs } = yield* CoreConfig
+  const agents = yield* AgentPool
   const interactions = yield* InteractionStore
   const promptOf = yield* TurnPrompt.make
   const wordsOf = yield* turnWords
@@ -65,59 +63,39 @@ export const runAgent = Effect.gen(function* () {
 
   const keepCalls = yield* keepingCalls
 
-  const onLoan = Effect.fnUntraced(function* (prepared: PreparedTurn, witness: Witness) {
-    const passage = yield* network.open(prepared.network)
-    const connection = prepared.connection === null ? null : yield* credentials.lend(prepared.connection, witness)
-    return { ...prepared, connection, ...(passage && { passage }) }
-  })
-
-  const converse = Effect.fnUntraced(function* (
-    work: TurnWork,
-    prepared: PreparedTurn & Pick<TurnInput, "passage">,
-    speech: Speech
-  ) {
+  const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session } = work
-    const isAsking = prepared.manifest.capabilities.interactive_approval === "supported"
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
     const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
-    const said = harness.runTurn({
+    const said = agents.run({
       ...prepared,
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
+      observer: speech.witness,
       cancel: Effect.raceFirst(attempt.cancelRequested, speech.witness.gaveUp),
-      isAnswered: isAsking,
-      ...(isAsking && { ask: speech.questions.answer }),
+      deadline: turnDeadlineMs,
+      ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
       ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
     })
     return yield* writeOutput(work, speech, said)
   })
 
-  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedTurn) {
+  return Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent) {
     const messageId = yield* newId(MessageId)
     const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
     const told = work.session.told === null ? {} : JSON.parse(work.session.told)
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
     const witness = yield* Witness.make(prepared.model)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
-    const { prices } = prepared
-    const failure = yield* onLoan(prepared, witness).pipe(
-      Effect.flatMap((lent) => converse(work, lent, { output, questions, witness, prices })),
-      Effect.scoped,
+    const { credentialId, leaseId, prices } = prepared
+    const failure = yield* converse(work, prepared, { output, questions, witness, prices }).pipe(
       Effect.tapDefect(() => keepNativeState(work)),
       // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
       Effect.onError(() => keepCalls(work, witness, prices))
     )
     yield* failpoint("turn.agent_ended")
-    const run: AgentRun = {
-      messageId,
-      output,
-      questions,
-      witness,
-      prices,
-      credentialId: prepared.credentialId,
-      failure
-    }
+    const run: AgentRun = { messageId, output, questions, witness, prices, credentialId, leaseId, failure }
     return run
   })
 })

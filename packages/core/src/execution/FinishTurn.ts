@@ -38,7 +38,7 @@ export const finishTurn = Effect.gen(function* () {
     const problem = isCancelled ? undefined : problemOf(run)
     const isCaptured = problem === undefined && !isCancelled
     const [nativeDigest, capture] = yield* Effect.all(
-      [setup.nativeDigest(session), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
+      [setup.stateAfterTurn(session, run.leaseId), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
       { concurrency: 2 }
     )
     const sealing = capture === undefined ? Effect.void : captures.seal(work, capture)
@@ -56,6 +56,7 @@ interface Ending {
   readonly isCancelled: boolean
   /** Undefined for a turn that succeeded or was cancelled. */
   readonly problem: TurnProblem | undefined
+  /** As `TurnSetup.stateAfterTurn`. */
   readonly nativeDigest: string | null
   /** Seals the changes of the turn. */
   readonly sealing: Effect.Effect<void, never, Commit>

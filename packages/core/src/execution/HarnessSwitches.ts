@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import { actorOf, type Denied } from "../access/Access.js"
+import { AgentPool } from "../agents/AgentPool.js"
 import type { HarnessSwitchInput } from "../api/SessionsApi.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import type { NewEvent } from "../domain/Event.js"
@@ -37,6 +38,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       const store = yield* SessionStore
       const lifecycles = yield* SessionLifecycles
       const inbox = yield* Inbox
+      const agents = yield* AgentPool
       const changesets = yield* ChangesetStore
       const { sessionActions } = yield* configuredRules
 
@@ -81,6 +83,8 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               }
               yield* journal.append(old.id, actor, [linked])
               yield* journal.append(made.id, actor, [linked])
+              // The work goes on elsewhere, so the agent that was kept for the next turn is not needed soon.
+              if (old.lease_id !== null) yield* journal.afterCommit(agents.dismiss(old.lease_id))
               const next = yield* existingOf("session", store.find)(made.id)
               return toSession(next, sessionActions(principal, old.role, next))
             })

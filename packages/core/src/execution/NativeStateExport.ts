@@ -1,6 +1,7 @@
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Context, Effect, Layer } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
 import type { NativeState } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
 import { Providers } from "../catalog/Providers.js"
@@ -38,6 +39,7 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
       const providers = yield* Providers
       const harness = yield* Harness
       const trees = yield* WorkingTrees
+      const agents = yield* AgentPool
 
       return NativeStateExport.of({
         read: fn("NativeStateExport.read")(function* (principal, sessionId) {
@@ -46,6 +48,8 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
           if (session.active_turn_id !== null) return yield* turnActive(session)
           const manifest = yield* providers.requireEnabled(session.provider_id)
           const { home } = trees.paths(session.id)
+          // An agent that is kept for the next turn may still have something to write.
+          if (session.lease_id !== null) yield* agents.stop(session.lease_id)
           const { digest, files } = yield* harness.nativeState(manifest, home)
           if (digest === null) return yield* nothingKept(session)
           const size = files.reduce((sum, file) => sum + file.size, 0)

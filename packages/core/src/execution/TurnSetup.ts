@@ -1,9 +1,9 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
+import { AgentPool } from "../agents/AgentPool.js"
+import type { AgentStart } from "../agents/KeptAgent.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
-import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import type { Prices } from "../domain/Prices.js"
 import type { TurnReason } from "../domain/Turn.js"
@@ -12,11 +12,15 @@ import type { GitError } from "../git/GitError.js"
 import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
-import type { TurnInput } from "../harness/TurnInput.js"
-import type { SessionRow } from "../sessions/SessionStore.js"
+import type { TurnRequest } from "../harness/TurnInput.js"
+import { Placement } from "../placement/Placement.js"
+import { Leases } from "../sessions/Leases.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
+import { Journal } from "../store/Journal.js"
 import { AgentNetwork } from "./AgentNetwork.js"
+import { system } from "./TurnWork.js"
 
 /** The reason that a turn could not be started. A `retryable` refusal is temporary. */
 export class TurnRefused extends Data.TaggedError("TurnRefused")<{
@@ -25,11 +29,9 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
   readonly retryable: boolean
 }> {}
 
-/** Everything that a turn runs with except its prompt. */
-export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel" | "passage"> {
-  /** What the project lets the agent connect to; undefined where it says nothing. */
-  readonly network: NetworkAccess | undefined
-  /** The version of the connection's credential that the turn uses; null without a connection. */
+/** Everything that the agent of a session is started with, and what its turns run with. */
+export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" | "permissions"> {
+  /** The version of the connection's credential that a turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
   /** What the models of the connection cost as the turn begins. */
   readonly prices: Prices
@@ -41,28 +43,33 @@ export interface PreparedTurn extends Omit<TurnInput, "prompt" | "cancel" | "pas
 export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   TurnSetup,
   {
-    /** Makes the lease and the workspace when they are missing, and opens the connection. */
-    readonly prepare: (session: SessionRow) => Effect.Effect<PreparedTurn, TurnRefused>
+    /** Makes the lease and the workspace when they are missing, and opens the connection. The caller has the workspace to itself. */
+    readonly prepare: (session: SessionRow) => Effect.Effect<PreparedAgent, TurnRefused>
     /**
      * The digest of the agent's own state, which is stored whenever the agent has ended. Null without such a state. No turn goes on from a
      * state that cannot be read.
      */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
+    /** The same, or `liveState` while the agent of the lease is kept. */
+    readonly stateAfterTurn: (session: SessionRow, leaseId: string) => Effect.Effect<string | null>
   }
 >() {
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
-      const { turnDeadlineMs } = yield* CoreConfig
+      const agents = yield* AgentPool
       const trees = yield* WorkingTrees
       const network = yield* AgentNetwork
       const manifestOf = yield* manifests
       const nativeDigest = yield* digesting
+      const store = yield* storing(nativeDigest)
+      const withoutForeignAgent = yield* fencing
       const { connectionOf, executorOf, installed } = yield* parts
 
       /** True when the agent can go on with the state that its last turn left. */
       const goesOn = Effect.fnUntraced(function* (session: SessionRow) {
-        if (session.native_session_id === null) return true
+        // The agent that is kept is the witness of its state. One that a crash has ended was doing nothing.
+        if (session.native_session_id === null || session.native_digest === liveState) return true
         const digest = yield* nativeDigest(session)
         return digest !== unreadable && digest === session.native_digest
       })
@@ -70,7 +77,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       return TurnSetup.of({
         prepare: fn("TurnSetup.prepare")(function* (session) {
           const agent = yield* installed(session.provider_id)
-          const ready = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)
+          const made = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)
+          const ready = yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade)
           const executor = yield* executorOf(ready)
           const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connectionOf(ready))], {
             concurrency: 2
@@ -79,8 +87,9 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           const connection = yield* opened
           const { home, workTree } = trees.paths(session.id)
           const permissions: PermissionPolicy | null = ready.permissions === null ? null : JSON.parse(ready.permissions)
+          const manifest = yield* manifestOf(ready)
           return {
-            manifest: yield* manifestOf(ready),
+            manifest,
             installed: agent,
             executor,
             leaseId: yield* leaseOf(ready.id, ready.lease_id),
@@ -94,12 +103,17 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             model: ready.model,
             ...(ready.options !== null && { options: JSON.parse(ready.options) }),
             permissions,
+            isAnswered: manifest.capabilities.interactive_approval === "supported",
             isGuarded: permissions !== null && !allowsAll(permissions),
             nativeSessionId: ready.native_session_id,
-            deadline: turnDeadlineMs
+            stopped: store(ready)
           }
         }),
-        nativeDigest
+        nativeDigest,
+        stateAfterTurn: (session, leaseId) =>
+          Effect.flatMap(agents.isKept(leaseId), (isKept) =>
+            isKept ? Effect.succeed(liveState) : nativeDigest(session)
+          )
       })
     })
   )
@@ -132,6 +146,47 @@ const digesting = Effect.gen(function* () {
   })
 })
 
+/** Stores the digest of the state that an agent has left which was stopped between its turns. */
+const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow) => Effect.Effect<string | null>) {
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+
+  return (session: SessionRow) =>
+    Effect.gen(function* () {
+      const native_digest = yield* nativeDigest(session)
+      yield* journal.commit(
+        Effect.gen(function* () {
+          const row = yield* sessions.lock(session.id)
+          // Another agent may work by now, on this server or on another one.
+          const isOurs = row?.lease_id === session.lease_id && row.active_turn_id === null
+          if (isOurs && row.native_digest === liveState) yield* sessions.change(session.id, { native_digest })
+        })
+      )
+    }).pipe(
+      // The state then counts as that of an agent which a crash has ended.
+      Effect.catchAllDefect((defect) => logDefect("the state of an agent that was stopped cannot be stored", defect))
+    )
+})
+
+/**
+ * Ends the agent that another process has kept for a session. While that process lives it would end whatever bears the lease when its agent is
+ * gone, so the session gets another lease.
+ */
+const fencing = Effect.gen(function* () {
+  const agents = yield* AgentPool
+  const { alone } = yield* Placement
+  const journal = yield* Journal
+  const leases = yield* Leases
+  const trees = yield* WorkingTrees
+
+  return Effect.fnUntraced(function* (session: SessionRow) {
+    if (session.native_digest !== liveState || (yield* agents.isKept(session.lease_id ?? ""))) return session
+    if (alone) return yield* Effect.as(leases.reap(session), session)
+    yield* journal.commit(leases.move(session.id, "quiescing", system, "superseded"))
+    return yield* trees.prepare(session.id)
+  })
+})
+
 /** The agent, the executor and the connection of a session, or the refusal of its turn. */
 const parts = Effect.gen(function* () {
   const connections = yield* ConnectionStore
@@ -152,6 +207,9 @@ const parts = Effect.gen(function* () {
         : Effect.mapError(connections.open(session.workspace_id, session.connection_id), connectionRefused)
   }
 })
+
+/** Stands in the place of a digest while the agent lives on between its turns. */
+export const liveState = "live"
 
 /** The digest of a state that cannot be read. */
 const unreadable = "unreadable"

@@ -78,6 +78,12 @@ export interface AgentProcess {
   /** The last 16 KiB of stderr, for error messages inside the service. The text may hold secrets. */
   readonly stderrTail: Effect.Effect<string>
   /**
+   * Notes the processes of the agent that live now, and gives the effect that ends all that were born later: SIGTERM, the grace of the stop
+   * policy, and SIGKILL. That effect can run again and again, and gives what it ended. Absent where the executor cannot tell the processes
+   * apart; the agent is then stopped after each turn.
+   */
+  readonly endLaterProcesses?: Effect.Effect<Effect.Effect<ReadonlyArray<ReapedProcess>>>
+  /**
    * Stops the agent in steps: the cancel hook, the close hook, the end of stdin, SIGTERM to the group, and SIGKILL to the group and to every
    * process of the lease. It ends when no process is left, and leaves out the steps that are no longer needed. A second call does nothing.
    */

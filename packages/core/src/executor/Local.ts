@@ -10,11 +10,12 @@ import {
   type Executor,
   ExecutorError,
   type Isolation,
+  type ReapedProcess,
   type StopHooks
 } from "./Executor.js"
 import * as LineReader from "./LineReader.js"
 import { type Limit, limitsOf, markVariables } from "./Marks.js"
-import { end, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
+import { bearingSince, end, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 /**
@@ -192,6 +193,39 @@ const stop = Effect.fnUntraced(function* (running: Running, policy: StopPolicy, 
   if (yield* anythingLeft(running)) yield* kill(running)
 })
 
+/** A process and its start, which no other process with the same number has. */
+const identityOf = (pid: number): string => `${pid} ${startOf(pid)}`
+
+/** `AgentProcess.endLaterProcesses`. A process can fork while it is ended, so the search is repeated until it finds none. */
+const endLater = (running: Running, { sigterm_ms: graceMs }: StopPolicy) =>
+  Effect.promise(async () => {
+    const family = () => bearingSince(leaseMark(running.leaseId), running.startedAt)
+    const known = new Set((await family()).map(({ pid }) => identityOf(pid)))
+    const born = Effect.promise(async () => (await family()).filter(({ pid }) => !known.has(identityOf(pid))))
+    return Effect.gen(function* () {
+      const ended = new Map<number, ReapedProcess>()
+      const kill = (name: NodeJS.Signals) =>
+        Effect.map(born, (found) => {
+          for (const each of found) {
+            signal(each.pid, name)
+            ended.set(each.pid, each)
+          }
+          return found.length > 0
+        })
+      if (!(yield* kill("SIGTERM"))) return []
+      const someLeft = Effect.tap(
+        Effect.map(born, (left) => left.length > 0),
+        (some) => (some ? Effect.sleep(pollInterval) : Effect.void)
+      )
+      yield* within(Effect.repeat(someLeft, { while: (some) => some }), graceMs)
+      yield* Effect.repeat(
+        Effect.tap(kill("SIGKILL"), (some) => (some ? Effect.sleep(pollInterval) : Effect.void)),
+        { while: (some) => some, times: killRounds }
+      )
+      return [...ended.values()]
+    })
+  })
+
 const write = (child: ChildProcessWithoutNullStreams) => (line: string) =>
   Effect.async<void, ExecutorError>((resume) => {
     child.stdin.write(`${line}\n`, (error) =>
@@ -247,6 +281,7 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, launcher: Lau
     exit: Deferred.await(exit),
     stderrLines: stderr.lines,
     stderrTail: stderr.tail,
+    ...(process.platform === "linux" && { endLaterProcesses: endLater(running, command.stop) }),
     stop: (hooks = {}) =>
       Effect.uninterruptible(once.withPermits(1)(Effect.ensuring(stop(running, command.stop, hooks), forget)))
   }

@@ -88,11 +88,16 @@ const bearingOf = async (
 export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
   bearingOf(await otherProcesses(), marks)
 
-/** True when a living process bears the mark. Processes that are older than the first one with the mark are not read. */
-export const isBorne = async (mark: Mark, since: number): Promise<boolean> => {
-  const pids = (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
-  return (await bearingOf(pids, [mark])).length > 0
-}
+/** The living processes that bear the mark. Processes that are older than the first one with the mark are not read. */
+export const bearingSince = async (mark: Mark, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
+  bearingOf(
+    (await otherProcesses()).filter((pid) => status(pid).startedAt >= since),
+    [mark]
+  )
+
+/** True when a living process bears the mark. `since` is as for `bearingSince`. */
+export const isBorne = async (mark: Mark, since: number): Promise<boolean> =>
+  (await bearingSince(mark, since)).length > 0
 
 /** Sends a signal. False when the target is gone. */
 export const signal = (target: number, name: NodeJS.Signals | 0): boolean => {

@@ -1,11 +1,11 @@
-import { Context, Data, Effect, Layer, Mailbox, type Scope, Stream } from "effect"
+import { Context, Data, Effect, Layer, type Scope } from "effect"
 import { acpDriver } from "./acp/AcpDriver.js"
 import type { Agent, HarnessDriver, OpenAgent } from "./HarnessDriver.js"
-import { type HarnessEvent, HarnessFailure } from "./HarnessEvent.js"
+import { HarnessFailure } from "./HarnessEvent.js"
 import type { Manifest } from "./Manifest.js"
 import { Manifests } from "./Manifests.js"
 import * as NativeState from "./NativeState.js"
-import type { AgentInput, TurnInput } from "./TurnInput.js"
+import type { AgentInput } from "./TurnInput.js"
 
 /** The drivers that are part of Reins. A new driver has a file of its own and its name in this list. */
 export const builtInDrivers: ReadonlyArray<HarnessDriver> = [acpDriver]
@@ -18,20 +18,15 @@ export class ProviderUndriven extends Data.TaggedError("ProviderUndriven")<{
   readonly message: string
 }> {}
 
-/** Starts real agents and runs turns on them. */
+/** Starts real agents. */
 export class Harness extends Context.Tag("@reins/core/harness/Harness")<
   Harness,
   {
     /** Starts an agent and opens its native session. Closing the scope stops the agent and leaves no process of it. */
     readonly open: (input: AgentInput) => Effect.Effect<Agent, HarnessFailure, Scope.Scope>
     /**
-     * Starts the agent, runs one turn and stops the agent. Events come in order: `ready`, `native_session`, output, and last `ended`. No
-     * process of the turn is left when the stream has ended, failed or been interrupted.
-     */
-    readonly runTurn: (input: TurnInput) => Stream.Stream<HarnessEvent, HarnessFailure>
-    /**
      * The agent's own session files below its home. `take` gets their content, and the digest covers it. The digest stays the same while no
-     * turn runs.
+     * agent runs.
      */
     readonly nativeState: (
       manifest: Manifest,
@@ -51,11 +46,9 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
           const { source } = yield* Effect.orDie(originOf(manifest.provider_id))
           yield* bound(drivers, manifest, ` (${source})`)
         }
-        const open = (input: AgentInput) =>
-          Effect.flatMap(Effect.mapError(bound(drivers, input.manifest), cannotRun), (openAgent) => openAgent(input))
         return Harness.of({
-          open,
-          runTurn: (input) => oneTurn(open, input),
+          open: (input) =>
+            Effect.flatMap(Effect.mapError(bound(drivers, input.manifest), cannotRun), (open) => open(input)),
           nativeState: NativeState.read
         })
       })
@@ -64,29 +57,6 @@ export class Harness extends Context.Tag("@reins/core/harness/Harness")<
   /** The drivers that are part of Reins. */
   static readonly layer = Harness.layerOf(builtInDrivers)
 }
-
-/** The number of events that may wait for a reader before the agent has to wait too. */
-const waitingEvents = 256
-
-/** One turn of an agent of its own. */
-export const oneTurn = (open: OpenAgent, input: TurnInput): Stream.Stream<HarnessEvent, HarnessFailure> =>
-  Stream.unwrapScoped(
-    Effect.gen(function* () {
-      const events = yield* Mailbox.make<HarnessEvent, HarnessFailure>({ capacity: waitingEvents })
-      const begun = Effect.raceFirst(open(input), Effect.as(input.cancel, undefined))
-      const turn = Effect.flatMap(begun, (agent) =>
-        agent === undefined
-          ? Effect.succeed("cancelled" as const)
-          : agent.turn(input, (batch) => Effect.asVoid(events.offerAll(batch)))
-      )
-      yield* Effect.scoped(turn).pipe(
-        Effect.flatMap((stop_reason) => events.offer({ _tag: "ended", stop_reason })),
-        Mailbox.into(events),
-        Effect.forkScoped
-      )
-      return Mailbox.toStream(events)
-    })
-  )
 
 const bound = (
   drivers: ReadonlyArray<HarnessDriver>,

@@ -1,4 +1,5 @@
 import type { Effect, ParseResult, Scope } from "effect"
+import type { AgentProcess } from "../executor/Executor.js"
 import type { HarnessEvent, HarnessFailure, StopReason } from "./HarnessEvent.js"
 import type { AgentInput, TurnRequest } from "./TurnInput.js"
 
@@ -29,6 +30,8 @@ export interface Agent {
    * fails leaves an agent of which nothing is known, and which has to be stopped.
    */
   readonly turn: (request: TurnRequest, emit: Emit) => Effect.Effect<StopReason, HarnessFailure>
+  /** As `AgentProcess.endLaterProcesses`. Undefined for an agent that has to be stopped after each turn. */
+  readonly endLaterProcesses: AgentProcess["endLaterProcesses"]
   /** Completes when the agent can run no further turn, because its process has ended or broke its protocol. */
   readonly gone: Effect.Effect<void>
 }

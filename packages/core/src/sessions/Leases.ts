@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
 import { fn } from "../base/Traced.js"
 import type { Actor } from "../domain/Event.js"
 import { LeaseId, newId, type SessionId } from "../domain/Ids.js"
@@ -29,7 +30,7 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
     /** Marks the newest lease lost if it is held. */
     readonly lose: (sessionId: SessionId, actor: Actor, reason: string) => Effect.Effect<void, never, Commit>
     /**
-     * Ends every process that bears the lease of a session as the caller knows it. Does nothing for a lease that has ended: the processes
+     * Stops the agent that is kept for the lease of a session as the caller knows it, and ends every process that bears it. Does nothing for a lease that has ended: the processes
      * may then belong to another installation, or a newer lease has taken its place.
      */
     readonly reap: (session: SessionRow) => Effect.Effect<void>
@@ -41,6 +42,7 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
       const journal = yield* Journal
       const store = yield* SessionStore
       const executors = yield* Executors
+      const agents = yield* AgentPool
 
       const locked = existingOf("session", store.lock)
 
@@ -76,6 +78,7 @@ export class Leases extends Context.Tag("@reins/core/sessions/Leases")<
           const row = yield* store.find(session.id)
           if (row === undefined || row.lease_id === null || !isLeaseHeld(row.lease_state)) return
           if (row.lease_id !== session.lease_id) return
+          yield* agents.stop(row.lease_id)
           const executor = yield* Effect.option(executors.get(row.backend))
           if (Option.isNone(executor)) return
           const ended = yield* executor.value.reap(row.lease_id)

@@ -35,7 +35,10 @@ const connectionTo = (baseUrl: string, apiKey = key): HarnessConnection => ({
 })
 
 export const lend = (connection: HarnessConnection, observer?: CallObserver) =>
-  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection, observer))
+  Effect.flatMap(CredentialProxy, (proxy) => proxy.lend(connection)).pipe(
+    Effect.tap((lent) => lent.open(connection, observer)),
+    Effect.map((lent) => lent.connection)
+  )
 
 export const lentTo = (baseUrl: string, apiKey?: string, observer?: CallObserver) =>
   Effect.map(lend(connectionTo(baseUrl, apiKey), observer), ({ secrets, settings }) => ({

@@ -39,6 +39,7 @@ const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
   allowPrivateHosts: ["127.0.0.1"],
   maxRunningTurns: 2,
   turnDeadlineMs: 120_000,
+  agentFreeMemory: 0,
   ...cacheDir,
   ...config
 })

@@ -95,7 +95,7 @@ it.scopedLive(
 )
 
 it.scopedLive(
-  "a running turn that is cancelled ends cancelled with no process left, and the queue goes on",
+  "a running turn that is cancelled ends cancelled with no process of it left, and the queue goes on",
   () =>
     withAgent("alpha_gateway", ({ eventsUntil, principal, workspaceId }) =>
       Effect.gen(function* () {
@@ -109,10 +109,15 @@ it.scopedLive(
         const second = yield* messages.send(principal, session.id, { content: say("My turn.") })
         yield* eventsUntil(session.id, (event) => event.turn_id === first.turn_id && event.type === "tool.started")
         assert.strictEqual((yield* turns.cancel(principal, first.turn_id ?? "")).state, "cancelling")
+        const lease = (yield* sessions.get(principal, session.id)).executor.lease_id ?? ""
+        const cancelled = processesOf(lease)
+        assert.isNotEmpty(cancelled)
         yield* eventsUntil(session.id, (event) => event.turn_id === second.turn_id && isTurnEnd(event))
         assert.strictEqual((yield* turns.get(principal, first.turn_id ?? "")).state, "cancelled")
         assert.strictEqual((yield* turns.get(principal, second.turn_id ?? "")).state, "succeeded")
-        assert.isEmpty(processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? ""))
+        // The agent of the second turn is kept for a third.
+        assert.notIncludeMembers([...processesOf(lease)], [...cancelled])
+        assert.lengthOf(processesOf(lease), 1)
       })
     ),
   180_000

@@ -12,7 +12,8 @@ import {
   said,
   scriptedManifest,
   services,
-  turnInput
+  turnInput,
+  turnOf
 } from "@reins/testing/harness/Turns"
 import { Effect, Stream } from "effect"
 
@@ -131,7 +132,7 @@ layer(services, { excludeTestServices: true })("a turn over ACP", (it) => {
         const call = { sessionUpdate: "tool_call", toolCallId: "t", title: "Sleep", status: "in_progress" }
         const input = turnInput(where, script({ update: call }, { hang: true }), { deadline: "1 second" })
         const states: Array<string> = []
-        const error = yield* harness.runTurn(input).pipe(
+        const error = yield* turnOf(harness.open)(input).pipe(
           Stream.runForEach((event) =>
             Effect.sync(() => (event._tag === "tool" ? states.push(event.state) : undefined))
           ),

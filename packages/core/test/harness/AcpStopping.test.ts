@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { bearing } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
-import { of, place, runTurn, said, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
+import { of, place, runTurn, said, scriptedManifest, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 
 const script = (...steps: ReadonlyArray<object>) => JSON.stringify(steps)
@@ -18,12 +18,12 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
       const where = yield* place
       const harness = yield* Harness
       const events: Array<HarnessEvent> = []
-      yield* harness
-        .runTurn(turnInput(where, script({ say: "working" }, { hang: true }), { cancel: Deferred.await(cancel) }))
-        .pipe(
-          Stream.tap((event) => (event._tag === "text" ? Deferred.succeed(cancel, undefined) : Effect.void)),
-          Stream.runForEach((event) => Effect.sync(() => events.push(event)))
-        )
+      yield* turnOf(harness.open)(
+        turnInput(where, script({ say: "working" }, { hang: true }), { cancel: Deferred.await(cancel) })
+      ).pipe(
+        Stream.tap((event) => (event._tag === "text" ? Deferred.succeed(cancel, undefined) : Effect.void)),
+        Stream.runForEach((event) => Effect.sync(() => events.push(event)))
+      )
       assert.strictEqual(of(events, "ended")[0]?.stop_reason, "cancelled")
       assert.strictEqual(said(events), "working")
     })
@@ -37,7 +37,7 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
         const cancel = yield* Deferred.make<void>()
         const harness = yield* Harness
         const input = turnInput(where, script({ say: "never" }), { manifest, cancel: Deferred.await(cancel) })
-        const running = yield* Effect.fork(Stream.runCollect(harness.runTurn(input)))
+        const running = yield* Effect.fork(Stream.runCollect(turnOf(harness.open)(input)))
         const born = Effect.promise(() => bearing({ kind: "lease", id: input.leaseId }))
         yield* Effect.repeat(born, { while: (found) => found.length === 0 })
         yield* Deferred.succeed(cancel, undefined)
@@ -84,7 +84,7 @@ layer(services, { excludeTestServices: true })("the stop of a turn over ACP", (i
       const input = turnInput(where, script({ daemon: true }, { say: "working" }, { hang: true }), {
         manifest: scriptedManifest({}, { STAY: "1" })
       })
-      const running = yield* harness.runTurn(input).pipe(
+      const running = yield* turnOf(harness.open)(input).pipe(
         Stream.runForEach((event) => (event._tag === "text" ? Deferred.succeed(working, undefined) : Effect.void)),
         Effect.fork
       )

@@ -6,7 +6,17 @@ import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import { Manifests } from "@reins/core/harness/Manifests"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
-import { connection, filesHolding, installed, of, place, said, services, turnInput } from "@reins/testing/harness/Turns"
+import {
+  connection,
+  filesHolding,
+  installed,
+  of,
+  place,
+  said,
+  services,
+  turnInput,
+  turnOf
+} from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Stream } from "effect"
 import { type Step, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
@@ -26,21 +36,19 @@ const session = Effect.gen(function* () {
     changes: Partial<TurnInput> = {},
     onEvent: (event: HarnessEvent) => Effect.Effect<unknown> = () => Effect.void
   ) =>
-    harness
-      .runTurn(
-        turnInput(where, prompt, {
-          manifest,
-          installed: program,
-          connection: connection({ base_url: server.url }, apiKey),
-          model: "scripted-1",
-          ...changes
-        })
-      )
-      .pipe(
-        Stream.tap(onEvent),
-        Stream.runCollect,
-        Effect.map((events) => [...events])
-      )
+    turnOf(harness.open)(
+      turnInput(where, prompt, {
+        manifest,
+        installed: program,
+        connection: connection({ base_url: server.url }, apiKey),
+        model: "scripted-1",
+        ...changes
+      })
+    ).pipe(
+      Stream.tap(onEvent),
+      Stream.runCollect,
+      Effect.map((events) => [...events])
+    )
   return { ...where, server, turn }
 })
 

@@ -8,7 +8,17 @@ import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import { Manifests } from "@reins/core/harness/Manifests"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { processesWhere, shown } from "@reins/testing/executor/Processes"
-import { connection, filesHolding, installed, of, place, said, services, turnInput } from "@reins/testing/harness/Turns"
+import {
+  connection,
+  filesHolding,
+  installed,
+  of,
+  place,
+  said,
+  services,
+  turnInput,
+  turnOf
+} from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { type Step, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
@@ -39,7 +49,7 @@ const session = Effect.gen(function* () {
     changes: Partial<TurnInput> = {},
     onEvent: (event: HarnessEvent) => Effect.Effect<unknown> = () => Effect.void
   ) =>
-    harness.runTurn(input(prompt, changes)).pipe(
+    turnOf(harness.open)(input(prompt, changes)).pipe(
       Stream.tap(onEvent),
       Stream.runCollect,
       Effect.map((events) => [...events])

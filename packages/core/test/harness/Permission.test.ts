@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Harness } from "@reins/core/harness/Harness"
 import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
 import type { Answer, TurnInput, Word } from "@reins/core/harness/TurnInput"
-import { of, place, runTurn, said, scriptedManifest, services, turnInput } from "@reins/testing/harness/Turns"
+import { of, place, runTurn, said, scriptedManifest, services, turnInput, turnOf } from "@reins/testing/harness/Turns"
 import { Deferred, Effect, Queue, Stream } from "effect"
 
 const toolCall = { toolCallId: "t1", title: "Run", kind: "execute", status: "pending", rawInput: { command: "make" } }
@@ -83,7 +83,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
       const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Meanwhile." } }
       const steps = [{ ...permission, meanwhile: update }]
       const input = turnInput(where, JSON.stringify(steps), { ask: () => Deferred.await(answer) })
-      const events = yield* harness.runTurn(input).pipe(
+      const events = yield* turnOf(harness.open)(input).pipe(
         Stream.tap((event) =>
           event._tag === "text" && event.text === "Meanwhile." ? Deferred.succeed(answer, taking("yes")) : Effect.void
         ),
@@ -114,7 +114,7 @@ layer(services, { excludeTestServices: true })("what an agent asks", (it) => {
         cancel: Deferred.await(cancel),
         onLine: (direction, line) => Effect.sync(() => void (direction === "out" && lines.push(line)))
       })
-      const events = yield* harness.runTurn(input).pipe(
+      const events = yield* turnOf(harness.open)(input).pipe(
         Stream.tap((event) => (event._tag === "asked" ? Deferred.succeed(cancel, undefined) : Effect.void)),
         Stream.runCollect
       )

@@ -80,7 +80,9 @@ for (const { provider_id } of agents) {
     const content = script("Do it.", { tool: "bash", cmd: left.cmd }, { say: "Done." })
     const ended = await client.run({ session_id, content }).final()
     assert.strictEqual(ended.turn.state, "succeeded", JSON.stringify(ended.turn))
-    assert.deepStrictEqual([left.living(), agentsIn(dataDir)], [[], []])
+    assert.deepStrictEqual(left.living(), [])
+    // The agent itself is kept for the next turn, and goes with that.
+    assert.isNotEmpty(agentsIn(dataDir))
 
     const more = daemons()
     const sent = await client.messages.send({ session_id, content: endless(more.cmd) })

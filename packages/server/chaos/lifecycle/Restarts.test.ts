@@ -113,6 +113,31 @@ describe("where the project version acknowledges by itself", () => {
 })
 
 for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+  it(`an agent that is kept between turns goes with a server that ${signal} ends, and its session goes on`, async () => {
+    const first = await startServer({ dataDir: place.dataDir })
+    const caller = await newCaller(first, place.dataDir, place.gateway)
+    const session_id = await caller.newSession(caller.at(first))
+    const content = script("The password is tangerine.", { say: "I keep it." })
+    const told = await caller.at(first).run({ session_id, content }).final()
+    assert.strictEqual(told.turn.state, "succeeded", JSON.stringify(told.turn))
+    const kept = agentsIn(place.dataDir)
+    assert.isNotEmpty(kept)
+    const native = nativeSession(session_id)
+    first.kill(signal)
+    await first.ended
+
+    const second = await startServer({ dataDir: place.dataDir })
+    const next = await caller
+      .at(second)
+      .run({ session_id, content: script("Go on.", { say: "Here I am." }) })
+      .final()
+    assert.strictEqual(next.turn.state, "succeeded", JSON.stringify(next.turn))
+    assert.strictEqual(nativeSession(session_id), native)
+    assert.include(lastHeard(), "I keep it.")
+    const there = agentsIn(place.dataDir)
+    assert.isEmpty(kept.filter((pid) => there.includes(pid)))
+  })
+
   it(`a turn whose agent was started but never asked when ${signal} came goes back to the queue and is worked at once`, async () => {
     const first = await startServer({ dataDir: place.dataDir })
     const caller = await newCaller(first, place.dataDir, place.gateway)
@@ -148,6 +173,6 @@ for (const signal of ["SIGKILL", "SIGTERM"] as const) {
     assert.match(abandoned?.error?.message ?? "", /Attempt 2 of 6 is due at once\.$/)
     const asked = place.gateway.requests.filter(({ tools }) => tools.length > 0)
     assert.strictEqual(asked.length, 1)
-    assert.deepStrictEqual(agentsIn(place.dataDir), [])
+    assert.notInclude(agentsIn(place.dataDir), agent)
   })
 }

@@ -12,6 +12,7 @@ import * as Local from "@reins/core/executor/Local"
 import { Harness } from "@reins/core/harness/Harness"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import type { CapabilityName, Manifest } from "@reins/core/harness/Manifest"
+import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { Messages } from "@reins/core/sessions/Messages"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
@@ -221,26 +222,23 @@ const exporting = Effect.fnUntraced(function* (ground: Ground, { sessionId }: Pl
   })
   const before = ground.gateway.requests.length
   const { api_key, ...settings } = credentialOf(ground, ground.key)
-  const ended = yield* harness
-    .runTurn({
-      manifest: ground.manifest,
-      installed,
-      executor: yield* Local.make(`verify-${process.pid}`),
-      leaseId: `verify-${process.pid}`,
-      workspaceDir: workTree,
-      homeDir: elsewhere,
-      connection: { kind: "gateway", settings, secrets: { api_key: Redacted.make(api_key) } },
-      model,
-      nativeSessionId: session?.native_session_id ?? null,
-      prompt: [{ type: "text", text: script("Go on elsewhere.", { say: "Here I am." }) }],
-      cancel: Effect.never,
-      deadline: "2 minutes"
-    })
-    .pipe(
-      Stream.runDrain,
-      Effect.as("completed"),
-      Effect.catchAll(({ message, reason }) => Effect.succeed(`${reason}, ${message}`))
-    )
+  const turn: TurnInput = {
+    manifest: ground.manifest,
+    installed,
+    executor: yield* Local.make(`verify-${process.pid}`),
+    leaseId: `verify-${process.pid}`,
+    workspaceDir: workTree,
+    homeDir: elsewhere,
+    connection: { kind: "gateway", settings, secrets: { api_key: Redacted.make(api_key) } },
+    model,
+    nativeSessionId: session?.native_session_id ?? null,
+    prompt: [{ type: "text", text: script("Go on elsewhere.", { say: "Here I am." }) }],
+    cancel: Effect.never,
+    deadline: "2 minutes"
+  }
+  const ended = yield* Effect.scoped(
+    Effect.flatMap(harness.open(turn), (agent) => agent.turn(turn, () => Effect.void))
+  ).pipe(Effect.catchAll(({ message, reason }) => Effect.succeed(`${reason}, ${message}`)))
   const isRemembered = remembers(ground.gateway.requests.slice(before))
   const exported: Checked = {
     check: "export",

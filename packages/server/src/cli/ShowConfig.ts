@@ -40,6 +40,8 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   turn_minutes: core.turnDeadlineMs / 60_000,
   interaction_minutes: core.interactionExpiryMs / 60_000,
   idle_minutes: core.idleReleaseMs / 60_000,
+  agent_idle_minutes: core.agentIdleMs / 60_000,
+  max_idle_agents: core.maxIdleAgents,
   lease_seconds: core.leaseMs / 1000,
   heartbeat_seconds: config.heartbeatSeconds,
   request_seconds: config.requestSeconds,

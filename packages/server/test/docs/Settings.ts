@@ -72,6 +72,14 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   turn_minutes: { does: "The longest that one turn may take.", unit: "minutes" },
   interaction_minutes: { does: "How long an agent waits for the answer of a person.", unit: "minutes" },
   idle_minutes: { does: "How long an unused executor is kept. Its workspace stays.", unit: "minutes" },
+  agent_idle_minutes: {
+    does: "How long an agent is kept ready for the next turn of its session; 0 stops it after each turn.",
+    unit: "minutes"
+  },
+  max_idle_agents: {
+    does: "The agents that are kept ready at once. The one that was used least recently gives way, also while memory is short.",
+    fallback: "8 for each core"
+  },
   lease_seconds: {
     does: "Advanced: after how long without a word the work of a server is taken over. It gives one three times as often.",
     unit: "seconds"

@@ -117,6 +117,30 @@ export const executorSuite = (name: string, given: Effect.Effect<Executor, never
       })
     )
 
+    it.scopedLive("ends what a turn has started and nothing else, where it can tell the processes apart", () =>
+      Effect.gen(function* () {
+        const make = yield* shellCommand
+        const executor = yield* given
+        const made = make(
+          "sleep 1005 & echo ready; read go; trap '' TERM; setsid sleep 1006 & env -i setsid sleep 1006 & echo begun; read end; exit 7"
+        )
+        const running = yield* executor.spawn(made)
+        const lines = yield* Stream.toPull(running.lines)
+        yield* lines
+        if (running.endLaterProcesses === undefined) return
+        const endLater = yield* running.endLaterProcesses
+        assert.deepStrictEqual(yield* endLater, [])
+        yield* running.write("go")
+        yield* lines
+        assert.strictEqual((yield* endLater).length, 2)
+        assert.deepStrictEqual(yield* endLater, [])
+        // What was there before is there still, and the agent goes on.
+        yield* running.write("end")
+        assert.strictEqual((yield* running.exit).code, 7)
+        assert.isNotEmpty(yield* executor.reap(made.leaseId))
+      })
+    )
+
     it.scopedLive("reap ends what bears a lease and says what that was, and nothing of another lease", () =>
       Effect.gen(function* () {
         const make = yield* shellCommand

@@ -69,6 +69,7 @@ const open = (settings: AcpSettings): OpenAgent =>
     const opened: Agent = {
       nativeSessionId: id,
       turn: (request, emit) => runTurn(agent, peer, id, request, emit),
+      endLaterProcesses: process.endLaterProcesses,
       gone: Effect.ignore(Deferred.await(agent.broken))
     }
     return opened

@@ -58,7 +58,7 @@ export interface Transcript {
   readonly tool: (call: unknown) => ReadonlyArray<HarnessEvent>
   /** Notes that the agent was refused what it asked for. Only later words and tools count as its output. */
   readonly refuse: () => void
-  readonly usage: (result: PromptResult) => ReadonlyArray<HarnessEvent>
+  readonly usage: (result: PromptResult) => ReadonlyArray<Usage>
   /** The words that were held back, and the open tools as aborted. A further prompt may follow. */
   readonly finish: () => ReadonlyArray<HarnessEvent>
   readonly hasOpenTool: () => boolean
@@ -111,7 +111,7 @@ class TurnTranscript implements Transcript {
     this.output = false
   }
 
-  usage({ usage }: PromptResult): ReadonlyArray<HarnessEvent> {
+  usage({ usage }: PromptResult): ReadonlyArray<Usage> {
     const { usage_scope: scope } = this.settings
     if (usage === null || usage === undefined || scope === "none") return []
     // Agents count for each prompt, and a turn may have several.

@@ -1,4 +1,4 @@
-import { agentsIn } from "@reins/testing/executor/Processes"
+import { agentsIn, shown } from "@reins/testing/executor/Processes"
 import { Schema } from "effect"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
@@ -33,8 +33,18 @@ export class Audit {
     await holdsJobs(installation)
     await this.history.holds()
     await holdsOutside(installation)
-    assert.deepStrictEqual(agentsIn(installation.dataDir), [], "processes of agents that outlived their turn")
+    assert.deepStrictEqual(await unkept(installation), [], "processes of agents that outlived their turn")
   }
+}
+
+/** The processes of agents that no session keeps for its next turn. */
+const unkept = async ({ dataDir, records }: Installation): Promise<ReadonlyArray<number>> => {
+  const kept = await records.all(
+    Schema.Struct({ lease_id: Schema.String }),
+    "select lease_id from sessions where lease_state = 'ready' and (native_digest = 'live' or native_session_id is null)"
+  )
+  const marks = kept.map(({ lease_id }) => `REINS_LEASE=${lease_id}`)
+  return agentsIn(dataDir).filter((pid) => !marks.some((mark) => shown(pid, "environ").includes(mark)))
 }
 
 const Row = Schema.Struct({ id: Schema.String, mark: Schema.String })

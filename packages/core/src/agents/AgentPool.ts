@@ -1,0 +1,99 @@
+import { Context, Deferred, Effect, Exit, Layer, Schedule, Stream } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { CallObserver } from "../connections/ModelCall.js"
+import type { Emit } from "../harness/HarnessDriver.js"
+import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
+import { turnEvents } from "../harness/TurnEvents.js"
+import type { TurnRequest } from "../harness/TurnInput.js"
+import type { AgentStart, KeptAgent } from "./KeptAgent.js"
+import { keptAgents } from "./KeptAgents.js"
+
+/** A turn, with the start of its agent in case that none is kept for it. */
+export interface PooledTurn extends AgentStart, TurnRequest {
+  /** Hears of the model calls of the turn. */
+  readonly observer?: CallObserver
+}
+
+/** The longest time between two looks for agents that are idle for too long, in milliseconds. */
+const sweepMs = 15_000
+
+/**
+ * The agents of this process, at most one for each lease. An agent that has completed a turn is kept for the next one. Between turns its token
+ * is dead and nothing that a turn has started runs. It is stopped when it is idle for too long, when its place or its memory is needed, before
+ * anybody else touches its lease or its state, and with this process.
+ */
+export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
+  AgentPool,
+  {
+    /**
+     * Runs one turn, on the agent that is kept for the lease if that was started in the same way and is in the same native session, else on a
+     * new one. Events come in order: `ready`, `native_session`, output, and last `ended`. No process that the turn has started is left when the
+     * stream has ended, and no process of the agent when the turn has failed, was cancelled or was interrupted. A lease runs one turn at a time.
+     */
+    readonly run: (turn: PooledTurn) => Stream.Stream<HarnessEvent, HarnessFailure>
+    /** Begins to start the agent of a lease for a turn that may come, unless there is one. A failure is left to the turn, which starts another. */
+    readonly prepare: (start: AgentStart) => Effect.Effect<void>
+    /** True while an agent is kept for the lease. Nobody else changes the state of the agent until it is stopped. */
+    readonly isKept: (leaseId: string) => Effect.Effect<boolean>
+    /** Stops the agent that is kept for a lease, and waits until nothing of it is left. Does nothing to an agent that works on a turn. */
+    readonly stop: (leaseId: string) => Effect.Effect<void>
+    /** Begins to stop the agent that is kept for a lease. */
+    readonly dismiss: (leaseId: string) => Effect.Effect<void>
+  }
+>() {
+  /** The pool of a process that runs no turns. */
+  static readonly layerNone = Layer.succeed(AgentPool, {
+    run: () => Stream.dieMessage("this process runs no turns"),
+    prepare: () => Effect.void,
+    isKept: () => Effect.succeed(false),
+    stop: () => Effect.void,
+    dismiss: () => Effect.void
+  })
+
+  static readonly layer = Layer.scoped(
+    AgentPool,
+    Effect.gen(function* () {
+      const { agentIdleMs } = yield* CoreConfig
+      const agents = yield* keptAgents
+      yield* Effect.addFinalizer(() => agents.stopAll)
+      const spacing = Math.max(1, Math.min(sweepMs, agentIdleMs / 4))
+      if (agentIdleMs > 0) yield* Effect.forkScoped(Effect.schedule(agents.trim, Schedule.spaced(spacing)))
+
+      /** Gives the end of the turn, with the native session of an agent that may be kept. */
+      const work = Effect.fnUntraced(function* (agent: KeptAgent, turn: PooledTurn, emit: Emit) {
+        const worked = yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* agent.lend(turn.connection, turn.observer)
+            const started = yield* Effect.raceFirst(Deferred.await(agent.opened), Effect.as(turn.cancel, undefined))
+            return started && { ...started, reason: yield* started.agent.turn(turn, emit) }
+          })
+        )
+        if (worked === undefined) return { reason: "cancelled" as const, native: undefined }
+        const { endLater, reason } = worked
+        // After any other end nobody knows what the agent still does.
+        if (reason !== "completed" || agentIdleMs === 0 || endLater === undefined) return { reason, native: undefined }
+        // The token is dead by now, so what is ended here cannot use it any more.
+        yield* endLater
+        return { reason, native: worked.agent.nativeSessionId }
+      })
+
+      return AgentPool.of({
+        run: (turn) =>
+          turnEvents((emit) =>
+            Effect.acquireUseRelease(
+              agents.take(turn),
+              (agent) => work(agent, turn, emit),
+              (agent, exit) =>
+                Exit.isSuccess(exit) && exit.value.native !== undefined
+                  ? agents.giveBack(agent, turn, exit.value.native)
+                  : agents.end(agent, Effect.void)
+            ).pipe(Effect.map(({ reason }) => reason))
+          ),
+        prepare: (start) => (agentIdleMs === 0 ? Effect.void : agents.prepare(start)),
+        isKept: (leaseId) => Effect.sync(() => agents.find(leaseId)?.state === "idle"),
+        stop: (leaseId) => Effect.suspend(() => agents.stop(agents.find(leaseId))),
+        dismiss: (leaseId) => Effect.suspend(() => agents.dismiss(agents.find(leaseId)))
+      })
+    })
+  )
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto"
+import { Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
+import type { CredentialProxy, Lent } from "../connections/CredentialProxy.js"
+import type { CallObserver } from "../connections/ModelCall.js"
+import type { NetworkAccess } from "../domain/NetworkAccess.js"
+import type { Harness } from "../harness/Harness.js"
+import type { Agent } from "../harness/HarnessDriver.js"
+import type { HarnessFailure } from "../harness/HarnessEvent.js"
+import type { AgentInput } from "../harness/TurnInput.js"
+import { destinationsOf } from "../outbound/NetworkRules.js"
+import type { WayOut } from "../outbound/WayOut.js"
+
+/** The start of an agent that may be kept between its turns. */
+export interface AgentStart extends Omit<AgentInput, "passage"> {
+  /** What the project lets the agent connect to; undefined where it says nothing. */
+  readonly network: NetworkAccess | undefined
+  /** Runs once the agent was stopped between its turns, before anybody goes on from the state that it left. */
+  readonly stopped: Effect.Effect<void>
+}
+
+/** An agent that has started, with the effect that ends what its turn has left running. */
+export interface Started {
+  readonly agent: Agent
+  /** Undefined for an agent that has to be stopped after each turn. */
+  readonly endLater: Effect.Effect<unknown> | undefined
+}
+
+/** The agent of a lease, from the start of its process to its end. */
+export interface KeptAgent {
+  readonly leaseId: string
+  readonly providerId: string
+  readonly fingerprint: string
+  readonly opened: Deferred.Deferred<Started, HarnessFailure>
+  /** Done when no process of the agent is left. */
+  readonly ended: Deferred.Deferred<void>
+  /** Makes the agent's token good for the key of the connection, until the scope closes. The observer watches the model calls meanwhile. */
+  readonly lend: (
+    connection: AgentInput["connection"],
+    observer: CallObserver | undefined
+  ) => Effect.Effect<void, never, Scope.Scope>
+  /** Stops the agent and leaves no process of it. */
+  readonly stop: Effect.Effect<void>
+  /** `busy` belongs to a turn, `idle` to the pool, and nobody may use one that is `ending`. */
+  state: "idle" | "busy" | "ending"
+  /** True when the agent can run no further turn. */
+  isGone: boolean
+  idleSince: number
+  /** The native session that the next turn has to name. Null for an agent that has not worked yet and began a new one. */
+  nativeSessionId: string | null
+  stopped: Effect.Effect<void>
+}
+
+/**
+ * All that an agent is started with. An agent serves only turns with the same fingerprint. The key of its connection is left out, because the
+ * agent never has it.
+ */
+export const fingerprintOf = (input: AgentStart): string => {
+  const { connection, executor, homeDir, installed, leaseId, manifest, model, network, workspaceDir } = input
+  const secrets = Object.entries(connection?.secrets ?? {}).map(([name, secret]) => [
+    name,
+    name === "api_key" ? "" : Redacted.value(secret)
+  ])
+  const asked = [input.isAnswered === true, input.isGuarded === true, input.additionalDirectories ?? []]
+  const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
+  return createHash("sha256")
+    .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))
+    .digest("hex")
+}
+
+/** True when the agent can go on with a turn. */
+export const fits = (kept: KeptAgent, input: AgentStart): boolean =>
+  !kept.isGone && kept.nativeSessionId === input.nativeSessionId && kept.fingerprint === fingerprintOf(input)
+
+/** Starts agents, in fibers of their own. The result of the start is in `opened`. */
+export const starting = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
+  Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "busy") {
+    const scope = yield* Scope.make()
+    const lent: Lent | undefined =
+      input.connection === null ? undefined : yield* Scope.extend(credentials.lend(input.connection), scope)
+    const destinations = input.network === undefined ? undefined : destinationsOf(input.network)
+    const passage = destinations === undefined ? undefined : yield* Scope.extend(wayOut.open(destinations), scope)
+    const opened = yield* Deferred.make<Started, HarnessFailure>()
+    const open = Effect.gen(function* () {
+      const agent = yield* harness.open({ ...input, connection: lent?.connection ?? null, ...(passage && { passage }) })
+      // The processes that are there by now are the agent's own.
+      const own = agent.endLaterProcesses && (yield* agent.endLaterProcesses)
+      // A way out is good for one turn, and it is open as long as the process.
+      const started: Started = { agent, endLater: passage === undefined ? own : undefined }
+      return started
+    })
+    // A fiber takes over that it cannot be interrupted, as where a turn takes its agent.
+    const start = yield* Effect.forkDaemon(Effect.intoDeferred(Effect.interruptible(Scope.extend(open, scope)), opened))
+    const kept: KeptAgent = {
+      leaseId: input.leaseId,
+      providerId: input.manifest.provider_id,
+      fingerprint: fingerprintOf(input),
+      opened,
+      ended: yield* Deferred.make<void>(),
+      lend: (connection, observer) =>
+        lent === undefined || connection === null ? Effect.void : lent.open(connection, observer),
+      stop: Effect.zipRight(Fiber.interrupt(start), Scope.close(scope, Exit.void)),
+      state,
+      isGone: false,
+      idleSince: Date.now(),
+      nativeSessionId: input.nativeSessionId,
+      stopped: input.stopped
+    }
+    return kept
+  })

@@ -1,0 +1,134 @@
+import { Clock, Deferred, Effect, Runtime } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { Observer } from "../base/Observer.js"
+import { CredentialProxy } from "../connections/CredentialProxy.js"
+import { Harness } from "../harness/Harness.js"
+import { WayOut } from "../outbound/WayOut.js"
+import { type AgentStart, fits, type KeptAgent, starting } from "./KeptAgent.js"
+
+/** The agents of this process by lease, with the moves between their states. */
+export const keptAgents = Effect.gen(function* () {
+  const observer = yield* Observer
+  const start = starting(yield* Harness, yield* CredentialProxy, yield* WayOut)
+  const agents = new Map<string, KeptAgent>()
+  const ends = yield* ending(agents)
+  const { dismiss, stop, tell, trim } = ends
+  const fork = yield* forking
+  const oneByOne = (yield* Effect.makeSemaphore(1)).withPermits(1)
+
+  const begin = Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "busy") {
+    const found = agents.get(input.leaseId)
+    if (found !== undefined) return undefined
+    const agent = yield* start(input, state)
+    agents.set(input.leaseId, agent)
+    const gone = Effect.flatMap(Deferred.await(agent.opened), (opened) => opened.agent.gone)
+    const forget = Effect.suspend(() => {
+      agent.isGone = true
+      return dismiss(agent)
+    })
+    fork(Effect.zipRight(Effect.exit(gone), forget))
+    return agent
+  }, oneByOne)
+
+  return {
+    ...ends,
+    find: (leaseId: string) => agents.get(leaseId),
+    /** Gives the agent for a turn, which is then busy: the one that is kept if it fits, else a new one once the other is gone. */
+    take: Effect.fnUntraced(function* (input: AgentStart) {
+      while (true) {
+        const agent = agents.get(input.leaseId)
+        if (agent === undefined) {
+          const begun = yield* begin(input, "busy")
+          if (begun === undefined) continue
+          yield* observer.agentTaken(input.manifest.provider_id, "cold")
+          return begun
+        }
+        if (agent.state === "busy") return yield* Effect.dieMessage(`lease ${input.leaseId} runs a turn already`)
+        if (agent.state === "idle" && fits(agent, input)) {
+          agent.state = "busy"
+          yield* tell
+          yield* observer.agentTaken(input.manifest.provider_id, "warm")
+          return agent
+        }
+        yield* stop(agent)
+      }
+    }),
+    /** Keeps an agent that has completed a turn. One that has ended meanwhile is stopped like any other. */
+    giveBack: Effect.fnUntraced(function* (agent: KeptAgent, { stopped }: AgentStart, nativeSessionId: string) {
+      agent.idleSince = yield* Clock.currentTimeMillis
+      agent.stopped = stopped
+      agent.nativeSessionId = nativeSessionId
+      agent.state = "idle"
+      yield* agent.isGone ? stop(agent) : trim
+      yield* tell
+    }),
+    /** Starts an agent that no turn has asked for, unless the lease has one. */
+    prepare: (input: AgentStart) => Effect.zipRight(begin(input, "idle"), Effect.zipRight(trim, tell))
+  }
+})
+
+/** Forks what outlives the fiber that asks for it, and must not inherit its transaction. */
+const forking = Effect.map(Effect.runtime<never>(), (runtime) => Runtime.runFork(runtime))
+
+/** The ways in which agents are stopped. */
+const ending = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
+  const { agentFreeMemory, agentIdleMs, maxIdleAgents } = yield* CoreConfig
+  const observer = yield* Observer
+  const fork = yield* forking
+
+  const idle = (): ReadonlyArray<KeptAgent> =>
+    [...agents.values()].filter(({ state }) => state === "idle").sort((a, b) => a.idleSince - b.idleSince)
+  const tell = Effect.suspend(() => observer.agentsKept(idle().length))
+
+  /** Stops an agent that no turn can take any more. */
+  const end = (agent: KeptAgent, afterwards: Effect.Effect<void>) =>
+    Effect.suspend(() => {
+      agent.state = "ending"
+      return agent.stop
+    }).pipe(
+      Effect.zipRight(afterwards),
+      Effect.ensuring(Effect.sync(() => agents.delete(agent.leaseId))),
+      Effect.ensuring(Deferred.succeed(agent.ended, undefined)),
+      Effect.zipRight(tell),
+      Effect.uninterruptible
+    )
+
+  /** Begins to stop an agent unless it works. Its state changes at once, so no turn takes it any more. */
+  const dismiss = (agent: KeptAgent | undefined): Effect.Effect<void> =>
+    Effect.sync(() => {
+      if (agent?.state !== "idle") return
+      agent.state = "ending"
+      fork(Effect.zipRight(end(agent, agent.stopped), trim))
+    })
+
+  /** Stops an agent unless it works, and waits until it is gone. */
+  const stop = (agent: KeptAgent | undefined): Effect.Effect<void> =>
+    Effect.suspend(() =>
+      agent === undefined || agent.state === "busy"
+        ? Effect.void
+        : Effect.zipRight(dismiss(agent), Deferred.await(agent.ended))
+    )
+
+  /** Stops the agents that are idle for too long or too many, and the one that was used least recently while memory is short. */
+  const trim: Effect.Effect<void> = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const found = idle()
+    const tooMany = found.length - maxIdleAgents
+    const isShort = process.availableMemory() < agentFreeMemory
+    const leaving = found.filter(
+      ({ idleSince }, index) => now - idleSince >= agentIdleMs || index < tooMany || (isShort && index === 0)
+    )
+    yield* Effect.forEach(leaving, dismiss, { discard: true })
+  })
+
+  return {
+    end,
+    dismiss,
+    stop,
+    tell,
+    trim,
+    stopAll: Effect.suspend(() =>
+      Effect.forEach([...agents.values()], stop, { concurrency: "unbounded", discard: true })
+    )
+  }
+})

@@ -1,0 +1,146 @@
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Connections } from "@reins/core/connections/Connections"
+import { fromNow } from "@reins/core/domain/Timestamp"
+import { turnStates } from "@reins/core/domain/Turn"
+import * as Embedded from "@reins/core/Embedded"
+import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
+import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
+import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
+import { Messages } from "@reins/core/sessions/Messages"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { Turns } from "@reins/core/sessions/Turns"
+import { existingOf } from "@reins/core/store/Existing"
+import { processesOf } from "@reins/testing/executor/Processes"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { Effect, Schedule } from "effect"
+import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { canary, installation, say, temporaryDirectory, withAgent } from "./Agent.js"
+
+const existing = (id: string) => Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(id))
+
+const rowOf = (id: string) => Effect.flatMap(SessionStore, (store) => store.find(id))
+
+/** The processes of the newest lease of a session. */
+const agentsOf = (id: string) => Effect.map(rowOf(id), (row) => processesOf(row?.lease_id ?? ""))
+
+it.scopedLive(
+  "a session keeps its agent between turns, and what touches its state or its lease stops it first",
+  () =>
+    withAgent("alpha_gateway", ({ eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const turn = Effect.fnUntraced(function* (text: string) {
+          const ended = yield* runTurn(session.id, say(text))
+          assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
+          return yield* agentsOf(session.id)
+        })
+        const first = yield* turn("One.")
+        assert.lengthOf(first, 1)
+        assert.strictEqual((yield* rowOf(session.id))?.native_digest, "live")
+        assert.deepStrictEqual(yield* turn("Two."), first)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
+
+        // An export reads what the agent has left, and the next turn goes on from it.
+        const before = yield* Effect.flatMap(NativeStateExport, (exports) => exports.read(principal, session.id))
+        assert.deepStrictEqual(yield* agentsOf(session.id), [])
+        assert.strictEqual((yield* rowOf(session.id))?.native_digest, before.state_digest)
+        const third = yield* turn("Three.")
+        assert.notDeepEqual(third, first)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Two.")
+
+        // An agent that is killed between turns has left nothing undone.
+        process.kill(third[0] ?? 0, "SIGKILL")
+        const state = Effect.map(rowOf(session.id), (row) => row?.native_digest)
+        yield* Effect.repeat(state, { until: (digest) => digest !== "live", schedule: Schedule.spaced("20 millis") })
+        const fourth = yield* turn("Four.")
+        assert.notDeepEqual(fourth, third)
+
+        // A release leaves nothing of the lease, and the state as the agent left it.
+        const { executor } = yield* (yield* SessionExecutors).release(principal, session.id, {})
+        yield* eventsUntil(session.id, ({ type }) => type === "executor.released")
+        assert.deepStrictEqual(processesOf(executor.lease.id ?? ""), [])
+        assert.notStrictEqual((yield* rowOf(session.id))?.native_digest, "live")
+        assert.lengthOf(yield* turn("Five."), 1)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "Four.")
+
+        // So does an executor that nobody has used for long.
+        yield* Effect.flatMap(Effect.all([releaseIdleExecutors, fromNow(1000)]), ([release, soon]) => release(soon))
+        const idle = (yield* rowOf(session.id))?.lease_id ?? ""
+        yield* eventsUntil(
+          session.id,
+          ({ payload, type }) => type === "executor.released" && "lease_id" in payload && payload["lease_id"] === idle
+        )
+        assert.deepStrictEqual(processesOf(idle), [])
+      })
+    ),
+  180_000
+)
+
+it.scopedLive(
+  "an activation starts the agent that the first turn then runs on",
+  () =>
+    withAgent("alpha_gateway", ({ principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        yield* (yield* SessionExecutors).activate(principal, session.id, {})
+        const started = Effect.map(agentsOf(session.id), (found) => found.length === 1)
+        yield* Effect.repeat(started, { until: (isThere) => isThere, schedule: Schedule.spaced("20 millis") })
+        const ahead = yield* agentsOf(session.id)
+        assert.isNull((yield* rowOf(session.id))?.native_session_id)
+        const turn = yield* runTurn(session.id, say("One."))
+        assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+        assert.deepStrictEqual(yield* agentsOf(session.id), ahead)
+      })
+    ),
+  120_000
+)
+
+it.scopedLive(
+  "a service that ends stops the agents that it keeps, and the next one resumes their sessions",
+  () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      const gateway = yield* Effect.acquireRelease(
+        Effect.promise(() => startGateway({ apiKey: canary })),
+        (open) => Effect.promise(() => open.close())
+      )
+      const running = installation(join(directory, "data"), {}, smallAgents)
+      const turn = Effect.fnUntraced(function* (sessionId: string, text: string) {
+        const { principal } = yield* Embedded.owner
+        const { turn_id: id } = yield* (yield* Messages).send(principal, sessionId, { content: say(text) })
+        const look = Effect.flatMap(Turns, (turns) => turns.get(principal, id ?? ""))
+        yield* Effect.repeat(look, {
+          until: ({ state }) => turnStates.isTerminal(state),
+          schedule: Schedule.spaced("20 millis")
+        })
+        const ended = yield* look
+        assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
+        return yield* existing(sessionId)
+      })
+      const before = yield* Effect.gen(function* () {
+        const { principal, workspaceId } = yield* Embedded.owner
+        const connection = yield* (yield* Connections).create(principal, workspaceId, {
+          kind: "alpha_gateway",
+          label: "scripted",
+          credential: { base_url: gateway.url, api_key: canary }
+        })
+        yield* (yield* Connections).update(principal, connection.id, { preferred_model: "scripted-1" })
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const row = yield* turn(session.id, "One.")
+        assert.strictEqual(row.native_digest, "live")
+        assert.lengthOf(processesOf(row.lease_id ?? ""), 1)
+        return row
+      }).pipe(Effect.provide(running))
+      assert.deepStrictEqual(processesOf(before.lease_id ?? ""), [])
+      yield* Effect.gen(function* () {
+        const stopped = yield* rowOf(before.id)
+        assert.match(stopped?.native_digest ?? "", /^sha256:/)
+        const after = yield* turn(before.id, "Two.")
+        assert.strictEqual(after.native_session_id, before.native_session_id)
+        assert.include(JSON.stringify(gateway.requests.at(-1)?.messages), "One.")
+      }).pipe(Effect.provide(running))
+    }),
+  120_000
+)

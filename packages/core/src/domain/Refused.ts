@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import { field } from "./Field.js"
 
 /**
@@ -7,11 +7,12 @@ import { field } from "./Field.js"
  */
 export const refused = (why: string) =>
   field(
-    Schema.optionalWith(
+    Schema.optionalToOptional(
       Schema.Unknown.pipe(
         Schema.filter((given): given is null => given === null, { message: () => why, jsonSchema: { type: "null" } })
       ),
-      { exact: true }
+      Schema.Never,
+      { decode: () => Option.none(), encode: () => Option.none() }
     ),
     `Has to be absent or null: ${why}.`
   )

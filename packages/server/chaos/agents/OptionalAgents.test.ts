@@ -93,6 +93,8 @@ for (const provider_id of chosen) {
     assert.include(diff, "+added")
     const asked = gateway.requests.filter(({ tools }) => tools.length > 0)
     assert.isTrue(asked.every(({ model }) => model === "scripted-1"))
+    // It is kept for the next turn, until somebody wants it to go.
+    await client.jobs.wait(await client.sessions.releaseExecutor({ session_id }))
     assert.deepStrictEqual(agentsIn(dataDir), [])
   })
 }

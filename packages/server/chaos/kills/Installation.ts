@@ -141,12 +141,12 @@ export class Installation {
     return result
   }
 
-  /** Waits until no job has anything left to do but those of turns that a person holds up. */
+  /** Waits until no job has anything left to do but those of turns that a person holds up, and the deadlines of delegations. */
   async settled(): Promise<void> {
     const open = () =>
       this.records.all(
         Schema.Struct({ id: Schema.String, kind: Schema.String, state: Schema.String, error: Schema.Unknown }),
-        "select id, kind, state, error from jobs where state in ('queued', 'running', 'retry_wait') and held = 0"
+        "select id, kind, state, error from jobs where state in ('queued', 'running', 'retry_wait') and held = 0 and kind != 'delegation.deadline'"
       )
     await this.until(async () => (await open()).length === 0, "the jobs to end")
   }

@@ -241,7 +241,7 @@ describe("reins run at a server that takes no folders", () => {
   it("is refused at once, and says what to do", async () => {
     const { at, client, workspaceId } = strict()
     const { status, stderr } = await reinsAt(at, ["run", greeting, ...model])
-    assert.strictEqual(status, 2, stderr)
+    assert.strictEqual(status, 1, stderr)
     assert.match(
       stderr,
       /no repository by its file path: push it and use its https URL, .*REINS_ALLOW_LOCAL_REPOSITORIES=true/

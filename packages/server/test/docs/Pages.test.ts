@@ -146,7 +146,7 @@ it("docs/configuration.md has every variable that the core and the server read",
     ...Object.keys(otherVariables).flatMap((names) => names.split(", "))
   ])
   const found = [...sourcesBelow("packages/core/src"), ...sourcesBelow("packages/server/src")].flatMap(readIn)
-  assert.includeMembers(found, ["PATH", "XDG_CACHE_HOME", "REINS_PASSWORD", "NODE_EXTRA_CA_CERTS", "SSH_AUTH_SOCK"])
+  assert.includeMembers(found, ["PATH", "XDG_CACHE_HOME", "REINS_PASSWORD", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"])
   assert.deepStrictEqual(
     found.filter((name) => !told.has(name.toUpperCase())),
     []

@@ -72,9 +72,11 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
           const gateway = gatewayOf(connection)
           if (gateway === undefined) return { ...connection, secrets: otherSecrets }
           const loan = yield* Loan.open(loans, gateway, key)
+          const relayPort = yield* port
           return {
             ...connection,
-            settings: { ...connection.settings, base_url: `http://127.0.0.1:${yield* port}${loan.path}` },
+            relayPort,
+            settings: { ...connection.settings, base_url: `http://127.0.0.1:${relayPort}${loan.path}` },
             secrets: { ...otherSecrets, api_key: loan.token }
           }
         })

@@ -165,7 +165,8 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     workspaceDir: input.workspaceDir,
     homeDir: input.homeDir,
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
-    programDirs: [input.installed.directory, path.dirname(path.dirname(process.execPath))],
+    programDirs: [input.installed.directory],
+    relayPorts: input.connection?.relayPort === undefined ? [] : [input.connection.relayPort],
     environment,
     stop: runtime.stop
   }

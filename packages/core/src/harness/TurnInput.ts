@@ -14,6 +14,8 @@ export interface HarnessConnection {
   readonly settings: Readonly<Record<string, string>>
   /** The secret fields, which a driver writes to the environment of its agent only. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
+  /** The port of the service's own relay on 127.0.0.1 that `base_url` leads to; absent where no relay stands before the gateway. */
+  readonly relayPort?: number
 }
 
 /** A part of the prompt. The agent gets the path of a file, and reads the file itself. */

@@ -57,6 +57,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     publicUrl: config.publicUrl.href.replace(/\/$/, ""),
     allowLocalRepositories: config.allowLocalRepositories,
     allowPrivateHosts: config.allowPrivateHosts,
+    executors: config.executors,
     smtpUrl: config.smtpUrl ?? null,
     ...(config.cacheDir !== undefined && { cacheDir: config.cacheDir }),
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),

@@ -1,6 +1,7 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
+import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
@@ -9,6 +10,7 @@ import { type ListenError, listenError } from "../ListenError.js"
 import * as Observation from "../Observation.js"
 import { type ListenOptions, Server } from "../Server.js"
 import * as Telemetry from "../Telemetry.js"
+import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
@@ -41,13 +43,38 @@ const announce = (config: Config) =>
       const server = yield* Server
       const accounts = yield* Accounts
       const { items } = yield* accounts.list({ limit: 1 })
+      const executor = (yield* (yield* Executors).list).find((each) => each.default)?.backend
       yield* Effect.sync(() =>
-        process.stdout.write(`${JSON.stringify({ event: "ready", url: server.url, data_dir: config.dataDir })}\n`)
+        process.stdout.write(
+          `${JSON.stringify({ event: "ready", url: server.url, data_dir: config.dataDir, executor })}\n`
+        )
       )
       if (items.length > 0) return
       yield* Effect.logInfo(
         "There is no account yet. Make one, and a key for it: reins accounts create --email you@example.com, " +
           "then reins keys create --email you@example.com --name first"
+      )
+    })
+  )
+
+/**
+ * Fails when no agent can be run, before anybody can ask for one, and warns when agents run without the sandbox although nobody has asked for
+ * that.
+ */
+const requireExecutor = (config: Config) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const list = yield* (yield* Executors).list
+      const missing = list.find(({ backend }) => backend === "bubblewrap")?.note
+      const chosen = list.find((each) => each.default)
+      if (chosen === undefined) {
+        return yield* new CommandFailed({
+          message: `Agents would have no sandbox: ${missing} As root, or where others reach the service, that has to be wanted: --executor local (or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more.`
+        })
+      }
+      if (chosen.isolation.security_boundary || config.executors?.[0] === "local") return
+      yield* Effect.logWarning(
+        `AGENTS RUN WITHOUT A SANDBOX: they can read and change whatever this user can. ${missing} To agree to that, set REINS_EXECUTOR=local.`
       )
     })
   )
@@ -75,7 +102,9 @@ const program = (given: Config) =>
     const otlp = yield* Telemetry.otlpOf(process.env)
     const config = yield* withPort(given)
     const server = serverLayer({ ...config, measured: otlp !== undefined })
-    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker)
+    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
+      Layer.provide(requireExecutor(config))
+    )
     const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
     return yield* Layer.launch(Layer.provide(service, installation)).pipe(
       Effect.withTracerEnabled(otlp !== undefined),

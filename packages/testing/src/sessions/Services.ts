@@ -20,7 +20,13 @@ export const services = (database: Layer.Layer<Database | Bell>, config: Partial
         (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
       )
       return Core.layer.pipe(
-        Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir, ...config }), database, Placement.layerSingle)),
+        Layer.provideMerge(
+          Layer.mergeAll(
+            CoreConfig.layer({ dataDir, executors: ["local"], ...config }),
+            database,
+            Placement.layerSingle
+          )
+        ),
         Layer.provide(PasswordCost.layerTest)
       )
     })

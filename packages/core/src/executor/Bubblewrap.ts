@@ -1,5 +1,4 @@
 import { execFile, spawn } from "node:child_process"
-import { text } from "node:stream/consumers"
 import { promisify } from "node:util"
 import { Data, Effect } from "effect"
 import { fn } from "../base/Traced.js"
@@ -101,24 +100,39 @@ const proofs: ReadonlyArray<readonly [RegExp, string]> = [
   [/face \|bytes[^\n]*\n\s*lo:[^\n]*\n$/, "the network namespace"]
 ]
 
-/** Starts a program in a sandbox like that of agents, and looks at what it sees. */
+const probeMs = 10_000
+
+/** The output of a program in a sandbox like that of agents. Fails with what bubblewrap says when it does not start. */
+const look = (filter: Uint8Array): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const nothing = { readable: [], writable: [], directory: "/", socket: undefined, temporaryBytes: 4096 }
+    const given = givenTo(filter)
+    const child = spawn("bwrap", [...argumentsOf(nothing), "cat", "/proc/self/status", "/proc/net/dev"], {
+      env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
+      stdio: ["ignore", "pipe", "pipe", ...given.map(() => "pipe" as const), "pipe"],
+      timeout: probeMs,
+      killSignal: "SIGKILL"
+    })
+    let seen = ""
+    let said = ""
+    child.stdout?.on("data", (chunk) => {
+      seen += String(chunk)
+    })
+    child.stderr?.on("data", (chunk) => {
+      said += String(chunk)
+    })
+    for (const [index, bytes] of given.entries()) Supervision.give(child.stdio[3 + index], bytes)
+    child.once("error", reject)
+    // Its words may come after its exit, and something that it leaves may keep its pipes open.
+    child.once("close", (code) => (code === 0 ? resolve(seen) : reject(new Error(said))))
+    child.once("exit", (code) => code !== 0 && setTimeout(() => reject(new Error(said)), 100))
+  })
+
+/** Starts a program in a sandbox, and looks at what it sees. */
 const probe = (filter: Uint8Array): Effect.Effect<void, BubblewrapUnavailable> =>
   Effect.tryPromise({
     try: async () => {
-      const empty = { readable: [], writable: [], directory: "/", socket: undefined, temporaryBytes: 4096 }
-      const given = givenTo(filter)
-      const child = spawn("bwrap", [...argumentsOf(empty), "cat", "/proc/self/status", "/proc/net/dev"], {
-        env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
-        stdio: ["ignore", "pipe", "pipe", ...given.map(() => "pipe" as const), "ignore"]
-      })
-      const failed = new Promise<never>((_, reject) => child.once("error", reject))
-      for (const [index, bytes] of given.entries()) {
-        const pipe = child.stdio[3 + index]
-        if (pipe !== null && pipe !== undefined && "end" in pipe) pipe.on("error", () => undefined).end(bytes)
-      }
-      const told = Promise.all([child.stdout, child.stderr].map((stream) => (stream === null ? "" : text(stream))))
-      const [seen = "", said = ""] = await Promise.race([told, failed])
-      if (seen === "") throw new Error(said)
+      const seen = await look(filter)
       const missing = proofs.filter(([words]) => !words.test(seen)).map(([, name]) => name)
       if (missing.length > 0) throw new Error(`it starts, but it lacks ${missing.join(", ")}`)
     },

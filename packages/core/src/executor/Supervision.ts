@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { constants } from "node:fs"
 import { access, mkdir } from "node:fs/promises"
-import type { Duplex, Readable, Writable } from "node:stream"
+import { Duplex, Readable, type Writable } from "node:stream"
 import { Deferred, Effect, Exit, Mailbox, type Scope } from "effect"
 import { fn } from "../base/Traced.js"
 import { homeVariables } from "./AgentEnvironment.js"
+import { streams } from "./Descriptors.js"
 import {
   type AgentCommand,
   type AgentExit,
@@ -71,12 +72,11 @@ const checkExecutable = (command: AgentCommand) =>
 const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<AgentExit>) =>
   Effect.async<Child, ExecutorError>((resume) => {
     const [program = "", ...args] = launch.command
-    const more = [...(launch.given ?? []), ...(launch.told === undefined ? [] : ["told"])]
     // Boundary: the standard streams are pipes, which the compiler does not see when there are further ones.
     const child = spawn(program, args, {
       cwd: command.workspaceDir,
       env: launch.environment,
-      stdio: ["pipe", "pipe", "pipe", ...more.map(() => "pipe" as const)],
+      stdio: streams((launch.given?.length ?? 0) + (launch.told === undefined ? 0 : 1)),
       detached: true
     }) as Child
     // The listeners come before anything else, because the process may end at once.
@@ -90,10 +90,14 @@ const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<Ag
 
 /** Gives the process its bytes, and hears what it tells. A process that ends before it has read them reports it by its exit. */
 const connect = (child: Child, { given = [], told }: Launch) => {
-  const pipes = child.stdio.slice(3) as ReadonlyArray<Duplex | null | undefined>
-  for (const pipe of pipes) pipe?.on("error", () => undefined)
-  for (const [index, bytes] of given.entries()) pipes[index]?.end(bytes)
-  if (told !== undefined) pipes[given.length]?.setEncoding("utf8").on("data", told)
+  for (const [index, bytes] of given.entries()) give(child.stdio[3 + index], bytes)
+  const telling = child.stdio[3 + given.length]
+  if (told !== undefined && telling instanceof Readable) telling.on("error", () => undefined).setEncoding("utf8").on("data", told)
+}
+
+/** Writes all that a process finds at one of its descriptors. */
+export const give = (pipe: Readable | Writable | null | undefined, bytes: Uint8Array) => {
+  if (pipe instanceof Duplex) pipe.on("error", () => undefined).end(bytes)
 }
 
 type Child = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable }

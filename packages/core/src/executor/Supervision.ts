@@ -92,7 +92,11 @@ const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<Ag
 const connect = (child: Child, { given = [], told }: Launch) => {
   for (const [index, bytes] of given.entries()) give(child.stdio[3 + index], bytes)
   const telling = child.stdio[3 + given.length]
-  if (told !== undefined && telling instanceof Readable) telling.on("error", () => undefined).setEncoding("utf8").on("data", told)
+  if (told !== undefined && telling instanceof Readable)
+    telling
+      .on("error", () => undefined)
+      .setEncoding("utf8")
+      .on("data", told)
 }
 
 /** Writes all that a process finds at one of its descriptors. */

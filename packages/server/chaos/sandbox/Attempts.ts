@@ -7,12 +7,12 @@ const prelude = (world: Surroundings) => `
 canary=${world.canary}
 has() { timeout 5 grep -qa -- "$canary" "$@" 2>/dev/null; }
 reads() { [ -n "$(head -c 1 -- "$1" 2>/dev/null | od -An -c)" ]; }
-lists() { ls -A -- "$1" 2>/dev/null | grep -q .; }
+lists() { ls -A -- "$1" 2>/dev/null | grep -qv '^\\.reins-test-'; }
 opens() { [ -e "$1" ] && ( : >>"$1" ) 2>/dev/null; }
 makes() { ( : >"$1/.reins-out" ) 2>/dev/null && rm -f "$1/.reins-out"; }
 says() { [ "$(timeout 3 "$@" 2>/dev/null | head -c 200 | grep -ca -- "$canary")" != 0 ]; }
 tcp() { says bash -c 'exec 3<>"/dev/tcp/$0/$1" && head -n 1 <&3' "$1" "$2"; }
-call() { perl -e 'my $r = syscall(@ARGV = map { $_ + 0 } @ARGV); exit($r >= 0 || ($! + 0 != 1 && $! + 0 != 38) ? 0 : 1)' "$@"; }
+call() { perl -e 'my ($n, @rest) = map { $_ + 0 } @ARGV; my $r = syscall($n, @rest); exit($r >= 0 || ($! + 0 != 1 && $! + 0 != 38) ? 0 : 1)' "$@"; }
 export canary
 export -f has reads lists opens makes says tcp call
 `

@@ -1,8 +1,12 @@
+import { hostname } from "node:os"
 import { denied, judged, numberOn } from "@reins/core/executor/sandbox/Syscalls"
 import { networkAttempts } from "./NetworkAttempts.js"
 import type { Attempt, Surroundings } from "./World.js"
 
-/** The functions that the attempts are written with. Opening a file to append changes nothing, where it succeeds. */
+/**
+ * The functions that the attempts are written with. Opening a file to append changes nothing, where it succeeds. What would change the machine
+ * that it runs on is tried only where the attempt is `boxed`, and so only against the sandbox.
+ */
 const prelude = (world: Surroundings) => `
 canary=${world.canary}
 has() { timeout 5 grep -qa -- "$canary" "$@" 2>/dev/null; }
@@ -13,8 +17,9 @@ makes() { ( : >"$1/.reins-out" ) 2>/dev/null && rm -f "$1/.reins-out"; }
 says() { [ "$(timeout 3 "$@" 2>/dev/null | head -c 200 | grep -ca -- "$canary")" != 0 ]; }
 tcp() { says bash -c 'exec 3<>"/dev/tcp/$0/$1" && head -n 1 <&3' "$1" "$2"; }
 call() { perl -e 'my ($n, @rest) = map { $_ + 0 } @ARGV; my $r = syscall($n, @rest); exit($r >= 0 || ($! + 0 != 1 && $! + 0 != 38) ? 0 : 1)' "$@"; }
+boxed() { [ -S /run/reins/way-out ]; }
 export canary
-export -f has reads lists opens makes says tcp call
+export -f boxed has reads lists opens makes says tcp call
 `
 
 const each = <A>(of: ReadonlyArray<A>, make: (item: A) => readonly [string, string]): ReadonlyArray<Attempt> =>
@@ -78,7 +83,7 @@ const readAttempts = (world: Surroundings): ReadonlyArray<Attempt> => [
     (path) => [`see ${path}`, `lists ${path}`]
   ),
   { name: "read the users of the machine", script: "grep -q -e daemon -e nobody /etc/passwd" },
-  { name: "learn the name of the machine", script: `[ "$(hostname)" != sandbox ] && [ -n "$(hostname)" ]` },
+  { name: "learn the name of the machine", script: `[ "$(hostname)" = "${hostname()}" ]` },
   {
     name: "see the mounts of the machine",
     script: "grep -q -e ' /sys ' -e ' /run ' -e ' /var' -e ' / ext4' -e ' / overlay' /proc/self/mounts"
@@ -219,10 +224,7 @@ const rightAttempts: ReadonlyArray<Attempt> = [
     ],
     (words) => [words, `mkdir -p mnt-out; ${words} && { umount mnt-out || true; }`]
   ),
-  ...each(["/proc", "/etc/passwd", "/dev/shm", "/tmp"], (path) => [
-    `unmount ${path}`,
-    `umount ${path}.none 2>/dev/null; [ "$(hostname)" = sandbox ] && umount ${path}`
-  ]),
+  ...each(["/proc", "/etc/passwd", "/dev/shm", "/tmp"], (path) => [`unmount ${path}`, `boxed && umount ${path}`]),
   ...each(
     [
       "chroot / true",
@@ -234,17 +236,12 @@ const rightAttempts: ReadonlyArray<Attempt> = [
       "nice -n -5 sh -c '[ $(nice) -lt 0 ]'",
       "ionice -c 1 true",
       "hostname out",
+      "sysctl -w kernel.hostname=out",
       "date -s @1",
       "dmesg -S",
-      "swapoff -a --verbose",
-      "sysctl -w kernel.hostname=sandbox"
+      "swapoff -a --verbose"
     ],
-    (words) => [
-      words,
-      words.startsWith("hostname") || words.startsWith("date") || words.startsWith("swapoff")
-        ? `[ "$(cat /proc/sys/kernel/hostname)" = sandbox ] && ${words}`
-        : words
-    ]
+    (words) => [words, /^(?:hostname|sysctl|date|swapoff|dmesg)/.test(words) ? `boxed && ${words}` : words]
   ),
   {
     name: "keep a capability",
@@ -263,7 +260,7 @@ const rightAttempts: ReadonlyArray<Attempt> = [
 
 const processAttempts = ({ lifetime, server, sleeper }: Surroundings): ReadonlyArray<Attempt> => [
   { name: "see the server", script: `grep -qa 'main.js' /proc/${server.pid}/cmdline` },
-  { name: "read the environment of the server", script: `has /proc/${server.pid}/environ` },
+  { name: "read the environment of the server", script: `grep -qa OUTSIDE_SECRET= /proc/${server.pid}/environ` },
   {
     name: "read the environment of any process",
     script: `for f in /proc/[0-9]*/environ; do grep -qa OUTSIDE_SECRET= $f && exit 0; done; exit 1`
@@ -282,11 +279,11 @@ const processAttempts = ({ lifetime, server, sleeper }: Surroundings): ReadonlyA
   { name: "signal the server", script: `grep -qa main.js /proc/${server.pid}/cmdline && kill -0 ${server.pid}` },
   { name: "see many processes", script: "[ $(ls -d /proc/[0-9]* | wc -l) -gt 25 ]" },
   { name: "change the limits of init", script: "prlimit --pid 1 --nofile=1000:1000" },
-  { name: "slow another process down", script: `[ "$(hostname)" = sandbox ] && renice 5 -p ${sleeper}` },
+  { name: "slow another process down", script: `boxed && renice 5 -p ${sleeper}` },
   { name: "write to the memory of init", script: `perl -e 'open(my $f, "+<", "/proc/1/mem") or exit 1'` },
   {
     name: "attach to init",
-    script: `call ${numberOn(process.arch === "arm64" ? "arm64" : "x64", denied.ptrace)} 16 1 0 0`
+    script: `boxed && call ${numberOn(process.arch === "arm64" ? "arm64" : "x64", denied.ptrace)} 16 1 0 0`
   },
   { name: "see a shared memory of the machine", script: "ipcs -m | grep -q 0x00c0ffee" },
   { name: "see a semaphore of the machine", script: "ipcs -s | grep -q 0x00c0ffee" },

@@ -1,10 +1,10 @@
-import { execFile, spawn } from "node:child_process"
-import { promisify } from "node:util"
+import { spawn } from "node:child_process"
+import { constants } from "node:os"
 import { Data, Effect } from "effect"
 import { fn } from "../base/Traced.js"
 import { environmentOf } from "./AgentEnvironment.js"
-import type { AgentCommand, Executor, Isolation } from "./Executor.js"
-import { limitsOf } from "./Marks.js"
+import type { AgentCommand, AgentExit, Executor, Isolation } from "./Executor.js"
+import { limitedBy } from "./Marks.js"
 import * as Supervision from "./Supervision.js"
 import { argumentsOf, givenTo, groupIn, nodeDirectory } from "./sandbox/Arguments.js"
 import * as Bridge from "./sandbox/Bridge.js"
@@ -53,6 +53,12 @@ const inside = (
     : ["/bin/sh", "-c", withBridge, "sh", process.execPath, Bridge.program, relayPorts.join(" "), ...agent]
 }
 
+/** The end of the agent. Of one that a signal has ended, bubblewrap gives the code of a shell. */
+const exitInside = ({ code, signal }: AgentExit): AgentExit => {
+  const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0]
+  return name === undefined ? { code, signal } : { code: null, signal: name }
+}
+
 /** A shell that moves itself into a cgroup and becomes the command. */
 const within = (processes: string, command: ReadonlyArray<string>): ReadonlyArray<string> => [
   "/bin/sh",
@@ -61,16 +67,6 @@ const within = (processes: string, command: ReadonlyArray<string>): ReadonlyArra
   processes,
   ...command
 ]
-
-const run = promisify(execFile)
-
-/** True when `prlimit` of util-linux is there to set limits inside of the sandbox. */
-const hasPrlimit = Effect.promise(() =>
-  run("prlimit", ["--version"]).then(
-    () => true,
-    () => false
-  )
-)
 
 /** The advice for the words with which bubblewrap fails. */
 const advice: ReadonlyArray<readonly [RegExp, string]> = [
@@ -103,11 +99,13 @@ const proofs: ReadonlyArray<readonly [RegExp, string]> = [
 const probeMs = 10_000
 
 /** The output of a program in a sandbox like that of agents. Fails with what bubblewrap says when it does not start. */
-const look = (filter: Uint8Array): Promise<string> =>
+const look = (filter: Uint8Array, launcher: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
     const nothing = { readable: [], writable: [], directory: "/", socket: undefined, temporaryBytes: 4096 }
     const given = givenTo(filter)
-    const child = spawn("bwrap", [...argumentsOf(nothing), "cat", "/proc/self/status", "/proc/net/dev"], {
+    const seeing = ["cat", "/proc/self/status", "/proc/net/dev"]
+    const [program = "", ...args] = [...launcher, "bwrap", ...argumentsOf(nothing), ...seeing]
+    const child = spawn(program, args, {
       env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
       stdio: ["ignore", "pipe", "pipe", ...given.map(() => "pipe" as const), "pipe"],
       timeout: probeMs,
@@ -128,11 +126,11 @@ const look = (filter: Uint8Array): Promise<string> =>
     child.once("exit", (code) => code !== 0 && setTimeout(() => reject(new Error(said)), 100))
   })
 
-/** Starts a program in a sandbox, and looks at what it sees. */
-const probe = (filter: Uint8Array): Effect.Effect<void, BubblewrapUnavailable> =>
+/** Starts a program in a sandbox by the words of a launcher, and looks at what it sees. */
+const probe = (filter: Uint8Array, launcher: ReadonlyArray<string>): Effect.Effect<void, BubblewrapUnavailable> =>
   Effect.tryPromise({
     try: async () => {
-      const seen = await look(filter)
+      const seen = await look(filter, launcher)
       const missing = proofs.filter(([words]) => !words.test(seen)).map(([, name]) => name)
       if (missing.length > 0) throw new Error(`it starts, but it lacks ${missing.join(", ")}`)
     },
@@ -157,7 +155,11 @@ const filter = Effect.suspend(() => {
  */
 export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: AgentLimits = defaultLimits) {
   const bytes = yield* filter
-  const [{ limit }, perProcess] = yield* Effect.all([limitsOf(bootId), hasPrlimit, probe(bytes)], { concurrency: 3 })
+  // One process proves both, the sandbox and the limits, and a second one is needed only where `prlimit` is missing.
+  const marked = limitedBy(bootId)
+  const perProcess = yield* Effect.as(probe(bytes, marked("probe", [])), true).pipe(
+    Effect.orElse(() => Effect.as(probe(bytes, []), false))
+  )
   const cgroups = Cgroups.delegated()
   const rlimits = [
     ...["prlimit", `--nofile=${openFiles}`, "--core=0", `--fsize=${limits.diskBytes}`],
@@ -176,7 +178,8 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
       socket: bridge?.socket,
       temporaryBytes: limits.temporaryBytes
     })
-    const words = limit(leaseId, ["bwrap", ...contents, ...inside(command, perProcess ? rlimits : [])])
+    const sandboxed = ["bwrap", ...contents, ...inside(command, perProcess ? rlimits : [])]
+    const words = perProcess ? marked(leaseId, sandboxed) : sandboxed
     let told = ""
     const launch: Supervision.Launch = {
       command: cgroup === undefined ? words : within(cgroup.processes, words),
@@ -186,6 +189,7 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
         told += text
       },
       politeGroup: () => groupIn(told),
+      exitOf: exitInside,
       ...(bridge !== undefined && { ready: bridge.open }),
       watch: DiskWatch.until([workspaceDir, homeDir], limits.diskBytes)
     }

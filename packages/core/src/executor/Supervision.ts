@@ -50,6 +50,8 @@ export interface Launch {
   readonly told?: (text: string) => void
   /** The process group that is asked to end before it is killed; that of the process unless another is known. */
   readonly politeGroup?: () => number | undefined
+  /** The end of the agent, where the process only stands for it. */
+  readonly exitOf?: (exit: AgentExit) => AgentExit
   /** Done when the agent may be given its first line. */
   readonly ready?: Effect.Effect<unknown>
   /** Runs beside the agent. Its words are the reason for which the agent is ended. */
@@ -80,7 +82,9 @@ const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<Ag
       detached: true
     }) as Child
     // The listeners come before anything else, because the process may end at once.
-    child.once("exit", (code, name) => Deferred.unsafeDone(exit, Effect.succeed({ code, signal: name })))
+    child.once("exit", (code, signal) =>
+      Deferred.unsafeDone(exit, Effect.succeed(launch.exitOf?.({ code, signal }) ?? { code, signal }))
+    )
     child.once("spawn", () => resume(Effect.succeed(child)))
     child.once("error", (error: NodeJS.ErrnoException) => resume(Effect.fail(cannotStart(command, error.code))))
     // A process that ends during the write reports it by its exit.

@@ -123,6 +123,15 @@ if (Either.isRight(made)) {
       })
     )
 
+    it.scopedLive("a signal that ends the agent inside is told as that signal, and a code as that code", () =>
+      Effect.gen(function* () {
+        const make = yield* shellCommand
+        const ended = (script: string) => Effect.flatMap(made.right.spawn(make(script)), ({ exit }) => exit)
+        assert.deepStrictEqual(yield* ended("kill -SEGV $$"), { code: null, signal: "SIGSEGV" })
+        assert.deepStrictEqual(yield* ended("exit 128"), { code: 128, signal: null })
+      })
+    )
+
     it.scopedLive("an agent whose files grow too large is ended with the reason", () =>
       Effect.gen(function* () {
         const small = yield* Bubblewrap.make("boot_bubblewrap_small", { ...defaultLimits, diskBytes: 1024 * 1024 })

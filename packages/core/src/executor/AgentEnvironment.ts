@@ -2,6 +2,26 @@ import { Redacted } from "effect"
 import type { AgentCommand } from "./Executor.js"
 import { markVariables } from "./Marks.js"
 
+/** The variables that an agent without a sandbox inherits: search path, language, time zone and proxies. */
+export const inheritedVariables = [
+  "PATH",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "NODE_EXTRA_CA_CERTS",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR"
+]
+
+/** The variables that an agent in a sandbox inherits. Proxies and certificates of the machine are of no use to it. */
+export const inheritedInSandbox = ["LANG", "LC_ALL", "TZ"]
+
 /** The directories that belong to the agent alone, with the variables that name them. */
 export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">): Record<string, string> => ({
   HOME: command.homeDir,

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { constants } from "node:os"
 import { Data, Effect } from "effect"
 import { fn } from "../base/Traced.js"
-import { environmentOf } from "./AgentEnvironment.js"
+import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
 import type { AgentCommand, AgentExit, Executor, Isolation } from "./Executor.js"
 import { limitedBy } from "./Marks.js"
 import * as Supervision from "./Supervision.js"
@@ -15,9 +15,6 @@ import { filterHere } from "./sandbox/Seccomp.js"
 
 /** The sandbox does not work on this machine. The message says why, and what can be done. */
 export class BubblewrapUnavailable extends Data.TaggedError("BubblewrapUnavailable")<{ readonly message: string }> {}
-
-/** The variables that an agent in the sandbox inherits. Proxies and certificates of the machine are of no use to it. */
-const inherited = ["LANG", "LC_ALL", "TZ"]
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`
 
@@ -183,7 +180,7 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
     let told = ""
     const launch: Supervision.Launch = {
       command: cgroup === undefined ? words : within(cgroup.processes, words),
-      environment: { ...environmentOf(command, bootId, inherited), PATH: path },
+      environment: { ...environmentOf(command, bootId, inheritedInSandbox), PATH: path },
       given: givenTo(bytes),
       told: (text) => {
         told += text

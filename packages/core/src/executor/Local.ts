@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { fn } from "../base/Traced.js"
-import { environmentOf } from "./AgentEnvironment.js"
+import { environmentOf, inheritedVariables } from "./AgentEnvironment.js"
 import type { Executor, Isolation } from "./Executor.js"
 import { limitsOf } from "./Marks.js"
 import * as Supervision from "./Supervision.js"
@@ -24,23 +24,6 @@ const isolationOf = (limited: boolean): Isolation => ({
       : "Its processes are ended with it, also those that detach themselves; without prlimit on Linux, not those that clear their environment.")
 })
 
-/** The variables that an agent inherits: search path, language, time zone and proxies. */
-const inherited = [
-  "PATH",
-  "LANG",
-  "LC_ALL",
-  "TZ",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "NODE_EXTRA_CA_CERTS",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR"
-]
-
 /** Runs agents as processes of this machine and this user, for a boot of the service. */
 export const make = (bootId: string): Effect.Effect<Executor> =>
   Effect.map(limitsOf(bootId), ({ limit, supported }) => ({
@@ -50,7 +33,7 @@ export const make = (bootId: string): Effect.Effect<Executor> =>
       Supervision.spawning((command) =>
         Effect.succeed({
           command: limit(command.leaseId, [command.executable, ...command.args]),
-          environment: environmentOf(command, bootId, inherited)
+          environment: environmentOf(command, bootId, inheritedVariables)
         })
       )
     ),

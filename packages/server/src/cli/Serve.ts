@@ -57,27 +57,19 @@ const announce = (config: Config) =>
     })
   )
 
-/**
- * Fails when no agent can be run, before anybody can ask for one, and warns when agents run without the sandbox although nobody has asked for
- * that.
- */
-const requireExecutor = (config: Config) =>
-  Layer.effectDiscard(
-    Effect.gen(function* () {
-      const list = yield* (yield* Executors).list
-      const missing = list.find(({ backend }) => backend === "bubblewrap")?.note
-      const chosen = list.find((each) => each.default)
-      if (chosen === undefined) {
-        return yield* new CommandFailed({
-          message: `Agents would have no sandbox: ${missing} As root, or where others reach the service, that has to be wanted: --executor local (or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more.`
-        })
-      }
-      if (chosen.isolation.security_boundary || config.executors?.[0] === "local") return
-      yield* Effect.logWarning(
-        `AGENTS RUN WITHOUT A SANDBOX: they can read and change whatever this user can. ${missing} To agree to that, set REINS_EXECUTOR=local.`
-      )
+/** Fails when no agent can be run, before anybody can ask for one. */
+const requireExecutor = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const list = yield* (yield* Executors).list
+    if (list.some((each) => each.default)) return
+    const reason = list.find(({ backend }) => backend === "bubblewrap")?.note ?? ""
+    return yield* new CommandFailed({
+      message:
+        `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +
+        "(or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more."
     })
-  )
+  })
+)
 
 /**
  * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
@@ -103,7 +95,7 @@ const program = (given: Config) =>
     const config = yield* withPort(given)
     const server = serverLayer({ ...config, measured: otlp !== undefined })
     const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
-      Layer.provide(requireExecutor(config))
+      Layer.provide(requireExecutor)
     )
     const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
     return yield* Layer.launch(Layer.provide(service, installation)).pipe(

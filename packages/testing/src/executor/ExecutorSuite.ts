@@ -22,6 +22,7 @@ export const shellCommand = Effect.gen(function* () {
     homeDir,
     tmpDir: path.join(homeDir, "tmp"),
     programDirs: [],
+    relayPorts: [],
     environment: {},
     stop: { stdin_eof_ms: 200, sigterm_ms: 200 },
     ...changes

@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process"
 import { constants } from "node:os"
-import { Data, Effect } from "effect"
+import { Data, Effect, Option } from "effect"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
 import type { AgentCommand, AgentExit, Executor, Isolation } from "./Executor.js"
 import { limitedBy } from "./Marks.js"
+import { inNamespaceSince } from "./ProcessTable.js"
 import * as Supervision from "./Supervision.js"
-import { argumentsOf, givenTo, groupIn, nodeDirectory } from "./sandbox/Arguments.js"
+import { argumentsOf, givenTo, groupIn, namespaceIn, nodeDirectory } from "./sandbox/Arguments.js"
 import * as Bridge from "./sandbox/Bridge.js"
 import * as Cgroups from "./sandbox/Cgroups.js"
 import * as DiskWatch from "./sandbox/DiskWatch.js"
@@ -186,6 +187,8 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
         told += text
       },
       politeGroup: () => groupIn(told),
+      // A process inside can lose its marks on purpose, and never its namespace.
+      family: (since) => Option.getOrUndefined(Option.map(namespaceIn(told), (own) => inNamespaceSince(own, since))),
       exitOf: exitInside,
       ...(bridge !== undefined && { ready: bridge.open }),
       watch: DiskWatch.until([workspaceDir, homeDir], limits.diskBytes)

@@ -51,6 +51,8 @@ export interface Launch {
   readonly told?: (text: string) => void
   /** The process group that is asked to end before it is killed; that of the process unless another is known. */
   readonly politeGroup?: () => number | undefined
+  /** The processes of the agent that were born since a time, as `startOf` gives it; those with its mark where that is undefined. */
+  readonly family?: (since: number) => Promise<ReadonlyArray<ReapedProcess>> | undefined
   /** The end of the agent, where the process only stands for it. */
   readonly exitOf?: (exit: AgentExit) => AgentExit
   /** Done when the agent may be given its first line. */
@@ -115,6 +117,7 @@ interface Running {
   readonly child: Child
   readonly pid: number
   readonly politeGroup: () => number
+  readonly family: () => Promise<ReadonlyArray<ReapedProcess>>
   readonly leaseId: string
   /** The time from which processes of the lease can exist. No earlier process can have got the lease from this one. */
   readonly startedAt: number
@@ -180,7 +183,7 @@ const identityOf = (pid: number): string => `${pid} ${startOf(pid)}`
 /** `AgentProcess.endLaterProcesses`. A process can fork while it is ended, so the search is repeated until it finds none. */
 const endLater = (running: Running, { sigterm_ms: graceMs }: StopPolicy) =>
   Effect.promise(async () => {
-    const family = () => bearingSince(leaseMark(running.leaseId), running.startedAt)
+    const { family } = running
     const known = new Set((await family()).map(({ pid }) => identityOf(pid)))
     const born = Effect.promise(async () => (await family()).filter(({ pid }) => !known.has(identityOf(pid))))
     return Effect.gen(function* () {
@@ -247,7 +250,10 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, made: Launch)
   const child = yield* start(command, made, exit)
   const pid = child.pid ?? 0
   const politeGroup = () => made.politeGroup?.() ?? pid
-  const running: Running = { child, pid, politeGroup, leaseId: command.leaseId, startedAt: startOf(pid), exit }
+  const { leaseId } = command
+  const startedAt = startOf(pid)
+  const family = () => made.family?.(startedAt) ?? bearingSince(leaseMark(leaseId), startedAt)
+  const running: Running = { child, pid, politeGroup, family, leaseId, startedAt, exit }
   if (alive.size === 0) process.on("exit", endWithProcess)
   alive.add(running)
   const forget = Effect.sync(() => {

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { Option } from "effect"
 import { socketInside } from "./Bridge.js"
 
 /** The files and directories of an agent in its sandbox. They have the same paths inside as outside, so that what it remembers stays valid. */
@@ -111,3 +112,7 @@ export const groupIn = (told: string): number | undefined => {
   const pid = /"child-pid":\s*(\d+)/.exec(told)?.[1]
   return pid === undefined ? undefined : Number(pid)
 }
+
+/** The number of the agent's process namespace, from what bubblewrap has told. */
+export const namespaceIn = (told: string): Option.Option<string> =>
+  Option.fromNullable(/"pid-namespace":\s*(\d+)/.exec(told)?.[1])

@@ -35,13 +35,12 @@ export const environmentOf = (
   bootId: string,
   inherited: ReadonlyArray<string>
 ): Record<string, string> => {
-  const environment: Record<string, string> = {}
+  // The gateway of a turn is lent on loopback, which no proxy reaches.
+  const environment: Record<string, string> = { NO_PROXY: "127.0.0.1,localhost", no_proxy: "127.0.0.1,localhost" }
   for (const name of inherited) {
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
   }
-  // The gateway of a turn is lent on loopback, which no proxy reaches.
-  for (const name of ["NO_PROXY", "no_proxy"]) environment[name] = "127.0.0.1,localhost"
   for (const [name, value] of Object.entries(command.environment)) {
     environment[name] = Redacted.isRedacted(value) ? Redacted.value(value) : value
   }

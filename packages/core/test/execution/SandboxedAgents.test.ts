@@ -8,7 +8,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
-import { Effect, Either } from "effect"
+import { Effect, Either, type Scope } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { temporaryDirectory, withAgent } from "./Agent.js"
 
@@ -23,7 +23,7 @@ const withSandboxed = (body: Parameters<typeof withAgent<void, unknown, Services
     )
   )
 
-type Services = Projects | SessionFiles | SessionStore | Sessions
+type Services = Projects | SessionFiles | SessionStore | Sessions | Scope.Scope
 
 const bash = (cmd: string) => script("Work.", { tool: "bash", cmd }, { say: "Done." })
 

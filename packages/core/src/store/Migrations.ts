@@ -2,6 +2,7 @@ import { Migrator, SqlClient, type SqlError } from "@effect/sql"
 import { Data, Effect } from "effect"
 import { initial } from "./migrations/0001_initial.js"
 import { keptEvents } from "./migrations/0002_kept_events.js"
+import { handsOnTurns } from "./migrations/0003_hands_on_turns.js"
 import { knownClients } from "./migrations/0003_known_clients.js"
 import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
 import { sessionDisk } from "./migrations/0003_session_disk.js"
@@ -17,7 +18,10 @@ const statements = (list: ReadonlyArray<string>) =>
 const steps = {
   "0001_initial": statements(initial),
   "0002_kept_events": statements(keptEvents),
-  "0003_labels_and_usage": Effect.zipRight(labelsAndUsage, statements([...knownClients, ...sessionDisk])),
+  "0003_labels_and_usage": Effect.zipRight(
+    labelsAndUsage,
+    statements([...handsOnTurns, ...knownClients, ...sessionDisk])
+  ),
   "0004_bound_credentials": statements(boundCredentials),
   "0005_model_calls": statements(modelCalls)
 }

@@ -25,7 +25,11 @@ const historyOf = async (client: Reins, session_id: string, turn_id: string): Pr
 const nativeSession = (sessionId: string): string => {
   const db = new SqliteDatabase(join(place.dataDir, "reins.db"), { readonly: true })
   try {
-    return JSON.stringify(db.prepare("select native_session_id from sessions where id = ?").get(sessionId))
+    return JSON.stringify(
+      db
+        .prepare("select coalesce(native_session_id, native_candidate) as native from sessions where id = ?")
+        .get(sessionId)
+    )
   } finally {
     db.close()
   }

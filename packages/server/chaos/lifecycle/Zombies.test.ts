@@ -95,6 +95,9 @@ const begin = async (server: ServerProcess, dataDir: string, env: Readonly<Recor
 
 type Given = Awaited<ReturnType<typeof begin>>
 
+/** The agents of the session whose turn was lost. That of the other one may be kept: it has nothing to do. */
+const agentsOf = (dataDir: string, { session_id }: Given) => agentsIn(join(dataDir, "sessions", session_id))
+
 const attemptsOf = async (client: Reins, operation_id: string) => {
   const operation = await client.jobs.getOperation({ operation_id })
   return operation.jobs.flatMap(({ attempts }) => attempts.map(({ error, state }) => [state, error?.message ?? null]))
@@ -167,7 +170,7 @@ it("a server that was stopped beyond its claims and continued cannot write, afte
   given.remote.letThrough()
   const there = given.caller.at(second)
   await assertTakenOver(there, given, first.pid, second.pid)
-  assert.deepStrictEqual(agentsIn(dataDir), [])
+  assert.deepStrictEqual(agentsOf(dataDir, given), [])
   // Nor does the session wait for it.
   await there.turns.acknowledge({ turn_id: given.running.turn_id })
   await assertAnswers(there, given.session_id)
@@ -208,7 +211,7 @@ it("the only server, stopped beyond its claims and continued, gives its attempts
   server.kill("SIGCONT")
   const client = given.caller.at(server)
   await assertTakenOver(client, given, server.pid, server.pid)
-  assert.deepStrictEqual(agentsIn(dataDir), [])
+  assert.deepStrictEqual(agentsOf(dataDir, given), [])
   const types = (await historyOf(client, given.session_id)).join("\n")
   assert.notMatch(types, /message\.completed|turn\.succeeded/)
   await client.turns.acknowledge({ turn_id: given.running.turn_id })

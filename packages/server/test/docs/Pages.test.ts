@@ -133,8 +133,8 @@ const readIn = (file: string): ReadonlyArray<string> => {
     ([, names = ""]) => names.match(/\w+/g) ?? []
   )
   const fromLists = /process\.env\[[a-z]/.test(text)
-    ? [...text.matchAll(/^ {2}"(\w+)",?$|(?<=[[ ])"([A-Z_]+)"(?=[,\]])/gm)].map(
-        ([, line, inline]) => line ?? inline ?? ""
+    ? [...text.matchAll(/^(?:export )?const \w+ = \[([^\]]*)\]$/gm)].flatMap(
+        ([, names = ""]) => names.match(/\w+/g) ?? []
       )
     : []
   return [...named, ...destructured, ...fromLists]

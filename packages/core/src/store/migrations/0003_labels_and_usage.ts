@@ -33,17 +33,7 @@ const tables: ReadonlyArray<string> = [
     reasoning_tokens bigint,
     cost_usd double precision,
     primary key (workspace_id, day, provider_id, model)
-  )`,
-  `alter table messages add column parts text`,
-  `alter table messages add column steering text`,
-  `create index messages_steering on messages (turn_id) where steering is not null`,
-  `alter table sessions add column options text`,
-  `alter table sessions add column permissions text`,
-  `alter table sessions add column told text`,
-  `alter table interactions add column form text`,
-  `alter table interactions add column url text`,
-  `alter table interactions add column note text`,
-  `alter table interactions add column content text`
+  )`
 ]
 
 interface EndedTurn {

@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
+// Most tests are not about the sandbox, and have to run where it does not work. Those that are name it themselves.
+process.env["REINS_EXECUTOR"] ??= "local"
+
 /** Long files, whose size does not tell it: they wait for real agents and for servers in processes of their own. */
 const long = [
   "server/test/e2e/EndToEnd",

@@ -19,7 +19,8 @@ const { Reins } = await import(pathToFileURL(join(root, "packages/client/dist/in
 export const install = (name, env = {}) => {
   const dataDir = join(directory, name)
   mkdirSync(dataDir, { recursive: true })
-  const settings = { REINS_RATE_LIMIT: "off", ...env }
+  // Only the figures about the sandbox are measured in it, so that the others are the same on every machine.
+  const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", ...env }
   const cli = (...args) => {
     const run = spawnSync(process.execPath, [main, ...args, "--data-dir", dataDir], {
       encoding: "utf8",

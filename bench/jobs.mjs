@@ -44,7 +44,12 @@ const inProcess = (settings) => {
   const services = Worker.layer(Effect.succeed([kind])).pipe(
     Layer.provideMerge(Core.layer),
     Layer.provideMerge(
-      Layer.mergeAll(CoreConfig.layer({ dataDir }), Sqlite.layer(dataDir), Bell.layer, Placement.layerSingle)
+      Layer.mergeAll(
+        CoreConfig.layer({ dataDir, executors: ["local"] }),
+        Sqlite.layer(dataDir),
+        Bell.layer,
+        Placement.layerSingle
+      )
     )
   )
   return Effect.gen(function* () {

@@ -13,12 +13,13 @@ import { postgres } from "./postgres.mjs"
 import { directory, killAll } from "./processes.mjs"
 import { reads } from "./reads.mjs"
 import { machine, makeReport } from "./report.mjs"
+import { sandbox } from "./sandbox.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, jobs, turns }
+const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

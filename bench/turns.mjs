@@ -90,7 +90,8 @@ const turn = async (server, sessionId, marks) => {
   }
 }
 
-const endOf = async (events) => {
+/** Waits for the end of a turn. Fails unless it succeeded. */
+export const endOf = async (events) => {
   for await (const { payload, type } of events) {
     if (type === "turn.succeeded") return now()
     if (/^turn\.(?:failed|cancelled|interrupted)$/.test(type))
@@ -103,17 +104,7 @@ const endOf = async (events) => {
  * agent's time.
  */
 const installAgent = (marks) => {
-  const cacheDir = join(directory, "agents")
-  const { runtime } = JSON.parse(readFileSync(join(root, "manifests/alpha.json"), "utf8"))
-  const platform = select(runtime.install.platforms)
-  const packages = [...runtime.install.packages, ...platform.packages]
-  const digest = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 12)
-  const { name, version } = runtime.agent
-  const installed = join(cacheDir, "harnesses", `${name}-${version}-${platform.id}-${digest}`)
-  const executable = join(installed, platform.executable)
-  mkdirSync(dirname(executable), { recursive: true })
-  const identity = packages.map(({ integrity, name, version }) => ({ name, version, integrity }))
-  writeFileSync(join(installed, "reins-install.json"), JSON.stringify({ packages: identity }))
+  const { cacheDir, executable } = placeAgent("agents")
   const agent = join(dirname(fileURLToPath(import.meta.url)), "agent.mjs")
   const time = (name) => `echo "${name} $(date +%s%3N)" >> '${marks}'`
   writeFileSync(
@@ -122,4 +113,20 @@ const installAgent = (marks) => {
   )
   chmodSync(executable, 0o755)
   return cacheDir
+}
+
+/** Makes the place of alpha's program in a cache of its own. The program itself is missing. */
+export const placeAgent = (name) => {
+  const cacheDir = join(directory, name)
+  const { runtime } = JSON.parse(readFileSync(join(root, "manifests/alpha.json"), "utf8"))
+  const platform = select(runtime.install.platforms)
+  const packages = [...runtime.install.packages, ...platform.packages]
+  const digest = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 12)
+  const { agent } = runtime
+  const installed = join(cacheDir, "harnesses", `${agent.name}-${agent.version}-${platform.id}-${digest}`)
+  const executable = join(installed, platform.executable)
+  mkdirSync(dirname(executable), { recursive: true })
+  const identity = packages.map(({ integrity, name, version }) => ({ name, version, integrity }))
+  writeFileSync(join(installed, "reins-install.json"), JSON.stringify({ packages: identity }))
+  return { cacheDir, executable, installed }
 }

@@ -88,11 +88,17 @@ export const chooseGateway = async () => {
   return { scripted: true, url: gateway.url, apiKey: apiKey2, model: "scripted-1", close: gateway.close }
 }
 
+/**
+ * The sandbox where it works. Where it does not, a server that runs as root starts only when that is wanted, and the scripted model of the demo
+ * means no harm.
+ */
+const executor = process.env.REINS_EXECUTOR ? [] : ["--executor", "bubblewrap,local"]
+
 /** The server in a process of its own, on a free port. It asks the given hosts although they are private. */
 export const startServer = async (dataDir, allowPrivateHosts = ["127.0.0.1"]) => {
   const child = spawn(
     process.execPath,
-    [join(root, "packages/server/dist/main.js"), "serve", "--port", "0", "--data-dir", dataDir],
+    [join(root, "packages/server/dist/main.js"), "serve", "--port", "0", "--data-dir", dataDir, ...executor],
     {
       // The remote of the demo is a folder of this machine, which a server refuses unless it is told otherwise.
       env: {

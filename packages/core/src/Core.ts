@@ -130,7 +130,7 @@ export type Given = CoreConfig | Placement | Database | Bell
 export interface Layers<E = unknown> {
   /** The providers, which `Manifests.layerOf` makes of manifests. The default is those in `manifests/`. */
   readonly manifests?: Layer.Layer<Manifests, E, Given>
-  /** The ways to run agents, which `Executors.layerOf` makes of a list. The first of the list is its default. The default list is `local`. */
+  /** The ways to run agents, which `Executors.layerOf` makes of a list. The first of the list is its default. The default is `bubblewrap` where it works, and `local` elsewhere. */
   readonly executors?: Layer.Layer<Executors, E, Given>
   /** The ways to speak with agents, each a `HarnessDriver` of `harness/HarnessDriver`. The default is `builtInDrivers`. */
   readonly drivers?: ReadonlyArray<HarnessDriver>
@@ -313,6 +313,19 @@ export const layerWith = <const L extends Layers>(
 /** Every service of Reins, as a server has them: `layerWith` without anything of one's own. */
 export const layer = layerWith({})
 
+/** Warns when agents run without the sandbox although nobody has asked for that. */
+const warnOfNoSandbox = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { executors } = yield* CoreConfig
+    const list = yield* (yield* Executors).list
+    const sandbox = list.find(({ backend }) => backend === "bubblewrap")
+    if (executors !== null || sandbox === undefined || sandbox.available) return
+    yield* Effect.logWarning(
+      `AGENTS RUN WITHOUT A SANDBOX: they can read and change whatever this user can. ${sandbox.note} Whoever agrees to that chooses the executor "local".`
+    )
+  })
+)
+
 /**
  * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
  * PostgreSQL several processes share the work, and each takes over the jobs that another one loses.
@@ -341,5 +354,6 @@ export const worker = Layer.mergeAll(
   ),
   IdleRelease.layer,
   Housekeeping.layer,
-  DiskMeasure.layer
+  DiskMeasure.layer,
+  warnOfNoSandbox
 )

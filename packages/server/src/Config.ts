@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { type BuiltInExecutor, builtInExecutors } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
 import { isAllowedHost } from "@reins/core/outbound/Address"
@@ -32,6 +33,7 @@ const CommaList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
   encode: (entries) => entries.join(",")
 })
 const HostList = CommaList.pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
+const ExecutorList = CommaList.pipe(Schema.compose(Schema.NonEmptyArray(Schema.Literal(...builtInExecutors))))
 const NetworkList = CommaList.pipe(Schema.filter((networks) => networks.every(isNetwork)))
 
 const OriginList = CommaList.pipe(
@@ -53,6 +55,7 @@ const fields = {
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
   metrics: Flag,
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
+  executor: ExecutorList,
   allow_local_repositories: Flag,
   allow_ssh_repositories: Flag,
   allow_private_hosts: HostList,
@@ -102,6 +105,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   rate_limit: "requests a minute, or off",
   metrics: "on or off",
   log_level: "debug, info, warning, error or none",
+  executor: "bubblewrap, local, or a comma list of both in order of preference",
   allow_local_repositories: "on or off",
   allow_ssh_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
@@ -169,6 +173,8 @@ export interface Config {
   /** True when `GET /metrics` is served. It needs no credentials, so by default it is served only where nobody else can reach it. */
   readonly metrics: boolean
   readonly logLevel: LogLevel.LogLevel
+  /** The ways to run agents, in order of preference. Null is the sandbox where it works, and elsewhere agents without one. */
+  readonly executors: ReadonlyArray<BuiltInExecutor> | null
   readonly allowLocalRepositories: boolean
   /** True when git may go through SSH, with the keys of connections. */
   readonly allowSshRepositories: boolean
@@ -222,6 +228,8 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
     metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
     logLevel: levels[settings.log_level ?? "info"],
+    executors:
+      settings.executor ?? (isLoopback(host) && isLoopback(publicUrl.hostname) && !isRoot() ? null : ["bubblewrap"]),
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowSshRepositories: settings.allow_ssh_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
@@ -262,6 +270,9 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.streams_per_session !== undefined && { streamsPerSession: settings.streams_per_session }),
   ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
 })
+
+/** An agent without a sandbox could do everything on the machine. */
+const isRoot = (): boolean => process.getuid?.() === 0
 
 /** True for the names and addresses by which a machine reaches itself alone. */
 export const isLoopback = (host: string): boolean => /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)

@@ -128,7 +128,10 @@ layer(served, { excludeTestServices: true })("a server over layers of one's own"
       })
       const connection = yield* post("connections", { kind: "github", label: "x", credential: { token: "t" } })
       assert.strictEqual(connection.status, 422)
-      assert.include(connection.text, "Input should be 'alpha_gateway', 'beta', 'gateway', 'codeberg', 'git' or 'git_ssh'")
+      assert.include(
+        connection.text,
+        "Input should be 'alpha_gateway', 'beta', 'gateway', 'codeberg', 'git' or 'git_ssh'"
+      )
       const document = (yield* send("GET", "/openapi.json")).text
       assert.include(document, '"enum":["counting"]')
       assert.include(document, '"enum":["alpha_gateway","beta","gateway","codeberg","git","git_ssh"]')

@@ -3,6 +3,11 @@ import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
 
+/** The ways to run agents that are part of Reins. */
+export const builtInExecutors = ["bubblewrap", "local"] as const
+/** The name of a way to run agents that is part of Reins. */
+export type BuiltInExecutor = (typeof builtInExecutors)[number]
+
 /** The settings of the core. Paths are absolute. */
 export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
   CoreConfig,
@@ -44,6 +49,11 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly agentFreeMemory: number
     /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
+    /**
+     * The ways to run agents that are part of Reins, in order of preference. Those that do not work on this machine are left out, and the
+     * first one that is left is the default. Null is `bubblewrap` alone where it works, and `local` alone elsewhere.
+     */
+    readonly executors: ReadonlyArray<BuiltInExecutor> | null
     /** The bounds on sizes and counts. */
     readonly limits: CoreLimits
   }
@@ -74,6 +84,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     maxIdleAgents: 8 * availableParallelism(),
     agentFreeMemory: Math.floor(process.availableMemory() / 2),
     leaseMs: 30_000,
+    executors: null,
     limits: { ...defaultLimits, ...limits },
     ...given
   })

@@ -27,7 +27,7 @@ export class Installed extends Context.Tag("@reins/core/catalog/Installed")<Inst
         lists: {
           connection_kinds: kinds.list.map(({ kind }) => kind),
           forges: (yield* Forges).list.map(({ kind }) => kind),
-          executors: executors.list.map(({ backend }) => backend)
+          executors: executors.names
         },
         defaults: { providers: defaultId }
       })

@@ -84,10 +84,12 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
           const gateway = gatewayOf(connection)
           if (gateway === undefined) return asIs({ ...connection, secrets: otherSecrets })
           const loan = yield* Loan.make(loans, gateway)
-          const relay = `http://127.0.0.1:${yield* port}`
+          const relayPort = yield* port
+          const relay = `http://127.0.0.1:${relayPort}`
           const lent: Lent = {
             connection: {
               ...connection,
+              relayPort,
               told: toldOf(relay, loan),
               settings: { ...connection.settings, base_url: `${relay}${loan.path}` },
               secrets: { ...otherSecrets, api_key: loan.token }

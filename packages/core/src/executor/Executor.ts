@@ -39,8 +39,10 @@ export interface AgentCommand {
   readonly homeDir: string
   /** The directory below `homeDir` that TMPDIR names. */
   readonly tmpDir: string
-  /** The directories that hold the agent's program. A sandbox must let the agent read them. */
+  /** The directories that hold the agent's program and nothing else. A sandbox must let the agent read them, and run the Node of the service. */
   readonly programDirs: ReadonlyArray<string>
+  /** The ports of the service's own relays on 127.0.0.1. The agent must reach them at the same address, whatever else it reaches. */
+  readonly relayPorts: ReadonlyArray<number>
   /** Variables that are added to the few that every agent gets. Nothing else is inherited. */
   readonly environment: Readonly<Record<string, string | Redacted.Redacted<string>>>
   /** The steps of stopping the process when the scope closes. */

@@ -1,9 +1,11 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Either, Fiber, Layer } from "effect"
+import { type BuiltInExecutor, builtInExecutors, CoreConfig } from "../base/CoreConfig.js"
 import type { ExecutorBackend } from "../domain/Catalog.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Placement } from "../placement/Placement.js"
-import { type Executor, ExecutorError } from "./Executor.js"
+import * as Bubblewrap from "./Bubblewrap.js"
+import { type Executor, ExecutorError, type Isolation } from "./Executor.js"
 import * as Local from "./Local.js"
 
 // The port of an executor, for programs that bring one of their own.
@@ -19,57 +21,49 @@ export {
 } from "./Executor.js"
 export type { StopPolicy } from "./StopPolicy.js"
 
+/** A way to run agents that is known here and cannot be used. */
+interface Absent {
+  readonly backend: string
+  /** Says why, and what can be done. */
+  readonly reason: string
+}
+
+/** The ways to run agents, as they were found. */
+interface Found {
+  /** Those that can be used, the default first. */
+  readonly usable: ReadonlyArray<Executor>
+  readonly absent: ReadonlyArray<Absent>
+}
+
 /** The ways to run agents that this installation has. */
 export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   Executors,
   {
-    /** The executors in the order of the catalog. The first one is the default. */
-    readonly list: ReadonlyArray<ExecutorBackend>
+    /** The names of all executors in the order of the catalog, also of those that cannot be used. */
+    readonly names: ReadonlyArray<string>
+    /** The executors in the order of the catalog. One that cannot be used says why. */
+    readonly list: Effect.Effect<ReadonlyArray<ExecutorBackend>>
     /**
-     * The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that is not installed, and for one
+     * The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that cannot be used, and for one
      * that does not enforce the network which a project asks for.
      */
     readonly choose: (
       backend: string | undefined,
       network?: NetworkAccess
     ) => Effect.Effect<string, ReinsError<"executor_unavailable">>
-    /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for one that is not installed. */
+    /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for one that cannot be used. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
   }
 >() {
   /** Only the given executors. The first one is the default, for sessions that name none. Each needs a `backend` of its own. */
   static readonly layerOf = (executors: ReadonlyArray<Executor>) =>
-    Layer.sync(Executors, () => {
-      const get = (backend: string): Effect.Effect<Executor, ExecutorError> => {
-        const executor = executors.find((candidate) => candidate.backend === backend)
-        return executor === undefined
-          ? Effect.fail(
-              new ExecutorError({ kind: "unavailable", message: `There is no executor "${backend}" on this server.` })
-            )
-          : Effect.succeed(executor)
-      }
-      return Executors.of({
-        list: executors.map(({ backend, isolation }, index) => ({
-          backend,
-          available: true,
-          default: index === 0,
-          isolation: {
-            security_boundary: isolation.level !== "none",
-            filesystem: isolation.filesystem,
-            network: isolation.network,
-            processes: isolation.process_group ? "process_group" : "shared"
-          },
-          note: isolation.summary
-        })),
-        get,
-        choose: Effect.fnUntraced(function* (backend = executors[0]?.backend ?? "default", network = "open") {
-          const { isolation } = yield* Effect.mapError(get(backend), ({ message }) => unusable(backend, message))
-          if (network !== "open" && isolation.network !== "restricted")
-            return yield* unusable(backend, notEnforced(backend))
-          return backend
-        })
-      })
-    })
+    Layer.succeed(
+      Executors,
+      service(
+        executors.map(({ backend }) => backend),
+        Effect.succeed({ usable: executors, absent: [] })
+      )
+    )
 
   /**
    * The executor `local`, which runs agents as processes of this machine and of the service's user. An executor of one's own may stand
@@ -79,13 +73,108 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
     Local.make(bootId)
   )
 
-  /** The executors that are part of Reins: `local` alone. */
-  static readonly layer = Layer.unwrapEffect(Effect.map(Executors.local, (local) => Executors.layerOf([local])))
+  /**
+   * The executor `bubblewrap`, which runs each agent in a sandbox of its own. It is tried first, and fails with the reason where it does not
+   * hold.
+   */
+  static readonly bubblewrap: Effect.Effect<Executor, Bubblewrap.BubblewrapUnavailable, Placement> = Effect.flatMap(
+    Placement,
+    ({ bootId }) => Bubblewrap.make(bootId)
+  )
+
+  /**
+   * The executors that are part of Reins, as `CoreConfig.executors` chooses them. They are tried beside the rest of the start, and whoever asks
+   * for one waits for that.
+   */
+  static readonly layer = Layer.scoped(
+    Executors,
+    Effect.gen(function* () {
+      const { executors } = yield* CoreConfig
+      const placement = yield* Placement
+      const trying = yield* Effect.forkScoped(Effect.provideService(find(executors), Placement, placement))
+      return service(builtInExecutors, Fiber.join(trying))
+    })
+  )
 }
 
-const unusable = (backend: string, message: string) =>
+/** The service over what is found. `names` is the order of the catalog. */
+const service = (names: ReadonlyArray<string>, found: Effect.Effect<Found>): Executors["Type"] => {
+  const unusable = (backend: string, { absent }: Found) =>
+    absent.find((each) => each.backend === backend)?.reason ?? `There is no executor "${backend}" on this server.`
+  const get = (backend: string): Effect.Effect<Executor, ExecutorError> =>
+    Effect.flatMap(found, (all) => {
+      const executor = all.usable.find((candidate) => candidate.backend === backend)
+      return executor === undefined
+        ? Effect.fail(new ExecutorError({ kind: "unavailable", message: unusable(backend, all) }))
+        : Effect.succeed(executor)
+    })
+  return {
+    names,
+    get,
+    list: Effect.map(found, (all) => names.map((name) => described(name, all, unusable(name, all)))),
+    choose: Effect.fnUntraced(function* (given, network = "open") {
+      const backend = given ?? (yield* found).usable[0]?.backend ?? names[0] ?? "default"
+      const { isolation } = yield* Effect.mapError(get(backend), ({ message }) => refusal(backend, message))
+      if (network !== "open" && isolation.network !== "restricted") return yield* refusal(backend, notEnforced(backend))
+      return backend
+    })
+  }
+}
+
+const refusal = (backend: string, message: string) =>
   new ReinsError({ code: "executor_unavailable", message, details: { backend } })
 
 const notEnforced = (backend: string): string =>
   `The project limits the network of its agents, and the executor "${backend}" does not enforce that: choose one whose isolation.network is ` +
   'restricted, or publish a version with the network "open".'
+
+/** The entry of the catalog. An executor that cannot be used promises nothing. */
+const described = (backend: string, { usable }: Found, reason: string): ExecutorBackend => {
+  const executor = usable.find((candidate) => candidate.backend === backend)
+  const isolation: Pick<Isolation, "filesystem" | "level" | "network" | "process_group"> = executor?.isolation ?? {
+    level: "none",
+    filesystem: "shared",
+    network: "shared",
+    process_group: false
+  }
+  return {
+    backend,
+    available: executor !== undefined,
+    default: executor !== undefined && executor === usable[0],
+    isolation: {
+      security_boundary: isolation.level !== "none",
+      filesystem: isolation.filesystem,
+      network: isolation.network,
+      processes: isolation.level === "sandbox" ? "own" : isolation.process_group ? "process_group" : "shared"
+    },
+    note: executor?.isolation.summary ?? reason
+  }
+}
+
+const making: Readonly<Record<BuiltInExecutor, Effect.Effect<Executor, { readonly message: string }, Placement>>> = {
+  bubblewrap: Executors.bubblewrap,
+  local: Executors.local
+}
+
+/** Tries the executors that are wanted. */
+const find = Effect.fnUntraced(function* (wanted: ReadonlyArray<BuiltInExecutor> | null) {
+  const tried = yield* Effect.forEach(
+    wanted ?? builtInExecutors,
+    (backend) => Effect.map(Effect.either(making[backend]), (made) => ({ backend, made })),
+    { concurrency: "unbounded" }
+  )
+  const working = tried.flatMap(({ made }) => (Either.isRight(made) ? [made.right] : []))
+  // Where the sandbox works and nobody asked for anything else, no session gets out of it by naming `local`.
+  const usable = wanted === null ? working.slice(0, 1) : working
+  const reasonOf = (backend: BuiltInExecutor): string => {
+    const made = tried.find((each) => each.backend === backend)?.made
+    return made !== undefined && Either.isLeft(made)
+      ? made.left.message
+      : `This server does not run agents on ${backend}. Its operator can allow that with --executor.`
+  }
+  const absent = builtInExecutors
+    .filter((backend) => !usable.some((executor) => executor.backend === backend))
+    .map((backend) => ({ backend, reason: reasonOf(backend) }))
+  const found: Found = { usable, absent }
+  return found
+})

@@ -35,6 +35,11 @@ const limiter = (leaseId: string, bootId: string): ReadonlyArray<string> => [
 /** The command with its marks in its limits. On a machine that cannot do that, it is the unchanged command. */
 export type Limit = (leaseId: string, command: ReadonlyArray<string>) => ReadonlyArray<string>
 
+/** Marks processes by their limits, on a machine that can. */
+export const limitedBy =
+  (bootId: string): Limit =>
+  (leaseId, command) => [...limiter(leaseId, bootId), ...command]
+
 /** True when this machine can mark processes by their limits, which takes Linux and `prlimit` of util-linux. */
 export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: boolean; readonly limit: Limit }> => {
   const [program = "", ...args] = limiter("probe", bootId)
@@ -46,7 +51,7 @@ export const limitsOf = (bootId: string): Effect.Effect<{ readonly supported: bo
   ).pipe(
     Effect.map((supported) => ({
       supported,
-      limit: (leaseId, command) => (supported ? [...limiter(leaseId, bootId), ...command] : command)
+      limit: supported ? limitedBy(bootId) : (_, command) => command
     }))
   )
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { readdir, readFile } from "node:fs/promises"
+import { readdir, readFile, readlink } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { ReapedProcess } from "./Executor.js"
 import { type Mark, markEntry, markLimit } from "./Marks.js"
@@ -65,13 +65,12 @@ const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) 
     limit.test(await readProc(pid, "limits"))
 }
 
-const bearingOf = async (
+const living = async (
   pids: ReadonlyArray<number>,
-  marks: ReadonlyArray<Mark>
+  isWanted: (pid: number) => Promise<boolean>
 ): Promise<ReadonlyArray<ReapedProcess>> => {
-  const isOurs = bears(marks)
   const look = async (pid: number): Promise<ReadonlyArray<ReapedProcess>> =>
-    (await isOurs(pid)) && status(pid).alive
+    (await isWanted(pid)) && status(pid).alive
       ? [{ pid, command: (await readProc(pid, "cmdline")).split("\0")[0] ?? "" }]
       : []
   const found: Array<ReapedProcess> = []
@@ -86,13 +85,20 @@ const bearingOf = async (
  * another process that got the same pid meanwhile is never taken for ours. Empty on a machine without /proc.
  */
 export const bearing = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<ReapedProcess>> =>
-  bearingOf(await otherProcesses(), marks)
+  living(await otherProcesses(), bears(marks))
+
+const processesSince = async (since: number): Promise<ReadonlyArray<number>> =>
+  (await otherProcesses()).filter((pid) => status(pid).startedAt >= since)
 
 /** The living processes that bear the mark. Processes that are older than the first one with the mark are not read. */
 export const bearingSince = async (mark: Mark, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
-  bearingOf(
-    (await otherProcesses()).filter((pid) => status(pid).startedAt >= since),
-    [mark]
+  living(await processesSince(since), bears([mark]))
+
+/** The living processes of a process namespace, which none of them can leave. It is named by its number; `since` is as for `bearingSince`. */
+export const inNamespaceSince = async (namespace: string, since: number): Promise<ReadonlyArray<ReapedProcess>> =>
+  living(
+    await processesSince(since),
+    async (pid) => (await readlink(`/proc/${pid}/ns/pid`).catch(orNotOurs)) === `pid:[${namespace}]`
   )
 
 /** True when a living process bears the mark. `since` is as for `bearingSince`. */

@@ -161,6 +161,12 @@ const proxyVariables = ({ passage }: AgentInput): Record<string, Redacted.Redact
     ? {}
     : Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map((name) => [name, passage.url]))
 
+/** The ports of this service on loopback that the agent is to reach: the relay to its gateway, and its way out. */
+const relayPortsOf = ({ connection, passage }: AgentInput): ReadonlyArray<number> => [
+  ...(connection?.relayPort === undefined ? [] : [connection.relayPort]),
+  ...(passage === undefined ? [] : [passage.port])
+]
+
 /** Writes the agent's configuration into its home and gives the command that starts it. */
 export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input
@@ -190,7 +196,8 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     workspaceDir: input.workspaceDir,
     homeDir: input.homeDir,
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
-    programDirs: [input.installed.directory, path.dirname(path.dirname(process.execPath))],
+    programDirs: [input.installed.directory],
+    relayPorts: relayPortsOf(input),
     environment: { ...environment, ...proxyVariables(input) },
     stop: runtime.stop
   }

@@ -20,6 +20,8 @@ export interface HarnessConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted<string>>>
   /** Texts that nobody is to read, each with the text in its place: addresses inside the service, and those that people know them by. */
   readonly told?: Readonly<Record<string, string>>
+  /** The port of the service's own relay on 127.0.0.1 that `base_url` leads to; absent where no relay stands before the gateway. */
+  readonly relayPort?: number
 }
 
 /** A part of the prompt. The agent gets the path of a file, and reads the file itself unless it takes the content. */

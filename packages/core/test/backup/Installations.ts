@@ -58,7 +58,9 @@ export const databases = [
 /** Every service over a data directory; no job is worked. */
 export const installation = (place: Place, dataDir: string) =>
   Core.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), place.opened(dataDir), Placement.layerSingle)),
+    Layer.provideMerge(
+      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), place.opened(dataDir), Placement.layerSingle)
+    ),
     Layer.provide([Logger.remove(Logger.defaultLogger), PasswordCost.layerTest])
   )
 

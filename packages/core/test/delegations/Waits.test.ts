@@ -209,7 +209,9 @@ for (const { layer, name } of databases) {
 /** The same installation after a restart: other services, another boot, the same database and data. */
 const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
   Core.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir }), database, Placement.layerSingle)),
+    Layer.provideMerge(
+      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), database, Placement.layerSingle)
+    ),
     Layer.provide(PasswordCost.layerTest)
   )
 

@@ -35,6 +35,7 @@ const cacheDir = process.env["REINS_CACHE_DIR"] === undefined ? {} : { cacheDir:
 
 const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
   dataDir,
+  executors: ["local"] as const,
   allowLocalRepositories: true,
   allowPrivateHosts: ["127.0.0.1"],
   maxRunningTurns: 2,

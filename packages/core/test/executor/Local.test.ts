@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
+import { environmentOf, inheritedVariables } from "@reins/core/executor/AgentEnvironment"
 import type { AgentCommand } from "@reins/core/executor/Executor"
 import * as Local from "@reins/core/executor/Local"
 import { endProcessesOf } from "@reins/core/executor/Orphans"
@@ -101,7 +102,7 @@ describe("the local executor", () => {
       process.env[name] = "http://user:secret@proxy.example"
     try {
       const command = { leaseId: "l", homeDir: "/h", tmpDir: "/h/tmp", environment: { OWN: Redacted.make("1") } }
-      const environment = Local.environmentOf(command, "boot")
+      const environment = environmentOf(command, "boot", inheritedVariables)
       assert.notInclude(JSON.stringify(environment), "proxy.example")
       assert.deepInclude(environment, { PATH: process.env["PATH"], HOME: "/h", OWN: "1" })
     } finally {

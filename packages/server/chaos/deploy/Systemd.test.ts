@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, it } from "vitest"
@@ -15,6 +15,16 @@ it("systemd reads the unit without a complaint", () => {
   const file = join(directory, "reins.service")
   writeFileSync(file, unit.replace("/usr/bin/node ", `${process.execPath} `))
   const { status, stderr, stdout } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" })
+  assert.deepStrictEqual([status, stdout, stderr], [0, "", ""])
+})
+
+it("systemd reads the unit with the drop-in for sandboxes without a complaint", () => {
+  const file = join(directory, "reins.service")
+  writeFileSync(file, unit.replace("/usr/bin/node ", `${process.execPath} `))
+  mkdirSync(`${file}.d`)
+  copyFileSync(deployed("reins-sandbox.conf"), join(`${file}.d`, "sandbox.conf"))
+  const { status, stderr, stdout } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" })
+  rmSync(`${file}.d`, { recursive: true })
   assert.deepStrictEqual([status, stdout, stderr], [0, "", ""])
 })
 

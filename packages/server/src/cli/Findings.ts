@@ -3,10 +3,12 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { dirname } from "node:path"
 import { promisify } from "node:util"
 import { inventory } from "@reins/core/backup/Inventory"
-import * as Local from "@reins/core/executor/Local"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { Executors } from "@reins/core/executor/Executors"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
+import { Placement } from "@reins/core/placement/Placement"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
@@ -28,7 +30,7 @@ export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> 
       lock(config),
       database(config),
       harnesses(config),
-      sandbox,
+      sandbox(config),
       mail(config),
       Effect.sync(() => address(config)),
       Effect.sync(() => securityFindings(config))
@@ -222,17 +224,33 @@ const noManifests = (message: string): Finding =>
 /** As much of a digest as tells two manifests apart. */
 const shortly = (digest: string): string => digest.slice(0, "sha256:".length + 12)
 
-const sandbox = Effect.map(
-  Local.make("doctor"),
-  ({ isolation }): Finding =>
-    isolation.level === "none"
-      ? warn(
-          "sandbox",
-          "agents run as the user of the server, without a boundary",
-          "Run the server as a user of its own, in a container or a virtual machine; see SECURITY.md."
-        )
-      : ok("sandbox", isolation.level)
-)
+/** The executor that sessions get, as the server would choose it. */
+const sandbox = (config: Config): Effect.Effect<Finding> =>
+  Effect.gen(function* () {
+    const check = "sandbox"
+    const list = yield* (yield* Executors).list
+    const chosen = list.find((each) => each.default)
+    const missing = list.find(({ backend }) => backend === "bubblewrap")?.note ?? ""
+    if (chosen === undefined)
+      return fail(
+        check,
+        missing,
+        "Mend that, or run agents without a boundary: --executor local (REINS_EXECUTOR=local)."
+      )
+    if (chosen.isolation.security_boundary) return ok(check, `${chosen.backend}: ${chosen.note}`)
+    return warn(
+      check,
+      `agents run as the user of the server, without a boundary. ${missing}`,
+      "Use bubblewrap, or run the server as a user of its own, in a container or a virtual machine; see docs/security.md."
+    )
+  }).pipe(
+    Effect.provide(
+      Layer.provide(Executors.layer, [
+        Layer.sync(CoreConfig, () => Installation.coreConfigOf(config)),
+        Placement.layerSingle
+      ])
+    )
+  )
 
 const mail = (config: Config): Effect.Effect<Finding> =>
   config.smtpUrl === undefined

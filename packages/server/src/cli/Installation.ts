@@ -69,6 +69,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     allowLocalRepositories: config.allowLocalRepositories,
     allowSshRepositories: config.allowSshRepositories,
     allowPrivateHosts: config.allowPrivateHosts,
+    executors: config.executors,
     smtpUrl: config.smtpUrl ?? null,
     ...(config.cacheDir !== undefined && { cacheDir: config.cacheDir }),
     ...(config.keyFile !== undefined && { keyFile: config.keyFile }),

@@ -1,6 +1,7 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
 import * as Core from "@reins/core/Core"
+import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Duration, Effect, Layer, Logger } from "effect"
 import type { Config } from "../Config.js"
@@ -9,6 +10,7 @@ import { type ListenError, listenError } from "../ListenError.js"
 import * as Observation from "../Observation.js"
 import { type ListenOptions, Server } from "../Server.js"
 import * as Telemetry from "../Telemetry.js"
+import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
 
@@ -41,8 +43,11 @@ const announce = (config: Config) =>
       const server = yield* Server
       const accounts = yield* Accounts
       const { items } = yield* accounts.list({ limit: 1 })
+      const executor = (yield* (yield* Executors).list).find((each) => each.default)?.backend
       yield* Effect.sync(() =>
-        process.stdout.write(`${JSON.stringify({ event: "ready", url: server.url, data_dir: config.dataDir })}\n`)
+        process.stdout.write(
+          `${JSON.stringify({ event: "ready", url: server.url, data_dir: config.dataDir, executor })}\n`
+        )
       )
       if (items.length > 0) return
       yield* Effect.logInfo(
@@ -51,6 +56,20 @@ const announce = (config: Config) =>
       )
     })
   )
+
+/** Fails when no agent can be run, before anybody can ask for one. */
+const requireExecutor = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const list = yield* (yield* Executors).list
+    if (list.some((each) => each.default)) return
+    const reason = list.find(({ backend }) => backend === "bubblewrap")?.note ?? ""
+    return yield* new CommandFailed({
+      message:
+        `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +
+        "(or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more."
+    })
+  })
+)
 
 /**
  * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
@@ -75,7 +94,9 @@ const program = (given: Config) =>
     const otlp = yield* Telemetry.otlpOf(process.env)
     const config = yield* withPort(given)
     const server = serverLayer({ ...config, measured: otlp !== undefined })
-    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker)
+    const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
+      Layer.provide(requireExecutor)
+    )
     const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
     return yield* Layer.launch(Layer.provide(service, installation)).pipe(
       Effect.withTracerEnabled(otlp !== undefined),

@@ -23,7 +23,11 @@ export const serverOptions = {
   ...installationOptions,
   host: setting("host", "The address to listen on (127.0.0.1)"),
   port: setting("port", "The port to listen on, 0 for any (7117)"),
-  public_url: setting("public-url", "The URL of the service as people reach it, if not that address")
+  public_url: setting("public-url", "The URL of the service as people reach it, if not that address"),
+  executor: setting(
+    "executor",
+    "How agents run: bubblewrap, in a sandbox; local, without one (bubblewrap; local on loopback where that does not work)"
+  )
 }
 
 /** The configuration with the options of a command. */

@@ -31,6 +31,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   rate_limit: config.rateLimit ?? "off",
   metrics: config.metrics ? "on" : "off",
   log_level: config.logLevel.label.toLowerCase(),
+  executor: config.executors?.join(",") ?? null,
   allow_local_repositories: core.allowLocalRepositories,
   allow_ssh_repositories: core.allowSshRepositories,
   allow_private_hosts: core.allowPrivateHosts.join(","),

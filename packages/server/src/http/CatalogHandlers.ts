@@ -14,7 +14,7 @@ export const catalog = Effect.gen(function* () {
   const models = yield* Models
   const providers = yield* Providers
   const handlers: Handlers<"catalog"> = {
-    listExecutorBackends: () => Effect.succeed({ items: executors.list }),
+    listExecutorBackends: () => Effect.map(executors.list, (items) => ({ items })),
     listHarnesses: () => Effect.map(providers.list, (items) => ({ items })),
     listModels: ({ principal, query }) => models.list(principal, query),
     getLimits: () => Effect.succeed(limits),

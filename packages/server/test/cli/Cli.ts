@@ -186,6 +186,7 @@ const serviceIn = (directory: string, { manifests = smallAgents, ...options }: W
             {
               dataDir: join(directory, "data"),
               allowLocalRepositories: true,
+              executors: ["local"],
               allowPrivateHosts: ["127.0.0.1"],
               ...options
             },

@@ -1,4 +1,5 @@
 import { Api } from "@reins/core/api/Api"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Installed } from "@reins/core/catalog/Installed"
 import { ConnectionKinds } from "@reins/core/connections/ConnectionKinds"
 import { Executors } from "@reins/core/executor/Executors"
@@ -12,7 +13,12 @@ import { Effect, Layer } from "effect"
 const layer = Installed.layer.pipe(
   Layer.provide(ConnectionKinds.layer),
   Layer.provide([Executors.layer, Forges.layer, Manifests.layer]),
-  Layer.provide([Outbound.layerWith({ allowPrivateHosts: [] }), Placement.layerSingle])
+  Layer.provide([
+    Outbound.layerWith({ allowPrivateHosts: [] }),
+    Placement.layerSingle,
+    // The names are the same everywhere, so no executor is tried.
+    CoreConfig.layer({ dataDir: "/nonexistent", executors: [] })
+  ])
 )
 
 /** The document of a service with all that is part of Reins, and nothing else. */

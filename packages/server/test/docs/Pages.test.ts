@@ -133,7 +133,9 @@ const readIn = (file: string): ReadonlyArray<string> => {
     ([, names = ""]) => names.match(/\w+/g) ?? []
   )
   const fromLists = /process\.env\[[a-z]/.test(text)
-    ? [...text.matchAll(/^const \w+ = \[([^\]]*)\]$/gm)].flatMap(([, names = ""]) => names.match(/\w+/g) ?? [])
+    ? [...text.matchAll(/^(?:export )?const \w+ = \[([^\]]*)\]$/gm)].flatMap(
+        ([, names = ""]) => names.match(/\w+/g) ?? []
+      )
     : []
   return [...named, ...destructured, ...fromLists]
 }

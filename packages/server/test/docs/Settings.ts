@@ -50,6 +50,11 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "on while host and public URL are loopback"
   },
   log_level: { does: "The least important lines of the log that are written." },
+  executor: {
+    does: "How agents run: `bubblewrap` is a sandbox, `local` has no boundary. Of several, those that do not work here are left out, the first is the default, and sessions may choose.",
+    fallback:
+      "`bubblewrap`; where that does not work, `local` with a warning, but only for a server on loopback whose user is not root"
+  },
   allow_local_repositories: {
     does: "Repositories may be paths of this machine. Everybody who can create a session can then read what the server can."
   },

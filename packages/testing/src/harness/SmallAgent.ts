@@ -88,9 +88,10 @@ export const cacheWithSmallAgent = (directory: string): string => {
       const installed = join(cache, "harnesses", name)
       mkdirSync(dirname(join(installed, executable)), { recursive: true })
       copyFileSync(join(real, "reins-install.json"), join(installed, "reins-install.json"))
-      writeFileSync(join(installed, executable), `#!/bin/sh\nexec "${process.execPath}" "${program}"\n`, {
-        mode: 0o755
-      })
+      // An agent in a sandbox sees the files of its installation only.
+      const copy = join(installed, "small-agent.mjs")
+      copyFileSync(program, copy)
+      writeFileSync(join(installed, executable), `#!/bin/sh\nexec "${process.execPath}" "${copy}"\n`, { mode: 0o755 })
     }
   }
   return cache

@@ -21,7 +21,11 @@ export const services = (database: Layer.Layer<Database | Bell>, config: Partial
       )
       return Core.layer.pipe(
         Layer.provideMerge(
-          Layer.mergeAll(CoreConfig.layer({ dataDir, agentIdleMs: 0, ...config }), database, Placement.layerSingle)
+          Layer.mergeAll(
+            CoreConfig.layer({ dataDir, agentIdleMs: 0, executors: ["local"], ...config }),
+            database,
+            Placement.layerSingle
+          )
         ),
         Layer.provide(PasswordCost.layerTest)
       )

@@ -1,0 +1,105 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import net, { type Server, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Deferred, Effect } from "effect"
+import { ExecutorError } from "../Executor.js"
+
+/** The place of the socket in the sandbox. */
+export const socketInside = "/run/reins/way-out"
+
+/**
+ * The program in the sandbox, for `node -e`. It listens on the same ports as the relays outside, and each connection begins with two bytes that
+ * say which one is meant. Zero says that all ports are open.
+ */
+export const program = `
+const net = require("node:net")
+const ports = process.argv.slice(1).map(Number)
+const way = (port) => {
+  const socket = net.connect({ path: ${JSON.stringify(socketInside)}, allowHalfOpen: true })
+  socket.write(Buffer.from([port >> 8, port & 255]))
+  return socket
+}
+let closed = ports.length
+for (const port of ports) {
+  const server = net.createServer({ allowHalfOpen: true }, (agent) => {
+    const relay = way(port)
+    agent.on("error", () => relay.destroy()).on("close", () => relay.destroySoon())
+    relay.on("error", () => agent.destroy()).on("close", () => agent.destroySoon())
+    agent.pipe(relay).pipe(agent)
+  })
+  server.listen(port, "127.0.0.1", () => {
+    if (--closed === 0) way(0).end()
+  })
+}
+`
+
+/** The end of the bridge that is outside of a sandbox. */
+export interface Bridge {
+  /** The socket, to be mounted at `socketInside`. */
+  readonly socket: string
+  /** Done when the agent reaches the relays. */
+  readonly open: Effect.Effect<void>
+}
+
+/** Joins a connection from a sandbox with the relay that its first two bytes name. It leads to the given ports and to nothing else. */
+const joinWithRelay = (from: Socket, ports: ReadonlySet<number>, opened: () => void) => {
+  from.on("error", () => from.destroy())
+  const begin = () => {
+    const head: Buffer | null = from.read(2)
+    if (head === null) return
+    from.off("readable", begin)
+    const port = head.readUInt16BE(0)
+    if (port === 0) opened()
+    if (!ports.has(port)) return from.destroy()
+    const relay = net.connect({ port, host: "127.0.0.1", allowHalfOpen: true })
+    from.on("close", () => relay.destroySoon())
+    relay.on("error", () => from.destroy()).on("close", () => from.destroySoon())
+    from.pipe(relay).pipe(from)
+  }
+  from.on("readable", begin)
+}
+
+const listen = (server: Server, socket: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(socket, resolve).unref()
+  })
+
+/**
+ * A socket through which one sandbox reaches the relays of these ports, until the scope closes. It lies in a directory of its own in the
+ * temporary directory, because the path of a socket has to be short.
+ */
+export const make = (ports: ReadonlyArray<number>) =>
+  Effect.gen(function* () {
+    const opened = yield* Deferred.make<void>()
+    const allowed = new Set(ports)
+    const begun = new Set<Socket>()
+    const server = net.createServer({ allowHalfOpen: true }, (from) => {
+      begun.add(from.unref())
+      from.once("close", () => begun.delete(from))
+      joinWithRelay(from, allowed, () => Deferred.unsafeDone(opened, Effect.void))
+    })
+    const directory = yield* Effect.acquireRelease(
+      Effect.tryPromise({
+        try: async () => {
+          const made = await mkdtemp(join(tmpdir(), "reins-way-"))
+          await listen(server, join(made, "s"))
+          return made
+        },
+        catch: () =>
+          new ExecutorError({
+            kind: "spawn_failed",
+            message: `No socket can be made in ${tmpdir()}. Check its space and its permissions, and that its path is short.`
+          })
+      }),
+      (made) =>
+        Effect.promise(async () => {
+          server.close()
+          for (const from of begun) from.destroy()
+          await rm(made, { recursive: true, force: true })
+        })
+    )
+    const bridge: Bridge = { socket: join(directory, "s"), open: Deferred.await(opened) }
+    return bridge
+  })

@@ -1,0 +1,96 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { Projects } from "@reins/core/projects/Projects"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { localServer } from "@reins/testing/connections/LocalServer"
+import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
+import { Effect, Either, type Scope } from "effect"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { temporaryDirectory, withAgent } from "./Agent.js"
+
+/** As `withAgent`, in the sandbox. */
+const withSandboxed = (body: Parameters<typeof withAgent<void, unknown, Services>>[1]) =>
+  Effect.flatMap(temporaryDirectory, (directory) =>
+    withAgent(
+      "alpha_gateway",
+      body,
+      { executors: ["bubblewrap"], cacheDir: cacheWithSmallAgent(directory) },
+      Manifests.layer
+    )
+  )
+
+type Services = Projects | SessionFiles | SessionStore | Sessions | Scope.Scope
+
+const bash = (cmd: string) => script("Work.", { tool: "bash", cmd }, { say: "Done." })
+
+/** Started by a turn: one that has lost the marks of its agent as well. */
+const lifetime = `1007.${process.pid}`
+const daemons = ["setsid", "env -i prlimit --rttime=999999:999999 setsid"]
+  .map((words) => `${words} sleep ${lifetime} </dev/null >/dev/null 2>&1 &`)
+  .join(" ")
+const sleepers = () => processesWhere((pid) => shown(pid, "cmdline").includes(lifetime))
+
+const made = await Effect.runPromise(Effect.either(Bubblewrap.make(`boot_sandboxed_${process.pid}`)))
+
+// Executors.test.ts says why where there is no sandbox, and fails where there has to be one.
+if (Either.isRight(made)) {
+  describe("an agent in the sandbox", () => {
+    it.scopedLive("is kept for the next turn, reaches its model in it, and loses what a turn has left running", () =>
+      withSandboxed(({ gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const store = yield* SessionStore
+          const turn = Effect.fnUntraced(function* (cmd: string) {
+            const asked = gateway.requests.length
+            const ended = yield* runTurn(id, bash(cmd))
+            assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
+            assert.isAbove(gateway.requests.length, asked)
+            const row = yield* store.find(id)
+            assert.strictEqual(row?.backend, "bubblewrap")
+            return processesOf(row?.lease_id ?? "")
+          })
+          const first = yield* turn("true")
+          assert.isNotEmpty(first)
+          assert.deepStrictEqual(yield* turn(daemons), first)
+          assert.deepStrictEqual(sleepers(), [])
+          assert.deepStrictEqual(yield* turn("true"), first)
+        })
+      )
+    )
+
+    it.scopedLive("has the proxy of its turn where its project has a network, also in the next turn", () =>
+      withSandboxed(({ principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const allowed = yield* localServer((_asked, response) => void response.end("allowed"))
+          const other = yield* localServer((_asked, response) => void response.end("other"))
+          const { id: project_id } = yield* (yield* Projects).create(principal, workspaceId, {
+            slug: "list",
+            name: "list",
+            spec: { network: [`127.0.0.1:${allowed.port}`] }
+          })
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, { project_id })
+          const ask = (port: number, how: string) =>
+            `curl -sS -p --noproxy "${how}" -x "$HTTPS_PROXY" http://127.0.0.1:${port}/ 2>&1`
+          for (const round of [1, 2]) {
+            const asks = [ask(allowed.port, ""), ask(other.port, ""), ask(other.port, "*"), "true"].join("; echo; ")
+            const turn = yield* runTurn(id, bash(`(${asks}) > said-${round}.txt`))
+            assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+            const said = yield* Effect.map(
+              (yield* SessionFiles).read(principal, id, `said-${round}.txt`),
+              ({ content }) => content
+            )
+            const [through, refused, direct] = said.split("\n").filter((line) => line !== "")
+            assert.strictEqual(through, "allowed")
+            assert.include(refused, "403")
+            assert.match(direct ?? "", /connect/i)
+          }
+          assert.lengthOf(other.asked, 0)
+        })
+      )
+    )
+  })
+}

@@ -1,0 +1,164 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
+import { streams } from "@reins/core/executor/Descriptors"
+import * as Bridge from "@reins/core/executor/sandbox/Bridge"
+import * as Cgroups from "@reins/core/executor/sandbox/Cgroups"
+import { defaultLimits } from "@reins/core/executor/sandbox/Limits"
+import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
+import { Chunk, Effect, Either, Stream } from "effect"
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "reins-bubblewrap-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+/** A relay that answers with its own port. */
+const relay = Effect.acquireRelease(
+  Effect.async<{ readonly port: number; readonly close: () => unknown }>((resume) => {
+    const server = createServer((socket) => socket.on("error", () => undefined).end(`relay ${port()}\n`))
+    const port = () => {
+      const address = server.address()
+      return typeof address === "object" && address !== null ? address.port : 0
+    }
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ port: port(), close: () => server.close() })))
+  }),
+  ({ close }) => Effect.sync(close)
+)
+
+describe("the parts of the sandbox", () => {
+  it.scopedLive("the bridge leads to the relays of its agent and to no other listener", () =>
+    Effect.gen(function* () {
+      const [mine, other] = [yield* relay, yield* relay]
+      const bridge = yield* Bridge.make([mine.port])
+      const said = (port: number) =>
+        Effect.promise(async () => {
+          const { connect } = await import("node:net")
+          const socket = connect(bridge.socket)
+          // The port may come in pieces.
+          socket.write(Buffer.from([port >> 8]), () => socket.write(Buffer.from([port & 255])))
+          let text = ""
+          for await (const chunk of socket) text += String(chunk)
+          return text
+        })
+      assert.strictEqual(yield* said(mine.port), `relay ${mine.port}\n`)
+      assert.deepStrictEqual([yield* said(other.port), yield* said(80), yield* said(0)], ["", "", ""])
+      yield* bridge.open
+    })
+  )
+
+  it.scopedLive("cgroups are those that were delegated to this process alone, with every limit, and are removed", () =>
+    Effect.gen(function* () {
+      const root = yield* directory
+      const base = join(root, "service")
+      mkdirSync(base)
+      const files = {
+        "cgroup.controllers": "cpu io memory pids\n",
+        "cgroup.procs": "7\n",
+        "cgroup.subtree_control": ""
+      }
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(base, name), text)
+      const self = join(root, "self")
+      writeFileSync(self, "1:name=systemd:/other\n0::/service\n")
+      assert.isUndefined(Cgroups.delegated(root, self, 8), "another process is in the cgroup")
+      const cgroups = Cgroups.delegated(root, self, 7)
+      assert.strictEqual(readFileSync(join(base, "cgroup.subtree_control"), "utf8"), "+cpu +memory +pids")
+      assert.strictEqual(readFileSync(join(base, "reins-server/cgroup.procs"), "utf8"), "7")
+      if (cgroups === undefined) return assert.fail("the cgroup was delegated")
+      const { processes } = yield* cgroups.make(defaultLimits)
+      const read = (name: string) => readFileSync(join(processes, "..", name), "utf8")
+      assert.deepStrictEqual(["memory.max", "pids.max", "cpu.max", "memory.swap.max", "memory.oom.group"].map(read), [
+        "4294967296",
+        "1024",
+        "400000 100000",
+        "0",
+        "1"
+      ])
+      writeFileSync(join(base, "cgroup.controllers"), "cpu io\n")
+      assert.isUndefined(Cgroups.delegated(root, self, 7), "memory cannot be limited")
+      assert.isUndefined(Cgroups.delegated(root, join(root, "absent"), 7))
+    })
+  )
+
+  it("the pipes of an agent hide every descriptor that the service has inherited", () => {
+    const all = streams(6)
+    assert.deepStrictEqual(all.slice(0, 9), Array(9).fill("pipe"))
+    assert.isTrue(all.slice(9).every((each) => each === "ignore" || typeof each === "number"))
+  })
+})
+
+const made = await Effect.runPromise(Effect.either(Bubblewrap.make(`boot_bubblewrap_${process.pid}`)))
+
+// Executors.test.ts says why where there is none, and fails where there has to be one.
+if (Either.isRight(made)) {
+  describe("the executor bubblewrap on this machine", () => {
+    const run = Effect.fnUntraced(function* (script: string, relayPorts: ReadonlyArray<number>) {
+      const make = yield* shellCommand
+      const agent = yield* made.right.spawn(make(script, { relayPorts }))
+      yield* agent.write("go")
+      return Chunk.toReadonlyArray(yield* Stream.runCollect(agent.lines))
+    })
+
+    it.scopedLive("an agent reaches all relays that it is given by the time of its first line, and nothing else", () =>
+      Effect.gen(function* () {
+        const relays = [yield* relay, yield* relay, yield* relay]
+        const [one, two, closed] = relays.map(({ port }) => port)
+        const ask = (port = 0) => `(exec 3<>/dev/tcp/127.0.0.1/${port} && head -n 1 <&3) 2>/dev/null || echo none`
+        const script = `exec bash -c 'read line; ${[one, two, closed].map(ask).join("; ")}'`
+        assert.deepStrictEqual(yield* run(script, [one ?? 0, two ?? 0]), [`relay ${one}`, `relay ${two}`, "none"])
+      })
+    )
+
+    it.scopedLive("a polite request reaches the agent before it is killed", () =>
+      Effect.gen(function* () {
+        const make = yield* shellCommand
+        const script = "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+        const agent = yield* made.right.spawn(make(script, { stop: { stdin_eof_ms: 50, sigterm_ms: 10_000 } }))
+        const lines = yield* Effect.fork(Stream.runCollect(Stream.tap(agent.lines, () => Effect.fork(agent.stop()))))
+        assert.deepStrictEqual([...(yield* lines)], ["ready", "bye"])
+        assert.deepStrictEqual(yield* agent.exit, { code: 5, signal: null })
+      })
+    )
+
+    it.scopedLive("a signal that ends the agent inside is told as that signal, and a code as that code", () =>
+      Effect.gen(function* () {
+        const make = yield* shellCommand
+        const ended = (script: string) => Effect.flatMap(made.right.spawn(make(script)), ({ exit }) => exit)
+        assert.deepStrictEqual(yield* ended("kill -SEGV $$"), { code: null, signal: "SIGSEGV" })
+        assert.deepStrictEqual(yield* ended("exit 128"), { code: 128, signal: null })
+      })
+    )
+
+    it.scopedLive("an agent whose files grow too large is ended with the reason", () =>
+      Effect.gen(function* () {
+        const small = yield* Bubblewrap.make("boot_bubblewrap_small", { ...defaultLimits, diskBytes: 1024 * 1024 })
+        const make = yield* shellCommand
+        const script = "for n in 1 2 3; do head -c 1000000 /dev/zero >$n; done; exec tail -f /dev/null"
+        const agent = yield* small.spawn(make(script))
+        assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
+        assert.match(yield* agent.stderrTail, /ended because its files take 3 MiB, and it may have 1 MiB/)
+      })
+    )
+
+    it.scopedLive("the socket of the bridge is removed with the agent", () =>
+      Effect.gen(function* () {
+        const { port } = yield* relay
+        const make = yield* shellCommand
+        const socket = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const agent = yield* made.right.spawn(make("exec cat", { relayPorts: [port] }))
+            yield* agent.write("go")
+            yield* Stream.runHead(agent.lines)
+            const args = readFileSync(`/proc/${agent.pid}/cmdline`, "utf8").split("\0")
+            return args[args.indexOf(Bridge.socketInside) - 1] ?? ""
+          })
+        )
+        assert.match(socket, /reins-way-/)
+        assert.isFalse(existsSync(socket))
+      })
+    )
+  })
+}

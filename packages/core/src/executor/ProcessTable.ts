@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { readdir, readFile, readlink } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { ReapedProcess } from "./Executor.js"
@@ -34,9 +34,11 @@ const status = (pid: number): { readonly group: number; readonly alive: boolean;
 /** Counted from the field after the name of the program. */
 const startField = 19
 
-const readStat = (pid: number): string => {
+const readStat = (pid: number): string => readNow(pid, "stat")
+
+const readNow = (pid: number, file: "stat" | "limits"): string => {
   try {
-    return readFileSync(`/proc/${pid}/stat`, "latin1")
+    return readFileSync(`/proc/${pid}/${file}`, "latin1")
   } catch (error) {
     return orNotOurs(error)
   }
@@ -57,9 +59,13 @@ const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
 /** The number of processes that are read together, because each takes a descriptor. */
 const atOnce = 64
 
+/** What stands in the limits of a process that bears one of the marks. */
+const limitOf = (marks: ReadonlyArray<Mark>): RegExp =>
+  new RegExp(`^Max realtime timeout .*\\b(?:${marks.map(markLimit).join("|")})\\b`, "m")
+
 const bears = (marks: ReadonlyArray<Mark>): ((pid: number) => Promise<boolean>) => {
   const entries = new Set(marks.map(markEntry))
-  const limit = new RegExp(`^Max realtime timeout .*\\b(?:${marks.map(markLimit).join("|")})\\b`, "m")
+  const limit = limitOf(marks)
   return async (pid) =>
     (await readProc(pid, "environ")).split("\0").some((entry) => entries.has(entry)) ||
     limit.test(await readProc(pid, "limits"))
@@ -144,4 +150,23 @@ export const end = async (...marks: ReadonlyArray<Mark>): Promise<ReadonlyArray<
     await sleep(pollMs)
   }
   return [...ended.values()]
+}
+
+/**
+ * Kills what bears one of the marks in its limits, for a service that ends at once and can wait for nothing. The kernel answers without looking
+ * into the memory of a process, so none can delay it. It repeats the search until it finds none that is new.
+ */
+export const endNow = (marks: ReadonlyArray<Mark>): void => {
+  if (process.platform !== "linux" || marks.length === 0) return
+  const limit = limitOf(marks)
+  const ended = new Set<string>()
+  for (let before = -1; ended.size > before; ) {
+    before = ended.size
+    for (const entry of readdirSync("/proc")) {
+      if (!/^\d+$/.test(entry) || ended.has(entry) || Number(entry) === process.pid) continue
+      if (!limit.test(readNow(Number(entry), "limits"))) continue
+      signal(Number(entry), "SIGKILL")
+      ended.add(entry)
+    }
+  }
 }

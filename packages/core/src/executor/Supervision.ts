@@ -16,7 +16,7 @@ import {
   type StopHooks
 } from "./Executor.js"
 import * as LineReader from "./LineReader.js"
-import { bearingSince, end, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
+import { bearingSince, end, endNow, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 const maxLineBytes = 32 * 1024 * 1024
@@ -132,6 +132,8 @@ const within = <A, E>(effect: Effect.Effect<A, E>, milliseconds: number) =>
 const alive = new Set<Running>()
 const endWithProcess = () => {
   for (const { pid } of alive) signal(-pid, "SIGKILL")
+  // A tool may run in a group of its own, and its agent may be too busy to end it.
+  endNow([...alive].map(({ leaseId }) => leaseMark(leaseId)))
 }
 
 const leaseMark = (leaseId: string) => ({ kind: "lease" as const, id: leaseId })

@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { Manifests } from "@reins/core/harness/Manifests"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import beta from "../../../../manifests/beta.json" with { type: "json" }
@@ -88,10 +88,11 @@ export const cacheWithSmallAgent = (directory: string): string => {
       const installed = join(cache, "harnesses", name)
       mkdirSync(dirname(join(installed, executable)), { recursive: true })
       copyFileSync(join(real, "reins-install.json"), join(installed, "reins-install.json"))
-      // An agent in a sandbox sees the files of its installation only.
-      const copy = join(installed, "small-agent.mjs")
-      copyFileSync(program, copy)
-      writeFileSync(join(installed, executable), `#!/bin/sh\nexec "${process.execPath}" "${copy}"\n`, { mode: 0o755 })
+      // An agent in a sandbox sees the files of its installation only, where a link may lead to it.
+      copyFileSync(program, join(installed, "small-agent.mjs"))
+      const beside = relative(dirname(executable), "small-agent.mjs")
+      const script = `#!/bin/sh\nexec "${process.execPath}" "$(dirname "$0")/${beside}"\n`
+      writeFileSync(join(installed, executable), script, { mode: 0o755 })
     }
   }
   return cache

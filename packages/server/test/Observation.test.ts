@@ -46,7 +46,9 @@ const directory = Effect.acquireRelease(
 const served = Layer.unwrapScoped(
   Effect.map(directory, (dataDir) =>
     HttpServer.layer({ port: 0, notice: 0, metrics: true, trustedProxies: ["127.0.0.1"] }).pipe(
-      Layer.provideMerge(Embedded.layer({ dataDir, allowPrivateHosts: ["127.0.0.1"] }, { manifests: smallAgents })),
+      Layer.provideMerge(
+        Embedded.layer({ dataDir, allowPrivateHosts: ["127.0.0.1"], executors: ["local"] }, { manifests: smallAgents })
+      ),
       Layer.provideMerge(Gateway.layer),
       Layer.provide([Observation.layer, logs, PasswordCost.layerTest])
     )

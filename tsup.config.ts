@@ -142,6 +142,11 @@ const serverLibrary: Options = {
   splitting: true,
   esbuildPlugins: [publishedNames, versionAlone],
   external: [/^(?:effect|@effect\/[\w-]+)(?:\/|$)/],
+  esbuildOptions: (options, context) => {
+    shared.esbuildOptions?.(options, context)
+    options.minifyWhitespace = true
+    options.lineLimit = 160
+  },
   // For what it carries that is no module, and asks for parts of Node.
   banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
   onSuccess: async () => {

@@ -86,10 +86,8 @@ describe("a secret in pieces", () => {
     fc.assert(
       fc.property(style, words, words, cuts, cuts, (how, first, second, wordCuts, byteCuts) => {
         const texts = [first.join(""), second.join("")]
-        const answer =
-          pieces(texts, wordCuts)
-            .map(({ index, text }) => deltaOf(how, index, text))
-            .join("") + "data: [DONE]\n\n"
+        const deltas = pieces(texts, wordCuts).map(({ index, text }) => deltaOf(how, index, text))
+        const answer = [...deltas, "data: [DONE]\n\n"].join("")
         const out = through(splitBlanking(forms), cut(Buffer.from(answer), byteCuts))
         assert.deepStrictEqual(joinedWords(out), texts.map(blanked))
         if (texts.every((text) => !forms.some((form) => text.includes(form)))) assert.strictEqual(out, answer)

@@ -38,19 +38,21 @@ export const diff = (text) => {
 /** Shows events as they arrive: words as they are said, everything else as one line each. */
 export const eventPrinter = () => {
   let talking = false
+  let told = ""
   const silence = () => {
     if (talking) line()
     talking = false
   }
   return ({ payload, seq, type }) => {
-    if (type === "message.part_added" || type === "message.part_updated") {
+    const isWords = type.startsWith("message.part_") && payload.part.kind !== "media"
+    if (isWords) {
       const text = payload.part.content
       if (text === "") return
       if (!talking)
         process.stdout.write(
           `  ${dim(String(seq).padStart(3))} ${cyan(payload.part.kind === "text" ? "agent  " : "thinks ")} `
         )
-      process.stdout.write(String(text).replaceAll("\n", " "))
+      process.stdout.write(text.replaceAll("\n", " "))
       talking = true
       return
     }
@@ -64,6 +66,9 @@ export const eventPrinter = () => {
           : type === "usage.observed"
             ? ` ${payload.usage.input_tokens ?? "?"} tokens in, ${payload.usage.output_tokens ?? "?"} out`
             : ""
+    // An agent tells of its context in between, with the same sums.
+    if (type === "usage.observed" && about === told) return
+    told = type === "usage.observed" ? about : told
     line(`  ${dim(String(seq).padStart(3))} ${type}${dim(about)}`)
   }
 }

@@ -23,7 +23,7 @@ const show = (event) => {
   switch (event.type) {
     case "message.part_added":
     case "message.part_updated":
-      if (event.payload.part.kind === "text") process.stdout.write(String(event.payload.part.content))
+      if (event.payload.part.kind === "text") process.stdout.write(event.payload.part.content)
       break
     case "tool.completed":
       console.log(`\n[${event.payload.kind}] ${event.payload.title}: ${event.payload.state}`)

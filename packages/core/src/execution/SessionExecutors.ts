@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
-import type { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "../api/SessionsApi.js"
+import type { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "../api/SessionExecutor.js"
 import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import type { Principal } from "../domain/Principal.js"

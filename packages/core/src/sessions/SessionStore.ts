@@ -23,7 +23,6 @@ import {
   type LinkKind,
   leaseStates,
   noUsage,
-  type Session,
   type SessionLifecycle,
   sessionStates,
   type Usage,
@@ -38,7 +37,6 @@ import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
-import { activityOf } from "./SessionActivity.js"
 import { sessionLabels } from "./SessionLabels.js"
 import * as SessionStatements from "./SessionStatements.js"
 
@@ -353,43 +351,6 @@ const beginning = {
   archived_at: null,
   closed_at: null
 } as const
-
-/** The session as clients see it, with what the caller can do with it. */
-export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({
-  id: row.id,
-  workspace_id: row.workspace_id,
-  project_id: row.project_id,
-  project_version_id: row.project_version_id,
-  title: row.title,
-  labels: JSON.parse(row.labels),
-  harness: {
-    provider_id: row.provider_id,
-    model: row.model,
-    connection_id: row.connection_id,
-    options: parsed(row.options)
-  },
-  executor: { backend: row.backend, state: row.lease_state, lease_id: row.lease_id },
-  base: { repository: row.repository, ref: row.base_ref, commit: row.base_commit },
-  workspace: { state: row.workspace_state },
-  permissions: parsed(row.permissions),
-  auto_capture: row.auto_capture === 1,
-  lifecycle: row.lifecycle,
-  activity: activityOf(row),
-  active_turn_id: row.active_turn_id,
-  linked_from_session_id: row.linked_from_session_id,
-  link_kind: row.link_kind,
-  parent_delegation_id: row.parent_delegation_id,
-  usage: usageOf(row.usage),
-  event_watermark: row.event_watermark,
-  version: row.version,
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-  archived_at: row.archived_at,
-  closed_at: row.closed_at,
-  actions
-})
-
-const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
 
 /** The session as its events tell of it. */
 const payloadOf = (row: SessionRow) => ({

@@ -22,7 +22,8 @@ import { Inbox, type Unpostable } from "./Inbox.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
-import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate, toSession } from "./SessionStore.js"
+import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate } from "./SessionStore.js"
+import { toSession } from "./SessionView.js"
 
 /** A command that moves or changes a session. */
 type Change<

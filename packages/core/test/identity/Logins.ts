@@ -1,0 +1,16 @@
+import type { Account } from "@reins/core/domain/Account"
+import type { ReinsError } from "@reins/core/domain/ReinsError"
+import { LoginSessions } from "@reins/core/identity/LoginSessions"
+import { goodPassword, newClient } from "@reins/testing/identity/Identity"
+import { Effect } from "effect"
+
+/** A login of an account from an address, with its right password. */
+export const loginAs = (account: Account, client = newClient()) =>
+  Effect.flatMap(LoginSessions, (logins) => logins.login({ email: account.email, password: goodPassword }, client))
+
+/** The refusal of a login with a wrong password. */
+export const failAs = (email: string, client = newClient()) =>
+  Effect.flatMap(LoginSessions, (logins) => Effect.flip(logins.login({ email, password: "wrong password" }, client)))
+
+/** All that a client reads of a refusal. */
+export const seen = (error: ReinsError) => ({ code: error.code, message: error.message, details: error.details })

@@ -189,9 +189,10 @@ export interface Config {
   /** The time that an agent waits for the answer of a person. */
   readonly interactionMinutes: number | undefined
   readonly idleMinutes: number | undefined
-  /** The lifetime of a claim on a job. A server renews its claims three times before they run out; then others take the job over. */
+  /** The time that an agent is kept ready for the next turn of its session. With 0 none is kept. */
   readonly agentIdleMinutes: number | undefined
   readonly maxIdleAgents: number | undefined
+  /** The lifetime of a claim on a job. A server renews its claims three times before they run out; then others take the job over. */
   readonly leaseSeconds: number | undefined
   /** The time between two beats of an event stream. It is 15 at most, because a client that hears nothing for 45 s connects again. */
   readonly heartbeatSeconds: number

@@ -1,5 +1,5 @@
 import type { Account } from "@reins/core/domain/Account"
-import type { ReinsError } from "@reins/core/domain/ReinsError"
+import type { ErrorCode, ReinsError } from "@reins/core/domain/ReinsError"
 import { LoginSessions } from "@reins/core/identity/LoginSessions"
 import { goodPassword, newClient } from "@reins/testing/identity/Identity"
 import { Effect } from "effect"
@@ -13,4 +13,12 @@ export const failAs = (email: string, client = newClient()) =>
   Effect.flatMap(LoginSessions, (logins) => Effect.flip(logins.login({ email, password: "wrong password" }, client)))
 
 /** All that a client reads of a refusal. */
-export const seen = (error: ReinsError) => ({ code: error.code, message: error.message, details: error.details })
+export const seen = ({
+  code,
+  message,
+  details
+}: ReinsError): { readonly code: ErrorCode; readonly message: string; readonly details: unknown } => ({
+  code,
+  message,
+  details
+})

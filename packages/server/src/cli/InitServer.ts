@@ -2,8 +2,8 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { serverLock } from "@reins/core/store/DataDirectory"
-import { Effect, Option, type Scope } from "effect"
-import type { Config, Given } from "../Config.js"
+import { Effect, Option, type Scope, Struct } from "effect"
+import { type Config, flagOf, type Given } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { target } from "./Profile.js"
 import { progress } from "./Progress.js"
@@ -68,9 +68,10 @@ export const serveWords = (
   flags: { readonly [Name in keyof Given]?: Option.Option<string> }
 ): ReadonlyArray<string> => [
   "serve",
-  ...Object.entries(flags).flatMap(([name, value]) =>
-    Option.isSome(value) ? [`--${name.replaceAll("_", "-")}`, value.value] : []
-  )
+  ...Struct.keys(flags).flatMap((name) => {
+    const value = flags[name]
+    return value !== undefined && Option.isSome(value) ? [`--${flagOf(name)}`, value.value] : []
+  })
 ]
 
 /** Starts this program as a server and waits until it is ready. It is stopped with the scope. */

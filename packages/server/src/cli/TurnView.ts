@@ -34,6 +34,15 @@ export class TurnView {
       case "tool.completed":
         this.tool(event.payload)
         break
+      case "plan.updated":
+        this.showPlan(event.payload)
+        break
+      case "agent.notice_given":
+        this.line(`${this.paint("yellow", "!")} ${oneLine(event.payload.title)}`)
+        break
+      case "agent.compaction_updated":
+        if (event.payload.state === "running") this.wait("Making room in the context")
+        break
       case "turn.queued":
         this.wait(oneLine(event.payload.turn.reason_message ?? "Waiting for its turn"))
         break
@@ -104,15 +113,14 @@ export class TurnView {
   }
 
   private tool(tool: EventPayload<"tool.completed">): void {
-    const plan = planOf(tool.input)
-    if (plan !== undefined) this.showPlan(plan)
-    else if (tool.state === "done") this.line(`${this.paint("green", "✓")} ${titleOf(tool)}`)
+    if (tool.state === "done") this.line(`${this.paint("green", "✓")} ${titleOf(tool)}`)
     else this.line(`${this.paint("red", "✗")} ${titleOf(tool)} (${tool.state})`)
   }
 
-  private showPlan(plan: ReadonlyArray<Todo>): void {
-    const text = plan.map(({ content, status }) => `  ${marks[status] ?? "[ ]"} ${harmless(content)}`).join("\n")
-    if (text === this.plan) return
+  private showPlan({ entries, removed, text: words }: EventPayload<"plan.updated">): void {
+    const steps = entries.map(({ content, status }) => `  ${marks[status] ?? "[ ]"} ${harmless(content)}`)
+    const text = [...(words === null ? [] : [harmless(words)]), ...steps].join("\n")
+    if (removed || text === "" || text === this.plan) return
     this.plan = text
     this.line(`${this.paint("bold", "Plan")}\n${text}`)
   }
@@ -139,26 +147,4 @@ const oneLine = (text: string): string => {
   return line.length > 100 ? `${line.slice(0, 99)}…` : line
 }
 
-interface Todo {
-  readonly content: string
-  readonly status: string
-}
-
 const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", cancelled: "[-]" }
-
-/** The plan, which agents keep by a tool that takes the whole list of what is to do. */
-const planOf = (input: unknown): ReadonlyArray<Todo> | undefined => {
-  if (typeof input !== "object" || input === null || !("todos" in input) || !Array.isArray(input.todos))
-    return undefined
-  const todos: ReadonlyArray<unknown> = input.todos
-  const plan = todos.filter(isTodo)
-  return plan.length === todos.length ? plan : undefined
-}
-
-const isTodo = (todo: unknown): todo is Todo =>
-  typeof todo === "object" &&
-  todo !== null &&
-  "content" in todo &&
-  typeof todo.content === "string" &&
-  "status" in todo &&
-  typeof todo.status === "string"

@@ -50,7 +50,9 @@ const server = (listener: Parameters<typeof createServer>[1] & {}): Promise<Serv
 describe("reins init", () => {
   it("makes all that a fresh machine lacks, without a terminal, and what it stores is enough for reins run", async () => {
     const { at, profile, url } = await freshMachine()
-    const made = await reinsProcess(withSecrets(at), ["init", ...flags()])
+    const manifests = join(place.directory, "manifests")
+    mkdirSync(manifests)
+    const made = await reinsProcess(withSecrets(at), ["init", "--manifests", manifests, ...flags()])
     assert.strictEqual(made.status, 0, made.stderr)
     assert.match(
       made.stdout,

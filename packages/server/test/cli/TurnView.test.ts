@@ -59,9 +59,18 @@ const said = (content: string, revision = 1): TypedEvent => ({
   }
 })
 
-it("shows the plan that an agent keeps by a tool, each time that it changes", () => {
-  const planned = (...states: ReadonlyArray<string>) =>
-    completed({ title: "todowrite", input: { todos: states.map((status, at) => ({ content: `Step ${at}`, status })) } })
+it("shows the plan that an agent keeps, each time that it changes", () => {
+  const planned = (...states: ReadonlyArray<string>): TypedEvent => ({
+    ...envelope,
+    type: "plan.updated",
+    payload: {
+      plan_id: null,
+      entries: states.map((status, at) => ({ content: `Step ${at}`, priority: "medium", status })),
+      text: null,
+      uri: null,
+      removed: false
+    }
+  })
   view.event(planned("in_progress", "pending"))
   view.event(planned("in_progress", "pending"))
   view.event(planned("completed", "cancelled"))

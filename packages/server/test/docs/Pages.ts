@@ -1,6 +1,6 @@
 import { errorTexts } from "@reins/core/domain/ErrorTexts"
 import { type ErrorCategory, type ErrorCode, errorKinds } from "@reins/core/domain/ReinsError"
-import { expected, load, type SettingName } from "@reins/server/Config"
+import { expected, flagOf, load, type SettingName } from "@reins/server/Config"
 import { serverOptions } from "@reins/server/cli/Settings"
 import { describe } from "@reins/server/cli/ShowConfig"
 import { Effect } from "effect"
@@ -16,7 +16,7 @@ export const configuration = async (): Promise<string> => {
     if (fallback === undefined && (value === null || value === "")) throw new Error(`${name} has no default to show`)
     return [
       `\`REINS_${name.toUpperCase()}\``,
-      name in serverOptions ? `\`--${name.replaceAll("_", "-")}\`` : "",
+      name in serverOptions ? `\`--${flagOf(name as SettingName)}\`` : "",
       fallback ?? `\`${value}\`${unit === undefined ? "" : ` ${unit}`}`,
       does,
       expected[name as SettingName]

@@ -36,7 +36,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "`reins` in `XDG_CACHE_HOME`, which is `~/.cache` when not set"
   },
   manifests_dir: {
-    does: "A directory whose `*.json` are manifests, read at the start: each adds a provider or replaces one. `--manifests` on the command line.",
+    does: "A directory whose `*.json` are manifests, read at the start: each adds a provider or replaces one.",
     fallback: "none"
   },
   smtp_url: {

@@ -166,8 +166,8 @@ it.scopedLive(
           let answered = 0
           yield* (yield* EventFeed).stream(principal, session.id, { after: 0 }).pipe(
             Stream.takeUntil(isTurnEnd),
-            Stream.runForEach(({ payload, type }) => {
-              if (type !== "turn.action_required") return Effect.void
+            Stream.filter(({ type }) => type === "turn.action_required"),
+            Stream.runForEach(({ payload }) => {
               answered += 1
               const { id } = Schema.decodeUnknownSync(ActionPayload)(payload).interaction
               const note = answered === 100 ? { note: "Mind the gap." } : {}

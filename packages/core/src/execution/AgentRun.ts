@@ -11,12 +11,12 @@ import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { Manifest } from "../harness/Manifest.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
-import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
-import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { type BudgetGate, budgetGate } from "./BudgetGate.js"
+import { keptCalls } from "./KeptCalls.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
@@ -37,6 +37,8 @@ export interface AgentRun {
   readonly questions: TurnQuestions
   /** Saw the model calls of the run. Those that nobody has taken yet are not written yet. */
   readonly witness: Witness
+  /** Held the model calls of the run that no budget let out. */
+  readonly gate: BudgetGate
   /** What the models cost. */
   readonly prices: Prices
   /** The version of the credential that the run used; null without a connection. */
@@ -62,6 +64,7 @@ export const runAgent = Effect.gen(function* () {
   const keepNativeState = yield* keeping
 
   const keepCalls = yield* keepingCalls
+  const gateOf = yield* budgetGate
 
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session } = work
@@ -73,7 +76,7 @@ export const runAgent = Effect.gen(function* () {
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
       observer: speech.witness,
-      cancel: Effect.raceFirst(attempt.cancelRequested, speech.witness.gaveUp),
+      cancel: Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp]),
       deadline: turnDeadlineMs,
       ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
       ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
@@ -86,16 +89,20 @@ export const runAgent = Effect.gen(function* () {
     const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
     const told = work.session.told === null ? {} : JSON.parse(work.session.told)
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
-    const witness = yield* Witness.make(prepared.model)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const { credentialId, leaseId, prices } = prepared
-    const failure = yield* converse(work, prepared, { output, questions, witness, prices }).pipe(
-      Effect.tapDefect(() => keepNativeState(work)),
-      // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
-      Effect.onError(() => keepCalls(work, witness, prices))
-    )
+    const talk = Effect.gen(function* () {
+      const gate = yield* gateOf(work, prepared)
+      const speech = { output, questions, witness: yield* Witness.make(prepared.model, gate), gate, prices }
+      const failure = yield* converse(work, prepared, speech).pipe(
+        Effect.tapDefect(() => keepNativeState(work)),
+        // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
+        Effect.onError(() => keepCalls(work, speech))
+      )
+      return { ...speech, failure }
+    })
+    const run: AgentRun = { messageId, credentialId, leaseId, ...(yield* Effect.scoped(talk)) }
     yield* failpoint("turn.agent_ended")
-    const run: AgentRun = { messageId, output, questions, witness, prices, credentialId, leaseId, failure }
     return run
   })
 })
@@ -104,7 +111,7 @@ const isTalking = ({ capabilities }: Manifest): boolean =>
   capabilities.steer === "supported" || capabilities.interrupt === "supported"
 
 /** The words, the questions and the model calls of the agent in one turn. */
-interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "prices"> {}
+interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "gate" | "prices"> {}
 
 /**
  * The moment at which the agent is asked. From then on the turn runs, and it is never run twice. False when the turn was cancelled before, and
@@ -138,14 +145,12 @@ const asking = Effect.gen(function* () {
 const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
-  const calls = modelCallStore(yield* Database)
+  const keepCalls = yield* keptCalls
   const sessions = yield* SessionStore
 
-  const write = Effect.fnUntraced(function* (
-    { attempt, session, turn }: TurnWork,
-    { output, prices, questions, witness }: Speech,
-    batch: Chunk.Chunk<HarnessEvent>
-  ) {
+  const write = Effect.fnUntraced(function* (work: TurnWork, speech: Speech, batch: Chunk.Chunk<HarnessEvent>) {
+    const { attempt, session } = work
+    const { output, prices, questions, witness } = speech
     const actor = harnessActor(session)
     const seen = witness.take()
     const events = [...output.events(batch), ...output.witnessed(seen, prices)]
@@ -155,7 +160,7 @@ const writing = Effect.gen(function* () {
     const given = yield* attempt
       .commit(
         Effect.gen(function* () {
-          yield* calls.add(session, turn, seen, prices)
+          yield* keepCalls(work, speech, seen)
           if (events.length > 0) yield* journal.append(session.id, actor, events)
           if (told !== undefined) yield* sessions.change(session.id, { told })
           return yield* questions.open(actor, asked)
@@ -214,11 +219,11 @@ const keeping = Effect.gen(function* () {
 /** Keeps the calls of a run that has no end of its own, such as one whose attempt was lost. They are facts, so no fence holds them. */
 const keepingCalls = Effect.gen(function* () {
   const journal = yield* Journal
-  const calls = modelCallStore(yield* Database)
+  const keepCalls = yield* keptCalls
 
-  return ({ session, turn }: TurnWork, witness: Witness, prices: Prices) =>
+  return (work: TurnWork, speech: Speech) =>
     Effect.suspend(() => {
-      const seen = witness.take()
-      return seen.length === 0 ? Effect.void : journal.commit(calls.add(session, turn, seen, prices))
+      const seen = speech.witness.take()
+      return seen.length === 0 ? Effect.void : journal.commit(keepCalls(work, speech, seen))
     }).pipe(Effect.catchAllCause((cause) => logDefect("model calls cannot be kept", Cause.squash(cause))))
 })

@@ -9,14 +9,13 @@ import type { GitError } from "../git/GitError.js"
 import type { Completion } from "../jobs/JobKind.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
-import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import type { Commit } from "../store/Commit.js"
-import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { AgentRun } from "./AgentRun.js"
 import { endTurn } from "./EndTurn.js"
+import { keptCalls } from "./KeptCalls.js"
 import { settleNativeSession } from "./NativeSession.js"
 import { TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnProblem, type TurnWork } from "./TurnWork.js"
@@ -69,7 +68,7 @@ const conclusion = Effect.gen(function* () {
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const messages = yield* MessageStore
-  const calls = modelCallStore(yield* Database)
+  const keepCalls = yield* keptCalls
   const settleNative = yield* settleNativeSession
   const end = yield* endTurn
 
@@ -80,7 +79,8 @@ const conclusion = Effect.gen(function* () {
       yield* connections.observe(connection_id, run.credentialId, health)
   })
 
-  return ({ session, turn }: TurnWork, run: AgentRun, ending: Ending): Effect.Effect<void, never, Commit> => {
+  return (work: TurnWork, run: AgentRun, ending: Ending): Effect.Effect<void, never, Commit> => {
+    const { session, turn } = work
     const { messageId, output, prices, witness } = run
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)
@@ -92,7 +92,7 @@ const conclusion = Effect.gen(function* () {
     const outcome = { message_id: hasAnswer ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)
-      yield* calls.add(session, turn, lastCalls, prices)
+      yield* keepCalls(work, run, lastCalls)
       yield* journal.append(session.id, agent, lastEvents)
       if (hasAnswer) yield* messages.complete(messageId, session, turn.id, agent, answer)
       yield* settleNative(turn, (problem === undefined && !ending.isCancelled) || hasAnswer)
@@ -150,9 +150,9 @@ const healthAfter = (problem: TurnProblem | undefined): ConnectionHealth | undef
   return problem.reason === "credential_invalid" ? "reauth_required" : undefined
 }
 
-/** The problem of a turn: what its model calls prove comes first, then what its agent says. */
+/** The problem of a turn: a budget that has ended it comes first, then what its model calls prove, then what its agent says. */
 const problemOf = (run: AgentRun): TurnProblem | undefined =>
-  verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
+  run.gate.problem() ?? verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
 
 /** The problem of a turn whose agent stopped by itself without being asked to; undefined for a proper end. */
 const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {

@@ -5,6 +5,7 @@ import { fn } from "../base/Traced.js"
 import type { Role } from "../domain/Account.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type {
+  ApiKeyId,
   ConnectionId,
   DelegationId,
   LeaseId,
@@ -62,6 +63,8 @@ export interface SessionRow {
   readonly base_commit: string | null
   readonly parent_session_id: SessionId | null
   readonly parent_delegation_id: DelegationId | null
+  /** The API key that the session was made with, or that the session was made with which it works for; null for none. */
+  readonly api_key_id: ApiKeyId | null
   /** A `WorkspaceSeed` as JSON; null for a workspace that begins with its base alone. */
   readonly seed: string | null
   readonly linked_from_session_id: SessionId | null

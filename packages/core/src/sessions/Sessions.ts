@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import { Providers } from "../catalog/Providers.js"
 import { requireAll } from "../domain/Condition.js"
 import { WorkspaceId } from "../domain/Ids.js"
@@ -21,6 +22,7 @@ import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
+import { sessionBudgets } from "./SessionBudgets.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate } from "./SessionStore.js"
 import { toSession } from "./SessionView.js"
@@ -34,6 +36,7 @@ type Change<
     | "harness_switch_required"
     | "provider_disabled"
     | "unsupported_capability"
+    | "budget_unenforceable"
 > = Command<Session, Denied | ReinsError<Code>>
 
 /**
@@ -50,8 +53,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       filter: SessionFilter
     ) => Effect.Effect<Page<Session>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Fails with `provider_disabled` or `connection_required` when no turn could run, and with `invalid_transition` for a project that is
-     * archived. A repository that this installation never contacts is `RequestInvalid`. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
+     * Fails with `provider_disabled` or `connection_required` when no turn could run, with `budget_unenforceable` for a budget that would
+     * not hold, and with `invalid_transition` for a project that is archived. A repository that this installation never contacts is `RequestInvalid`. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
      */
     readonly create: (
       principal: Principal,
@@ -62,8 +65,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, Unseen>
     /**
      * Changes what is given and leaves the rest. Fails with `harness_switch_required` for another provider, with `invalid_transition` for a
-     * closed session, with `version_conflict` when the session has changed since the version that the caller expects, and with
-     * `unsupported_capability` for permissions that the provider cannot ask for (`provider_disabled` for one that is gone).
+     * closed session, with `version_conflict` when the session has changed since the version that the caller expects, with
+     * `unsupported_capability` for permissions that the provider cannot ask for (`provider_disabled` for one that is gone), and with
+     * `budget_unenforceable` for a budget that would not hold.
      */
     readonly update: (
       principal: Principal,
@@ -75,6 +79,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       | "harness_switch_required"
       | "provider_disabled"
       | "unsupported_capability"
+      | "budget_unenforceable"
     >
     /**
      * Puts an open session away: it stays readable and takes no work. Fails with `turn_active` while a turn waits or runs, and with
@@ -101,18 +106,21 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const create = yield* creation
       const providers = yield* Providers
       const { sessionActions } = yield* configuredRules
+      const budgets = yield* BudgetStore
+      const limits = yield* sessionBudgets
 
-      /** The session after a command of a principal, whose role was read with the session before it. */
-      const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
-        toSession(row, sessionActions(principal, role, row))
+      /** The session as a principal reads it, also after a command, whose role was read with the session before it. */
+      const shown = (principal: Principal, { role }: Pick<SeenSession, "role">, row: SessionRow) =>
+        Effect.map(budgets.find(row.id), (budget) => toSession(row, sessionActions(principal, role, row), budget))
 
       return Sessions.of({
         list: fn("Sessions.list")(function* (principal, workspaceId, filter) {
           const role = yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(filter)
           const rows = yield* sessions.select(selectionOf(db, workspaceId, filter, { before, limit: limit + 1 }))
+          const found = yield* budgets.findAll(rows.map(({ id }) => id))
           return Keyset.page(
-            rows.map((row) => toSession(row, sessionActions(principal, role, row))),
+            rows.map((row) => toSession(row, sessionActions(principal, role, row), found.get(row.id) ?? null)),
             limit,
             (session) => session.id
           )
@@ -120,9 +128,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         create: (principal, workspaceId, input) =>
           journal.command("Sessions.create", create(principal, workspaceId, input)),
         get: (principal, sessionId) =>
-          Effect.map(sessions.readable(principal, sessionId), (row) =>
-            toSession(row, sessionActions(principal, row.role, row))
-          ),
+          Effect.flatMap(sessions.readable(principal, sessionId), (row) => shown(principal, row, row)),
         update: (principal, sessionId, patch) =>
           journal.command(
             "Sessions.update",
@@ -133,7 +139,11 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
                 return yield* switchRequired(row, patch.provider_id)
               yield* requireAll(sessionRules.update, row)
               yield* providers.requirePermissions(row.provider_id, patch.permissions ?? undefined)
-              return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
+              const changed = { ...row, model: patch.model ?? row.model }
+              if (patch.budget) yield* limits.require(changed, actorOf(principal), patch.budget)
+              const updated = yield* sessions.update(row, updateOf(patch), actorOf(principal))
+              if (patch.budget !== undefined) yield* budgets.set(row.id, patch.budget)
+              return yield* shown(principal, row, updated)
             })
           ),
         archive: (principal, sessionId) =>
@@ -142,7 +152,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.archive, row)
-              return shown(principal, row, yield* sessions.move(row, "archived", actorOf(principal)))
+              return yield* shown(principal, row, yield* sessions.move(row, "archived", actorOf(principal)))
             })
           ),
         unarchive: (principal, sessionId) =>
@@ -151,7 +161,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.unarchive, row)
-              return shown(principal, row, yield* sessions.move(row, "open", actorOf(principal)))
+              return yield* shown(principal, row, yield* sessions.move(row, "open", actorOf(principal)))
             })
           ),
         close: (principal, sessionId) =>
@@ -160,7 +170,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.close, row)
-              return shown(principal, row, yield* lifecycles.close(row, actorOf(principal)))
+              return yield* shown(principal, row, yield* lifecycles.close(row, actorOf(principal)))
             })
           )
       })
@@ -176,18 +186,25 @@ const creation = Effect.gen(function* () {
   const inbox = yield* Inbox
   const git = yield* Git
   const { sessionActions } = yield* configuredRules
+  const budgets = yield* BudgetStore
+  const limits = yield* sessionBudgets
 
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
     const role = yield* access.write(principal, workspaceId)
     yield* checkPosted(git, ["body", "repository"], input.repository)
-    const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
+    const shown = (row: SessionRow) =>
+      Effect.map(budgets.find(row.id), (budget) => toSession(row, sessionActions(principal, role, row), budget))
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
-    if (input.message === undefined) return shown(row)
+    if (input.budget !== undefined) {
+      yield* limits.require(row, actor, input.budget)
+      yield* budgets.set(row.id, input.budget)
+    }
+    if (input.message === undefined) return yield* shown(row)
     const { at, message } = firstOf(input.message)
     const sent = yield* inbox.accept(row, actor, message, { at })
     return {
-      ...shown(yield* existingOf("session", sessions.find)(row.id)),
+      ...(yield* shown(yield* existingOf("session", sessions.find)(row.id))),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
       ...(sent.operation !== undefined && { operation: sent.operation })
     }

@@ -7,7 +7,18 @@ import { field } from "../domain/Field.js"
 import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { extension, idPath, NotReplayed, optional, patch, post, read, remove, SecretAnswer, withStatus } from "./Endpoint.js"
+import {
+  extension,
+  idPath,
+  NotReplayed,
+  optional,
+  patch,
+  post,
+  read,
+  remove,
+  SecretAnswer,
+  withStatus
+} from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 export const RegisterInput = Schema.Struct({

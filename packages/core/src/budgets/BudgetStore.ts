@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, FiberId, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Budget, BudgetInput } from "../domain/Budget.js"
 import { ModelCallId, newId, type TurnId } from "../domain/Ids.js"
@@ -25,9 +25,11 @@ export interface WantedCall {
 }
 
 /** A model call that has ended. */
-export interface SettledCall {
-  /** The id that `admit` gave; undefined for a call that no budget held back then. */
-  readonly admission: ModelCallId | undefined
+export interface EndedCall {
+  /** The id that `admit` gave. */
+  readonly admission: ModelCallId
+  /** The ids of all whose budgets it counts for. */
+  readonly subjects: ReadonlyArray<string>
   /** Undefined when the gateway did not say what the call has used. */
   readonly charge: Charge | undefined
 }
@@ -54,15 +56,12 @@ export class BudgetStore extends Context.Tag("@reins/core/budgets/BudgetStore")<
     readonly findAll: (subjectIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Budget>>
     /** Sets the limits, or takes the budget away with null. What a budget has spent stays spent. Calls that wait look again. */
     readonly set: (subjectId: string, limits: BudgetInput | null) => Effect.Effect<void, never, Commit>
-    /** Lets a call out, or says which budget is used up. The answer is committed when it comes. */
+    /** Lets a call out, or says which budget is used up. An admission is committed when it comes. */
     readonly admit: (call: WantedCall) => Effect.Effect<Admission>
     /** Takes a call back that was let out and never left. */
     readonly withdraw: (admission: ModelCallId) => Effect.Effect<void>
-    /** Charges calls that have ended, each once. */
-    readonly settle: (
-      subjects: ReadonlyArray<string>,
-      calls: ReadonlyArray<SettledCall>
-    ) => Effect.Effect<void, never, Commit>
+    /** Charges a call that has ended, once. Calls of this process that want to go out wait until that is committed. */
+    readonly settle: (call: EndedCall) => Effect.Effect<void>
     /** Charges the calls of a turn whose end nobody has seen, by their estimates. */
     readonly lose: (turnId: TurnId) => Effect.Effect<void, never, Commit>
   }
@@ -76,24 +75,31 @@ export class BudgetStore extends Context.Tag("@reins/core/budgets/BudgetStore")<
       const charge = charging(db)
       const { sql } = db
 
-      const settle = Effect.fnUntraced(function* (
-        subjects: ReadonlyArray<string>,
-        calls: ReadonlyArray<SettledCall>
-      ): Effect.fn.Return<void, never, Commit> {
-        let sum = nothing
-        for (const { admission, charge: known } of calls) {
-          const estimate = admission === undefined ? undefined : yield* taken(db, admission)
-          // A call that was let out and has no row was charged before.
-          if (admission !== undefined && estimate === undefined) continue
-          const isEstimated = known === undefined
-          const counted = known ?? estimate
-          if (counted !== undefined) sum = added(sum, counted, isEstimated)
-        }
-        yield* charge(subjects, sum)
+      /** The settlements that are under way, each with its end. */
+      const underWay = new Set<Deferred.Deferred<void>>()
+
+      const settled = Effect.fnUntraced(function* (call: EndedCall): Effect.fn.Return<void, never, Commit> {
+        const estimate = yield* taken(db, call.admission)
+        // A call without a row was charged before.
+        if (estimate !== undefined) yield* charge(call.subjects, call.charge ?? estimate, call.charge === undefined)
       })
 
+      const settle = (call: EndedCall) =>
+        Effect.suspend(() => {
+          const ended = Deferred.unsafeMake<void>(FiberId.none)
+          underWay.add(ended)
+          return Effect.ensuring(
+            journal.commit(settled(call)),
+            Effect.suspend(() => {
+              underWay.delete(ended)
+              return Deferred.succeed(ended, undefined)
+            })
+          )
+        })
+
       return BudgetStore.of({
-        find: (subjectId) => Effect.map(db.first(findOne(subjectId)), (row) => (row === undefined ? null : toBudget(row))),
+        find: (subjectId) =>
+          Effect.map(db.first(findOne(subjectId)), (row) => (row === undefined ? null : toBudget(row))),
         findAll,
         settle,
         set: fn("BudgetStore.set")(function* (subjectId, limits) {
@@ -113,6 +119,7 @@ export class BudgetStore extends Context.Tag("@reins/core/budgets/BudgetStore")<
           yield* journal.ringAfterCommit(budgetTopic(subjectId))
         }),
         admit: fn("BudgetStore.admit")(function* ({ estimate, subjects, turnId }) {
+          yield* Effect.forEach([...underWay], Deferred.await, { discard: true })
           const budgets = yield* findAll(subjects)
           if (budgets.size === 0) return { _tag: "admitted", id: undefined } as const
           for (const [subjectId, budget] of budgets) {
@@ -137,7 +144,7 @@ export class BudgetStore extends Context.Tag("@reins/core/budgets/BudgetStore")<
           const lost = yield* db.all(sql<{ id: ModelCallId; subjects: string }>`select id, subjects from calls_in_flight
             where turn_id = ${turnId} order by id${db.forUpdate}`)
           for (const { id, subjects } of lost)
-            yield* settle(JSON.parse(subjects), [{ admission: id, charge: undefined }])
+            yield* settled({ admission: id, subjects: JSON.parse(subjects), charge: undefined })
         })
       })
     })
@@ -166,31 +173,16 @@ const reading = (db: Database["Type"]) => {
   }
 }
 
-interface Sum {
-  readonly tokens: number
-  readonly nanoUsd: number | null
-  readonly estimatedCalls: number
-}
-
-const nothing: Sum = { tokens: 0, nanoUsd: null, estimatedCalls: 0 }
-
-const added = (sum: Sum, { nanoUsd, tokens }: Charge, isEstimated: boolean): Sum => ({
-  tokens: sum.tokens + tokens,
-  nanoUsd: nanoUsd === null ? sum.nanoUsd : (sum.nanoUsd ?? 0) + nanoUsd,
-  estimatedCalls: sum.estimatedCalls + (isEstimated ? 1 : 0)
-})
-
 /** Adds to what the budgets of the subjects have spent. */
 const charging = ({ all, forUpdate, run, sql }: Database["Type"]) =>
-  Effect.fnUntraced(function* (subjects: ReadonlyArray<string>, { estimatedCalls, nanoUsd, tokens }: Sum) {
-    if (subjects.length === 0 || (tokens === 0 && nanoUsd === null && estimatedCalls === 0)) return
+  Effect.fnUntraced(function* (subjects: ReadonlyArray<string>, { nanoUsd, tokens }: Charge, isEstimated: boolean) {
     // Locked in one order, so that two commits never wait for each other.
     const charged = yield* all(sql<{ subject_id: string }>`select subject_id from budgets
       where ${sql.in("subject_id", subjects)} order by subject_id${forUpdate}`)
     if (charged.length === 0) return
     const cost = nanoUsd === null ? sql.literal("") : sql`, spent_nano_usd = coalesce(spent_nano_usd, 0) + ${nanoUsd}`
     yield* run(sql`update budgets set spent_tokens = spent_tokens + ${tokens},
-      estimated_calls = estimated_calls + ${estimatedCalls}${cost}
+      estimated_calls = estimated_calls + ${isEstimated ? 1 : 0}${cost}
       where ${sql.in(
         "subject_id",
         charged.map(({ subject_id }) => subject_id)
@@ -198,7 +190,10 @@ const charging = ({ all, forUpdate, run, sql }: Database["Type"]) =>
   })
 
 /** Takes a call out of those in flight, with its estimate. Undefined when it is none of them. */
-const taken = ({ first, sql }: Database["Type"], admission: ModelCallId): Effect.Effect<Charge | undefined, never, Commit> =>
+const taken = (
+  { first, sql }: Database["Type"],
+  admission: ModelCallId
+): Effect.Effect<Charge | undefined, never, Commit> =>
   Effect.map(
     first(sql<{ tokens: number; nano_usd: number | null }>`delete from calls_in_flight where id = ${admission}
       returning cast(tokens as double precision) as tokens, cast(nano_usd as double precision) as nano_usd`),

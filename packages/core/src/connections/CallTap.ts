@@ -5,7 +5,14 @@ import { AnswerReader } from "./AnswerReader.js"
 import { wordsOfError } from "./CallDialects.js"
 import { JsonScan } from "./JsonScan.js"
 import type { OpenLoan } from "./Loan.js"
-import { type CallLeave, type CallOutcome, type CallProtocol, type ModelCall, modelInPath, protocolOf } from "./ModelCall.js"
+import {
+  type CallLeave,
+  type CallOutcome,
+  type CallProtocol,
+  type ModelCall,
+  modelInPath,
+  protocolOf
+} from "./ModelCall.js"
 
 /** The longest error body that is read for its words, in bytes. */
 const longestError = 8 * 1024

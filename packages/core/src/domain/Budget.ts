@@ -32,7 +32,10 @@ export const Budget = Schema.Struct({
     "The tokens that may be spent, input and output together; null for no limit."
   ),
   max_cost_usd: field(Schema.NullOr(Schema.Number), "The US dollars that may be spent; null for no limit."),
-  spent_tokens: field(Schema.Int, "The tokens of the model calls that have ended since the budget was set."),
+  spent_tokens: field(
+    Schema.Int,
+    "The tokens of the model calls that were let out since the budget was set, and have ended."
+  ),
   spent_cost_usd: field(
     Schema.NullOr(Schema.Number),
     "The US dollars of these calls, by the prices of the connection. Null while no call had a price: unknown is not nothing."

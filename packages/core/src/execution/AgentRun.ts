@@ -11,12 +11,13 @@ import type { HarnessEvent, HarnessFailure } from "../harness/HarnessEvent.js"
 import type { Manifest } from "../harness/Manifest.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
+import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
+import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
 import { type BudgetGate, budgetGate } from "./BudgetGate.js"
-import { keptCalls } from "./KeptCalls.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
@@ -145,11 +146,11 @@ const asking = Effect.gen(function* () {
 const writing = Effect.gen(function* () {
   const feed = yield* EventFeed
   const journal = yield* Journal
-  const keepCalls = yield* keptCalls
+  const calls = modelCallStore(yield* Database)
   const sessions = yield* SessionStore
 
   const write = Effect.fnUntraced(function* (work: TurnWork, speech: Speech, batch: Chunk.Chunk<HarnessEvent>) {
-    const { attempt, session } = work
+    const { attempt, session, turn } = work
     const { output, prices, questions, witness } = speech
     const actor = harnessActor(session)
     const seen = witness.take()
@@ -160,7 +161,7 @@ const writing = Effect.gen(function* () {
     const given = yield* attempt
       .commit(
         Effect.gen(function* () {
-          yield* keepCalls(work, speech, seen)
+          yield* calls.add(session, turn, seen, prices)
           if (events.length > 0) yield* journal.append(session.id, actor, events)
           if (told !== undefined) yield* sessions.change(session.id, { told })
           return yield* questions.open(actor, asked)
@@ -219,11 +220,11 @@ const keeping = Effect.gen(function* () {
 /** Keeps the calls of a run that has no end of its own, such as one whose attempt was lost. They are facts, so no fence holds them. */
 const keepingCalls = Effect.gen(function* () {
   const journal = yield* Journal
-  const keepCalls = yield* keptCalls
+  const calls = modelCallStore(yield* Database)
 
-  return (work: TurnWork, speech: Speech) =>
+  return ({ session, turn }: TurnWork, { prices, witness }: Speech) =>
     Effect.suspend(() => {
-      const seen = speech.witness.take()
-      return seen.length === 0 ? Effect.void : journal.commit(keepCalls(work, speech, seen))
+      const seen = witness.take()
+      return seen.length === 0 ? Effect.void : journal.commit(calls.add(session, turn, seen, prices))
     }).pipe(Effect.catchAllCause((cause) => logDefect("model calls cannot be kept", Cause.squash(cause))))
 })

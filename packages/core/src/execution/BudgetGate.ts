@@ -1,11 +1,11 @@
 import { Cause, Deferred, Effect, FiberSet, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { CallLeave, CallRefusal } from "../connections/ModelCall.js"
+import type { CallLeave, CallRefusal, ModelCall } from "../connections/ModelCall.js"
 import { type Budget, budgetWords } from "../domain/Budget.js"
 import type { Asked } from "../harness/HarnessEvent.js"
 import type { AttemptLost } from "../jobs/JobKind.js"
-import { estimateOf } from "../sessions/Charges.js"
+import { chargeOf, estimateOf } from "../sessions/Charges.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { sessionBudgets } from "../sessions/SessionBudgets.js"
 import { Bell, budgetTopic, sessionTopic } from "../store/Bell.js"
@@ -15,12 +15,12 @@ import type { TurnProblem, TurnWork } from "./TurnWork.js"
 
 /** Holds the model calls of one turn while a budget that they count for is used up. */
 export interface BudgetGate {
-  /** The ids of all whose budgets the calls count for. */
-  readonly subjects: ReadonlyArray<string>
   /** As `CallObserver.admit`. */
   readonly admit: (requestBytes: number | null) => Promise<CallLeave | CallRefusal>
   /** As `CallObserver.withdrawn`. */
   readonly withdrawn: (leave: CallLeave) => void
+  /** Charges a call that has ended. No call is let out before that is done. */
+  readonly ended: (call: ModelCall) => void
   /** Completes when the turn is to be ended, because nobody has raised the budget. */
   readonly gaveUp: Effect.Effect<void>
   /** The reason for which the turn has failed; undefined unless it was ended by a budget, or its agent has not waited any longer. */
@@ -79,17 +79,23 @@ export const budgetGate = Effect.gen(function* () {
       return { status: 400, type: "budget_exhausted", message: problem.message }
     })
 
+    /** The end of the turn waits for it. What cannot be written counts by its estimate when the turn has ended. */
+    const write = (written: Effect.Effect<void>): void => {
+      const logged = Effect.catchAllCause(written, (cause) =>
+        logDefect("a model call cannot be charged to its budgets", Cause.squash(cause))
+      )
+      run(Effect.uninterruptible(logged)).catch(() => undefined)
+    }
+
     return {
-      subjects,
-      admit: (requestBytes) => run(Effect.catchAllCause(admitted(requestBytes), unreadable)).catch(() => ended),
-      withdrawn: ({ admission }) =>
-        void (admission === undefined
-          ? undefined
-          : run(
-              Effect.catchAllCause(store.withdraw(admission), (cause) =>
-                logDefect("a call that never left cannot be taken back", Cause.squash(cause))
-              )
-            ).catch(() => undefined)),
+      admit: (requestBytes) => run(Effect.catchAllCause(admitted(requestBytes), unreadable)).catch(() => over),
+      withdrawn: ({ admission }) => {
+        if (admission !== undefined) write(store.withdraw(admission))
+      },
+      ended: (call) => {
+        const charge = chargeOf(call, turn.settings.model, prices)
+        if (call.admission !== undefined) write(store.settle({ admission: call.admission, subjects, charge }))
+      },
       gaveUp: Deferred.await(gaveUp),
       problem: () => problem ?? (pause === undefined ? undefined : left(pause.usedUp))
     }
@@ -182,13 +188,14 @@ const left = (usedUp: UsedUp): TurnProblem => ({
 })
 
 const unpriced = (usedUp: UsedUp): TurnProblem => ({
-  reason: "budget_exhausted",
+  reason: "budget_unenforceable",
   message:
     `The ${subjectOf(usedUp)} is one in US dollars, and the connection has no price for the model, so no call can be counted. ` +
     "Give the connection prices with PATCH /api/connections/{connection_id}, or set the budget in tokens. Then retry the turn."
 })
 
-const goOn = (usedUp: UsedUp): string => `Raise it with ${raiseOf(usedUp)}, then retry the turn: the agent knows what was said so far.`
+const goOn = (usedUp: UsedUp): string =>
+  `Raise it with ${raiseOf(usedUp)}, then retry the turn: the agent knows what was said so far.`
 
 const spentOf = ({ budget }: UsedUp): string => `${budgetWords(budget)} are spent.`
 
@@ -219,4 +226,4 @@ const unreadable = (cause: Cause.Cause<never>): Effect.Effect<CallRefusal> =>
     message: "The budgets of the turn cannot be read at the moment. Try again."
   })
 
-const ended: CallRefusal = { status: 401, type: "authentication_error", message: "The turn has ended." }
+const over: CallRefusal = { status: 401, type: "authentication_error", message: "The turn has ended." }

@@ -9,13 +9,14 @@ import type { GitError } from "../git/GitError.js"
 import type { Completion } from "../jobs/JobKind.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
 import { MessageStore } from "../sessions/MessageStore.js"
+import { modelCallStore } from "../sessions/ModelCallStore.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { AgentRun } from "./AgentRun.js"
 import { endTurn } from "./EndTurn.js"
-import { keptCalls } from "./KeptCalls.js"
 import { settleNativeSession } from "./NativeSession.js"
 import { TurnSetup } from "./TurnSetup.js"
 import { harnessActor, system, type TurnProblem, type TurnWork } from "./TurnWork.js"
@@ -68,7 +69,7 @@ const conclusion = Effect.gen(function* () {
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const messages = yield* MessageStore
-  const keepCalls = yield* keptCalls
+  const calls = modelCallStore(yield* Database)
   const settleNative = yield* settleNativeSession
   const end = yield* endTurn
 
@@ -79,8 +80,7 @@ const conclusion = Effect.gen(function* () {
       yield* connections.observe(connection_id, run.credentialId, health)
   })
 
-  return (work: TurnWork, run: AgentRun, ending: Ending): Effect.Effect<void, never, Commit> => {
-    const { session, turn } = work
+  return ({ session, turn }: TurnWork, run: AgentRun, ending: Ending): Effect.Effect<void, never, Commit> => {
     const { messageId, output, prices, witness } = run
     const { nativeDigest, problem, sealing } = ending
     const agent = harnessActor(session)
@@ -92,7 +92,7 @@ const conclusion = Effect.gen(function* () {
     const outcome = { message_id: hasAnswer ? messageId : null, stop_reason: output.stopReason ?? "error" }
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)
-      yield* keepCalls(work, run, lastCalls)
+      yield* calls.add(session, turn, lastCalls, prices)
       yield* journal.append(session.id, agent, lastEvents)
       if (hasAnswer) yield* messages.complete(messageId, session, turn.id, agent, answer)
       yield* settleNative(turn, (problem === undefined && !ending.isCancelled) || hasAnswer)

@@ -44,11 +44,11 @@ export class Witness implements CallObserver {
     private readonly model: string | null,
     private readonly bell: Mailbox.Mailbox<undefined>,
     private readonly givenUp: Deferred.Deferred<void>,
-    private readonly gate: Pick<BudgetGate, "admit" | "withdrawn">
+    private readonly gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">
   ) {}
 
   /** A witness of a turn with this model; null where the agent chooses the model. The gate holds the calls that a budget does not let out. */
-  static readonly make = (model: string | null, gate: Pick<BudgetGate, "admit" | "withdrawn">) =>
+  static readonly make = (model: string | null, gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">) =>
     Effect.gen(function* () {
       const bell = yield* Mailbox.make<undefined>({ capacity: 1, strategy: "sliding" })
       return new Witness(model, bell, yield* Deferred.make<void>(), gate)
@@ -81,6 +81,7 @@ export class Witness implements CallObserver {
   }
 
   ended(call: ModelCall): void {
+    this.gate.ended(call)
     this.waiting.push(call)
     this.bell.unsafeOffer(undefined)
     if (call.outcome === "abandoned") return

@@ -52,11 +52,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
      * Changes the budget of a key. Calls that wait for it look again. Needs the scope `admin`. Fails with `not_found` for a key that the
      * principal does not see, and with `forbidden` when a key calls that has a budget itself.
      */
-    readonly update: (
-      principal: Principal,
-      keyId: string,
-      patch: ApiKeyPatch
-    ) => Command<ApiKey, ScopeMissing | Denied>
+    readonly update: (principal: Principal, keyId: string, patch: ApiKeyPatch) => Command<ApiKey, ScopeMissing | Denied>
     /**
      * The key is refused from the next request on. Revoking it again changes nothing. Needs the scope `admin`. Fails with `not_found` for a key
      * that the principal does not see.
@@ -122,7 +118,12 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
               yield* refuseOutliving(expiresAt, callerExpiresAt)
               return Effect.gen(function* () {
                 if (workspaceId !== null) yield* access.read(principal, workspaceId)
-                return yield* issue(principal.accountId, { name: input.name, scopes, workspaceId }, expiresAt, input.budget)
+                return yield* issue(
+                  principal.accountId,
+                  { name: input.name, scopes, workspaceId },
+                  expiresAt,
+                  input.budget
+                )
               })
             })
           ),

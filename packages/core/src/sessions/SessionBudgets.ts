@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { BudgetStore } from "../budgets/BudgetStore.js"
-import type { OpenConnection } from "../connections/OpenConnection.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
+import type { OpenConnection } from "../connections/OpenConnection.js"
 import type { BudgetInput } from "../domain/Budget.js"
 import type { Actor } from "../domain/Event.js"
 import { ApiKeyId, type SessionId, type TurnId } from "../domain/Ids.js"
@@ -12,6 +12,9 @@ import type { SessionRow } from "./SessionStore.js"
 
 /** A budget would not hold in the session: nobody sees its calls, or nothing says what they cost. */
 export type Unenforceable = ReinsError<"budget_unenforceable">
+
+/** A connection, as far as budgets go by it. */
+export type MeteredConnection = Pick<OpenConnection, "prices" | "secrets">
 
 /** The API key whose budget the turns of an author count for. Work that is delegated counts for the key of the session that it is for. */
 export const payingKey = (
@@ -45,11 +48,23 @@ export const sessionBudgets = Effect.gen(function* () {
     return [...(yield* treeOf(session)), session.workspace_id, ...(keyId === null ? [] : [keyId])]
   })
 
+  /** The ids of all whose budgets a turn counts for. */
+  const ofTurn = Effect.fnUntraced(function* (session: SessionRow, turnId: TurnId) {
+    const row = yield* first(sql<{ api_key_id: string | null }>`select api_key_id from turns where id = ${turnId}`)
+    return [turnId, ...(yield* subjectsOf(session, row?.api_key_id ?? null))]
+  })
+
   return {
-    /** The ids of all whose budgets a turn counts for. */
-    ofTurn: Effect.fnUntraced(function* (session: SessionRow, turnId: TurnId) {
-      const row = yield* first(sql<{ api_key_id: string | null }>`select api_key_id from turns where id = ${turnId}`)
-      return [turnId, ...(yield* subjectsOf(session, row?.api_key_id ?? null))]
+    ofTurn,
+    /** Fails where a turn that is about to start has a budget that cannot hold with its connection. */
+    requireHolding: Effect.fnUntraced(function* (
+      session: SessionRow,
+      turnId: TurnId,
+      connection: MeteredConnection | null
+    ): Effect.fn.Return<void, Unenforceable> {
+      const found = yield* budgets.findAll(yield* ofTurn(session, turnId))
+      const refusal = found.size === 0 ? undefined : refusalOf(session, connection, [...found.values()])
+      if (refusal !== undefined) return yield* refusal
     }),
     /** Fails where a turn that an author begins would have a budget that cannot hold: one that is there already, or the given one. */
     require: Effect.fnUntraced(function* (
@@ -74,7 +89,7 @@ export const sessionBudgets = Effect.gen(function* () {
 /** The refusal of budgets that cannot hold for a session with that connection; undefined where they do. */
 export const refusalOf = (
   session: Pick<SessionRow, "provider_id" | "connection_id" | "model">,
-  connection: Pick<OpenConnection, "prices" | "secrets"> | null,
+  connection: MeteredConnection | null,
   limits: ReadonlyArray<{ readonly max_cost_usd?: number | null }>
 ): Unenforceable | undefined => {
   const { connection_id, model, provider_id } = session
@@ -89,7 +104,8 @@ export const refusalOf = (
     })
   const hasCost = limits.some(({ max_cost_usd = null }) => max_cost_usd !== null)
   if (!hasCost || isPriced(model, connection.prices)) return undefined
-  const priceFor = model === null ? "a price for every model (`*`)" : `a price for the model ${model}, or for every one (\`*\`)`
+  const priceFor =
+    model === null ? "a price for every model (`*`)" : `a price for the model ${model}, or for every one (\`*\`)`
   return new ReinsError({
     code: "budget_unenforceable",
     message:

@@ -95,7 +95,12 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       })
 
       /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
-      const shownWith = (principal: Principal, session: SeenSession, turn: Turn, budget: Budget | null): ActionableTurn => ({
+      const shownWith = (
+        principal: Principal,
+        session: SeenSession,
+        turn: Turn,
+        budget: Budget | null
+      ): ActionableTurn => ({
         ...turn,
         budget,
         actions: turnActions(principal, session.role, { turn, session })

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { UsageGroup, UsageGrouping } from "../api/Usage.js"
 import { ApiKeyId, SessionId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
-import { ReinsError } from "../domain/ReinsError.js"
+import type { ReinsError } from "../domain/ReinsError.js"
 import { toNanos } from "../domain/Session.js"
 import type { UsageSum } from "../domain/UsageSum.js"
 import type { Database } from "../store/Database.js"
@@ -27,7 +27,13 @@ export const usageGroups = (db: Database["Type"]) => {
   const totals = sql.literal(usageTotals)
 
   /** Groups of the sums that are kept by day. `name` is SQL, and `isFirst` says which way the pages go. */
-  const ofDays = (name: string, { from, id, to }: Span, after: string | undefined, order: "asc" | "desc", limit: number) => {
+  const ofDays = (
+    name: string,
+    { from, id, to }: Span,
+    after: string | undefined,
+    order: "asc" | "desc",
+    limit: number
+  ) => {
     const grouped = sql.literal(name)
     const beyond =
       after === undefined ? sql.literal("") : sql`and ${grouped} ${sql.literal(order === "asc" ? ">" : "<")} ${after}`

@@ -96,6 +96,4 @@ const sums = usageColumns
   .join(", ")
 
 /** PostgreSQL gives wide integers back as text, and these stay below the integers that a number holds exactly. */
-export const usageTotals = usageColumns
-  .map((name) => `cast(sum(${name}) as double precision) as ${name}`)
-  .join(", ")
+export const usageTotals = usageColumns.map((name) => `cast(sum(${name}) as double precision) as ${name}`).join(", ")

@@ -22,7 +22,11 @@ const title = (call: ModelCall): ModelCall => ({ ...call, hasTools: false })
 const other = (call: ModelCall): ModelCall => ({ ...call, model: "other" })
 
 /** Lets every call out. */
-const open = { admit: () => Promise.resolve({ admission: undefined }), withdrawn: () => undefined }
+const open = {
+  admit: () => Promise.resolve({ admission: undefined }),
+  withdrawn: () => undefined,
+  ended: () => undefined
+}
 
 const hearing = (calls: ReadonlyArray<ModelCall>, model: string | null = "own") =>
   Effect.map(Witness.make(model, open), (witness) => {

@@ -118,7 +118,7 @@ const pauses = Effect.gen(function* () {
       const topics = [...subjects.map(budgetTopic), sessionTopic(session.id)]
       yield* Effect.acquireRelease(
         Effect.sync(() => topics.map((topic) => bell.listen(topic, () => rung.unsafeOpen()))),
-        (stops) => Effect.sync(() => stops.forEach((stop) => stop()))
+        (stops) => Effect.forEach(stops, (stop) => Effect.sync(stop), { discard: true })
       )
       /** Looks after each ring, and now and then by itself, because a ring can be lost. */
       const until = <A>(look: Effect.Effect<A | undefined, AttemptLost>): Effect.Effect<A, AttemptLost> =>

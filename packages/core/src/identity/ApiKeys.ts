@@ -79,21 +79,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
       const store = yield* ApiKeyStore
       const budgets = yield* BudgetStore
 
-      const shown = (key: StoredApiKey): Effect.Effect<ApiKey> =>
-        Effect.map(budgets.find(key.id), (budget) => ({ ...key, budget }))
-
-      const issue = Effect.fnUntraced(function* (
-        accountId: AccountId,
-        wanted: NewApiKey,
-        expiresAt: Timestamp | null,
-        budget?: BudgetInput
-      ) {
-        const secret = yield* ApiKeySecret.make
-        const key = yield* keyOf(secret, wanted, expiresAt)
-        yield* store.insert(accountId, key, Token.digest(secret))
-        if (budget !== undefined) yield* budgets.set(key.id, budget)
-        return { ...(yield* shown(key)), secret: Redacted.value(secret) }
-      })
+      const { issue, shown } = yield* issuing
 
       return ApiKeys.of({
         list: fn("ApiKeys.list")(function* (principal, request) {
@@ -133,8 +119,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             Effect.gen(function* () {
               yield* access.requireScope(principal, "admin")
               yield* requireUnlimited(budgets, principal)
-              const key = yield* store.find(principal, keyId)
-              if (key === undefined) return yield* notFound()
+              const key = (yield* store.find(principal, keyId)) ?? (yield* notFound())
               if (budget !== undefined) yield* budgets.set(key.id, budget)
               return yield* shown(key)
             })
@@ -180,6 +165,30 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
     })
   )
 }
+
+/** Makes keys, and shows keys with their budgets. */
+const issuing = Effect.gen(function* () {
+  const store = yield* ApiKeyStore
+  const budgets = yield* BudgetStore
+
+  const shown = (key: StoredApiKey): Effect.Effect<ApiKey> =>
+    Effect.map(budgets.find(key.id), (budget) => ({ ...key, budget }))
+
+  const issue = Effect.fnUntraced(function* (
+    accountId: AccountId,
+    wanted: NewApiKey,
+    expiresAt: Timestamp | null,
+    budget?: BudgetInput
+  ) {
+    const secret = yield* ApiKeySecret.make
+    const key = yield* keyOf(secret, wanted, expiresAt)
+    yield* store.insert(accountId, key, Token.digest(secret))
+    if (budget !== undefined) yield* budgets.set(key.id, budget)
+    return { ...(yield* shown(key)), secret: Redacted.value(secret) }
+  })
+
+  return { issue, shown }
+})
 
 const keyOf = Effect.fnUntraced(function* (
   secret: Redacted.Redacted,

@@ -79,7 +79,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const turns = yield* TurnStore
-      const { turnActions, turns: rules } = yield* configuredRules
+      const { turns: rules } = yield* configuredRules
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
 
@@ -93,24 +93,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         const session = yield* sessions.writable(principal, session_id)
         return { session, turn: yield* existing(turnId) }
       })
-
-      /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
-      const shownWith = (
-        principal: Principal,
-        session: SeenSession,
-        turn: Turn,
-        budget: Budget | null
-      ): ActionableTurn => ({
-        ...turn,
-        budget,
-        actions: turnActions(principal, session.role, { turn, session })
-      })
-      const shown = (principal: Principal, session: SeenSession, turn: Turn) =>
-        Effect.map(budgets.find(turn.id), (budget) => shownWith(principal, session, turn, budget))
-      /** `shown` after a command that may have changed the session. */
-      const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
-        return yield* shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)
-      })
+      const { shown, shownAfter, shownWith } = yield* showing
 
       return Turns.of({
         list: fn("Turns.list")(function* (principal, sessionId, page) {
@@ -172,3 +155,29 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     })
   )
 }
+
+/** The turn as a principal reads it. */
+const showing = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const budgets = yield* BudgetStore
+  const { turnActions } = yield* configuredRules
+
+  /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
+  const shownWith = (
+    principal: Principal,
+    session: SeenSession,
+    turn: Turn,
+    budget: Budget | null
+  ): ActionableTurn => ({
+    ...turn,
+    budget,
+    actions: turnActions(principal, session.role, { turn, session })
+  })
+  const shown = (principal: Principal, session: SeenSession, turn: Turn) =>
+    Effect.map(budgets.find(turn.id), (budget) => shownWith(principal, session, turn, budget))
+  /** `shown` after a command that may have changed the session. */
+  const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
+    return yield* shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)
+  })
+  return { shown, shownAfter, shownWith }
+})

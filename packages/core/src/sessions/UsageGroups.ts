@@ -49,7 +49,7 @@ export const usageGroups = (db: Database["Type"]) => {
         from sessions join turns on turns.session_id = sessions.id
         where sessions.workspace_id = ${id} and sessions.id < ${after ?? "zzzz"}
           and turns.started_at is not null
-          and turns.finished_at >= ${from} and turns.finished_at < ${`${to}T~`}
+          and substr(turns.finished_at, 1, 10) >= ${from} and substr(turns.finished_at, 1, 10) <= ${to}
       ) as ended group by name order by name desc limit ${limit}`)
 
   return Effect.fnUntraced(function* (

@@ -2,11 +2,12 @@ import { Context, Deferred, Effect, FiberId, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Budget, BudgetInput } from "../domain/Budget.js"
 import { ModelCallId, newId, type TurnId } from "../domain/Ids.js"
-import { now, type Timestamp } from "../domain/Timestamp.js"
+import { now } from "../domain/Timestamp.js"
 import { budgetTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { type BudgetRow, nano, toBudget } from "./BudgetRow.js"
 
 /** What a model call has spent, or what it counts for as long as nobody knows. */
 export interface Charge {
@@ -166,7 +167,9 @@ const reading = (db: Database["Type"]) => {
       subjectIds.length === 0
         ? Effect.succeed(new Map<string, Budget>())
         : Effect.map(
-            db.all(sql<BudgetRow>`select ${columns} from budgets where ${sql.in("subject_id", subjectIds)}
+            db.all(sql<
+              BudgetRow & { subject_id: string }
+            >`select ${columns} from budgets where ${sql.in("subject_id", subjectIds)}
               order by subject_id`),
             (rows) => new Map(rows.map((row) => [row.subject_id, toBudget(row)]))
           )
@@ -199,35 +202,3 @@ const taken = (
       returning cast(tokens as double precision) as tokens, cast(nano_usd as double precision) as nano_usd`),
     (row) => row && { tokens: row.tokens, nanoUsd: row.nano_usd }
   )
-
-const nano = 1e9
-
-interface BudgetRow {
-  readonly subject_id: string
-  readonly max_tokens: number | null
-  readonly max_nano_usd: number | null
-  readonly spent_tokens: number
-  readonly spent_nano_usd: number | null
-  readonly estimated_calls: number
-  readonly created_at: Timestamp
-}
-
-const left = (most: number | null, spent: number): number | null => (most === null ? null : Math.max(0, most - spent))
-
-const dollars = (nanoUsd: number | null): number | null => (nanoUsd === null ? null : nanoUsd / nano)
-
-const toBudget = (row: BudgetRow): Budget => {
-  const remainingTokens = left(row.max_tokens, row.spent_tokens)
-  const remainingNanos = left(row.max_nano_usd, row.spent_nano_usd ?? 0)
-  return {
-    max_tokens: row.max_tokens,
-    max_cost_usd: dollars(row.max_nano_usd),
-    spent_tokens: row.spent_tokens,
-    spent_cost_usd: dollars(row.spent_nano_usd),
-    remaining_tokens: remainingTokens,
-    remaining_cost_usd: dollars(remainingNanos),
-    estimated_calls: row.estimated_calls,
-    exhausted: remainingTokens === 0 || remainingNanos === 0,
-    since: row.created_at
-  }
-}

@@ -87,7 +87,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               // The work goes on elsewhere, so the agent that was kept for the next turn is not needed soon.
               if (old.lease_id !== null) yield* journal.afterCommit(agents.dismiss(old.lease_id))
               const next = yield* existingOf("session", store.find)(made.id)
-              return toSession(next, sessionActions(principal, old.role, next), null)
+              return toSession(next, sessionActions(principal, old.role, next))
             })
           )
       })

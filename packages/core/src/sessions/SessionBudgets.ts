@@ -62,6 +62,7 @@ export const sessionBudgets = Effect.gen(function* () {
       turnId: TurnId,
       connection: MeteredConnection | null
     ): Effect.fn.Return<void, Unenforceable> {
+      if (session.any_budget === 0) return
       const found = yield* budgets.findAll(yield* ofTurn(session, turnId))
       const refusal = found.size === 0 ? undefined : refusalOf(session, connection, [...found.values()])
       if (refusal !== undefined) return yield* refusal
@@ -72,6 +73,7 @@ export const sessionBudgets = Effect.gen(function* () {
       actor: Actor,
       given?: BudgetInput
     ): Effect.fn.Return<void, Unenforceable> {
+      if (session.any_budget === 0 && given === undefined) return
       const found = yield* budgets.findAll(yield* subjectsOf(session, payingKey(session, actor)))
       const limits = [...found.values(), ...(given === undefined ? [] : [given])]
       if (limits.length === 0) return

@@ -1,9 +1,10 @@
+import { budgetIn } from "../budgets/BudgetRow.js"
 import { type Session, usageOf } from "../domain/Session.js"
 import { activityOf } from "./SessionActivity.js"
 import type { SessionRow } from "./SessionStore.js"
 
-/** The session as clients see it, with its budget and what the caller can do with it. */
-export const toSession = (row: SessionRow, actions: Session["actions"], budget: Session["budget"]): Session => ({
+/** The session as clients see it, with what the caller can do with it. */
+export const toSession = (row: SessionRow, actions: Session["actions"]): Session => ({
   id: row.id,
   workspace_id: row.workspace_id,
   project_id: row.project_id,
@@ -28,7 +29,7 @@ export const toSession = (row: SessionRow, actions: Session["actions"], budget: 
   link_kind: row.link_kind,
   parent_delegation_id: row.parent_delegation_id,
   usage: usageOf(row.usage),
-  budget,
+  budget: budgetIn(row.budget),
   event_watermark: row.event_watermark,
   version: row.version,
   created_at: row.created_at,

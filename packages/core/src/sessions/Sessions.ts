@@ -109,18 +109,17 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const budgets = yield* BudgetStore
       const limits = yield* sessionBudgets
 
-      /** The session as a principal reads it, also after a command, whose role was read with the session before it. */
-      const shown = (principal: Principal, { role }: Pick<SeenSession, "role">, row: SessionRow) =>
-        Effect.map(budgets.find(row.id), (budget) => toSession(row, sessionActions(principal, role, row), budget))
+      /** The session after a command of a principal, whose role was read with the session before it. */
+      const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
+        toSession(row, sessionActions(principal, role, row))
 
       return Sessions.of({
         list: fn("Sessions.list")(function* (principal, workspaceId, filter) {
           const role = yield* access.read(principal, workspaceId)
           const { before, limit } = yield* Keyset.descending(filter)
           const rows = yield* sessions.select(selectionOf(db, workspaceId, filter, { before, limit: limit + 1 }))
-          const found = yield* budgets.findAll(rows.map(({ id }) => id))
           return Keyset.page(
-            rows.map((row) => toSession(row, sessionActions(principal, role, row), found.get(row.id) ?? null)),
+            rows.map((row) => toSession(row, sessionActions(principal, role, row))),
             limit,
             (session) => session.id
           )
@@ -128,7 +127,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
         create: (principal, workspaceId, input) =>
           journal.command("Sessions.create", create(principal, workspaceId, input)),
         get: (principal, sessionId) =>
-          Effect.flatMap(sessions.readable(principal, sessionId), (row) => shown(principal, row, row)),
+          Effect.map(sessions.readable(principal, sessionId), (row) =>
+            toSession(row, sessionActions(principal, row.role, row))
+          ),
         update: (principal, sessionId, patch) =>
           journal.command(
             "Sessions.update",
@@ -141,9 +142,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
               yield* providers.requirePermissions(row.provider_id, patch.permissions ?? undefined)
               const changed = { ...row, model: patch.model ?? row.model }
               if (patch.budget) yield* limits.require(changed, actorOf(principal), patch.budget)
-              const updated = yield* sessions.update(row, updateOf(patch), actorOf(principal))
               if (patch.budget !== undefined) yield* budgets.set(row.id, patch.budget)
-              return yield* shown(principal, row, updated)
+              return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
             })
           ),
         archive: (principal, sessionId) =>
@@ -152,7 +152,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.archive, row)
-              return yield* shown(principal, row, yield* sessions.move(row, "archived", actorOf(principal)))
+              return shown(principal, row, yield* sessions.move(row, "archived", actorOf(principal)))
             })
           ),
         unarchive: (principal, sessionId) =>
@@ -161,7 +161,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.unarchive, row)
-              return yield* shown(principal, row, yield* sessions.move(row, "open", actorOf(principal)))
+              return shown(principal, row, yield* sessions.move(row, "open", actorOf(principal)))
             })
           ),
         close: (principal, sessionId) =>
@@ -170,7 +170,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
             Effect.gen(function* () {
               const row = yield* sessions.writable(principal, sessionId)
               yield* requireAll(sessionRules.close, row)
-              return yield* shown(principal, row, yield* lifecycles.close(row, actorOf(principal)))
+              return shown(principal, row, yield* lifecycles.close(row, actorOf(principal)))
             })
           )
       })
@@ -192,19 +192,19 @@ const creation = Effect.gen(function* () {
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
     const role = yield* access.write(principal, workspaceId)
     yield* checkPosted(git, ["body", "repository"], input.repository)
-    const shown = (row: SessionRow) =>
-      Effect.map(budgets.find(row.id), (budget) => toSession(row, sessionActions(principal, role, row), budget))
+    const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
+    const anew = (row: SessionRow) => Effect.map(existingOf("session", sessions.find)(row.id), shown)
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
     if (input.budget !== undefined) {
       yield* limits.require(row, actor, input.budget)
       yield* budgets.set(row.id, input.budget)
     }
-    if (input.message === undefined) return yield* shown(row)
+    if (input.message === undefined) return input.budget === undefined ? shown(row) : yield* anew(row)
     const { at, message } = firstOf(input.message)
     const sent = yield* inbox.accept(row, actor, message, { at })
     return {
-      ...(yield* shown(yield* existingOf("session", sessions.find)(row.id))),
+      ...(yield* anew(row)),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
       ...(sent.operation !== undefined && { operation: sent.operation })
     }

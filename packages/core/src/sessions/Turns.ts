@@ -99,7 +99,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         list: fn("Turns.list")(function* (principal, sessionId, page) {
           const session = yield* sessions.readable(principal, sessionId)
           const found = yield* turns.list(session.id, page)
-          const known = yield* budgets.findAll(found.items.map(({ id }) => id))
+          const known = yield* budgets.findAll(session.any_budget === 0 ? [] : found.items.map(({ id }) => id))
           return Keyset.map(found, (turn) => shownWith(principal, session, turn, known.get(turn.id) ?? null))
         }),
         get: fn("Turns.get")(function* (principal, turnId) {
@@ -114,7 +114,7 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
               yield* requireAll(rules.update, { turn, session })
               if (budget) yield* limits.require(session, actorOf(principal), budget)
               if (budget !== undefined) yield* budgets.set(turn.id, budget)
-              return yield* shown(principal, session, turn)
+              return yield* shownAfter(principal, session, turn)
             })
           ),
         cancel: (principal, turnId) =>
@@ -174,7 +174,9 @@ const showing = Effect.gen(function* () {
     actions: turnActions(principal, session.role, { turn, session })
   })
   const shown = (principal: Principal, session: SeenSession, turn: Turn) =>
-    Effect.map(budgets.find(turn.id), (budget) => shownWith(principal, session, turn, budget))
+    Effect.map(session.any_budget === 0 ? Effect.succeed(null) : budgets.find(turn.id), (budget) =>
+      shownWith(principal, session, turn, budget)
+    )
   /** `shown` after a command that may have changed the session. */
   const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
     return yield* shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)

@@ -133,7 +133,7 @@ const spellings = [canary, Buffer.from(canary).toString("hex"), ...inBase64]
 
 const holdsCanary = (content: Buffer): boolean => spellings.some((spelling) => content.includes(spelling))
 
-/** What everybody who may look at a process is shown of how it was started. Nothing of one that has ended. */
+/** The arguments and the environment of a process, as anybody who may look at it sees them. Empty for one that has ended. */
 const shownOf = (pid: number): Buffer => {
   try {
     return Buffer.concat(["environ", "cmdline"].map((name) => readFileSync(`/proc/${pid}/${name}`)))

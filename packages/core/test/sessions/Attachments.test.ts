@@ -17,7 +17,7 @@ import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { withAgent } from "../execution/Agent.js"
 
-/** What is wrong with a request, and where. */
+/** The faults of a request, each with its place. */
 const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) =>
     error instanceof RequestInvalid ? faultsOf(error).map(({ loc, msg }) => [loc.join("."), msg]) : error

@@ -40,7 +40,7 @@ export interface AgentRun {
   readonly witness: Witness
   /** Held the model calls of the run that no budget let out. */
   readonly gate: BudgetGate
-  /** What the models cost. */
+  /** The prices of the models. */
   readonly prices: Prices
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null

@@ -9,7 +9,7 @@ import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import { type BudgetRow, nano, toBudget } from "./BudgetRow.js"
 
-/** What a model call has spent, or what it counts for as long as nobody knows. */
+/** The tokens and the cost of a model call: those that it has spent, or an estimate of them. */
 export interface Charge {
   readonly tokens: number
   /** Billionths of a US dollar; null without a price. */
@@ -25,7 +25,7 @@ export interface WantedCall {
   readonly estimate: Charge
 }
 
-/** A model call that has ended. */
+/** A model call that was let out and has ended. */
 export interface EndedCall {
   /** The id that `admit` gave. */
   readonly admission: ModelCallId

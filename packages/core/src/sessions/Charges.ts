@@ -8,15 +8,15 @@ const bytesPerToken = 4
 /** The tokens of a request whose length nobody has said. */
 const tokensWithoutLength = 4000
 
-/** What a call counts for while nobody knows what it has used. It is made of its request, because the answer is not there yet. */
+/** The estimate that a call counts with while nobody knows what it has used. It goes by the request, because there is no answer yet. */
 export const estimateOf = (requestBytes: number | null, model: string | null, prices: Prices): Charge => {
   const tokens = requestBytes === null ? tokensWithoutLength : Math.max(1, Math.ceil(requestBytes / bytesPerToken))
   return { tokens, nanoUsd: pricedOf(model, { input: tokens, output: 0 }, prices) }
 }
 
 /**
- * What a call has spent, of a turn with this model. A gateway that has refused it, or was not reached, asks nothing for it. Undefined when
- * the gateway has not said what it used.
+ * The charge for a call of a turn with this model. A call that the gateway has refused, or that has not reached it, costs nothing. Undefined
+ * when the gateway has not said what the call used.
  */
 export const chargeOf = (call: ModelCall, model: string | null, prices: Prices): Charge | undefined => {
   const { outcome, usage } = call

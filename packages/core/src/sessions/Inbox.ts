@@ -27,7 +27,7 @@ export interface Posting {
   readonly content: string | ReadonlyArray<ContentBlock>
   /** `queue` where it is left out. */
   readonly routing?: Message["routing"] | undefined
-  /** What the turn of the message may spend; no limit of its own where it is left out. */
+  /** The limits of what the turn of the message spends; it has none of its own where this is left out. */
   readonly budget?: BudgetInput | undefined
 }
 

@@ -39,7 +39,7 @@ interface Out {
   readonly turn: number
 }
 
-/** What is known of a budget from outside: charges that are committed, and all that are at least begun. */
+/** A budget as its callers know it: the charges that are committed, and all that are at least begun. */
 interface Seen {
   limit: number
   committed: number
@@ -148,7 +148,7 @@ for (const { layer, name } of databases)
                 })
 
               for (const group of groups) {
-                // What ends turns or raises limits stands alone: the model could not say on which side of it the others are.
+                // The ends of turns and new limits come alone, because the model could not say on which side of them the others are.
                 const [alone, together] = [
                   group.filter(({ act }) => act === "lose" || act === "raise"),
                   group.filter(({ act }) => act !== "lose" && act !== "raise")

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Connections } from "@reins/core/connections/Connections"
 import { Delegations } from "@reins/core/delegations/Delegations"
+import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
@@ -23,9 +24,10 @@ const tool = { tool: "bash", cmd: "true" }
 const held = Effect.fnUntraced(function* (
   { eventsUntil, principal }: Pick<Given, "eventsUntil" | "principal">,
   sessionId: string,
-  message: Parameters<Messages["Type"]["send"]>[2]
+  message: Parameters<Messages["Type"]["send"]>[2],
+  author: Given["principal"] = principal
 ) {
-  const { turn_id: id = "" } = yield* (yield* Messages).send(principal, sessionId, message)
+  const { turn_id: id = "" } = yield* (yield* Messages).send(author, sessionId, message)
   const isIt = (event: { readonly turn_id?: string | undefined }) => event.turn_id === id
   const [asked] = (yield* eventsUntil(
     sessionId,
@@ -159,7 +161,7 @@ it.scopedLive(
 )
 
 it.scopedLive(
-  "a turn has a budget of its own, which is raised while it waits, and which a retry has anew",
+  "a turn has a budget of its own and one of its key, which are raised while it waits, and a retry has the first one anew",
   () =>
     withAgent("alpha_gateway", (given) =>
       Effect.gen(function* () {
@@ -177,6 +179,15 @@ it.scopedLive(
         const again = yield* turns.retry(principal, first.id)
         assert.deepInclude(again.budget, { max_tokens: 5000, spent_tokens: 0 })
         yield* eventsUntil(id, (event) => event.turn_id === again.id && isTurnEnd(event))
+
+        const keys = yield* ApiKeys
+        const key = yield* keys.create(principal, { name: "robot", budget: { max_tokens: 1 } })
+        const robot = { ...principal, via: { kind: "api_key" as const, keyId: key.id } }
+        const byKey = yield* held(given, id, { content: message.content }, robot)
+        assert.include(byKey.interaction.title, `The budget of the API key ${key.id} is used up`)
+        const raised = yield* keys.update(principal, key.id, { budget: { max_tokens: 5000 } })
+        assert.deepInclude(raised.budget, { spent_tokens: callTokens, remaining_tokens: 5000 - callTokens })
+        assert.strictEqual((yield* byKey.ended).state, "succeeded")
 
         const cancelled = yield* held(given, id, message)
         yield* turns.cancel(principal, cancelled.id)

@@ -60,7 +60,7 @@ for (const { layer, name } of databases)
           yield* say(robot, one.id, "2026-01-31", 20)
           yield* say(robot, two.id, "2026-01-31", 300)
           yield* say(owner, two.id, "2026-02-01", 4000)
-          // What a person delegates for a session of the key counts for the key.
+          // A delegation of a person for a session of the key counts for the key.
           const { delegation } = yield* (yield* Delegations).spawn(owner, two.id, {
             role: "reader",
             instructions: "Read."

@@ -4,7 +4,7 @@ import { CommandFailed } from "./CommandFailed.js"
 import { tell } from "./Output.js"
 import { attempt, connect } from "./Remote.js"
 
-/** The ways to say a budget, for the help of commands. */
+/** The forms of a budget, for the help of commands. */
 export const budgetForms = "tokens as in 200000, 200k or 1.5m, US dollars as in $2.50"
 
 const factors: Readonly<Record<string, number>> = { "": 1, k: 1000, m: 1_000_000 }
@@ -22,7 +22,7 @@ export const budgetOf = (text: string): BudgetInput => {
 
 const count = (tokens: number): string => tokens.toLocaleString("en-US")
 
-/** What is spent of a budget, for a column of a table. */
+/** The spent part of a budget, for a column of a table. */
 export const spentOf = (budget: Budget | null): string => {
   if (budget === null) return "-"
   const tokens = budget.max_tokens === null ? [] : [`${count(budget.spent_tokens)}/${count(budget.max_tokens)} tokens`]

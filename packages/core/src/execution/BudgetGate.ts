@@ -1,4 +1,4 @@
-import { Cause, Deferred, Effect, FiberSet, type Scope } from "effect"
+import { Cause, Deferred, Effect, FiberId, FiberSet, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
 import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { CallLeave, CallRefusal, ModelCall } from "../connections/ModelCall.js"
@@ -59,12 +59,15 @@ export const budgetGate = Effect.gen(function* () {
 
     const wait = Effect.fnUntraced(function* (usedUp: UsedUp) {
       if (pause !== undefined) return yield* Deferred.await(pause.ended)
-      const own = { usedUp, ended: yield* Deferred.make<void>() }
+      const own = { usedUp, ended: Deferred.unsafeMake<void>(FiberId.none) }
       pause = own
-      const isRaised = yield* pausing(work, subjects, usedUp)
+      const over = Effect.suspend(() => {
+        pause = undefined
+        return Deferred.succeed(own.ended, undefined)
+      })
+      const isRaised = yield* Effect.tapDefect(pausing(work, subjects, usedUp), () => over)
       if (!isRaised) yield* giveUp(exhausted(usedUp))
-      pause = undefined
-      yield* Deferred.succeed(own.ended, undefined)
+      yield* over
     })
 
     const admitted = Effect.fnUntraced(function* (requestBytes: number | null) {
@@ -88,7 +91,7 @@ export const budgetGate = Effect.gen(function* () {
     }
 
     return {
-      admit: (requestBytes) => run(Effect.catchAllCause(admitted(requestBytes), unreadable)).catch(() => over),
+      admit: (requestBytes) => run(Effect.catchAllCause(admitted(requestBytes), unreadable)).catch(() => turnEnded),
       withdrawn: ({ admission }) => {
         if (admission !== undefined) write(store.withdraw(admission))
       },
@@ -226,4 +229,4 @@ const unreadable = (cause: Cause.Cause<never>): Effect.Effect<CallRefusal> =>
     message: "The budgets of the turn cannot be read at the moment. Try again."
   })
 
-const over: CallRefusal = { status: 401, type: "authentication_error", message: "The turn has ended." }
+const turnEnded: CallRefusal = { status: 401, type: "authentication_error", message: "The turn has ended." }

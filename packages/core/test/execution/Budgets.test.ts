@@ -93,7 +93,10 @@ for (const { layer, name } of databases)
             })
 
             const next = yield* held(given, id, { content: script("What now?", { say: "Nothing." }) })
-            yield* (yield* Interactions).answer(principal, next.interaction.id, { answer: "stop" })
+            const interactions = yield* Interactions
+            const unheard = interactions.answer(principal, next.interaction.id, { answer: "stop", note: "Be quick." })
+            assert.deepInclude(yield* Effect.flip(unheard), { _tag: "RequestInvalid", loc: ["body", "note"] })
+            yield* interactions.answer(principal, next.interaction.id, { answer: "stop" })
             const given_up = yield* next.ended
             assert.deepStrictEqual([given_up.state, given_up.reason], ["failed", "budget_exhausted"])
             assert.include(given_up.reason_message, `Raise it with PATCH /api/sessions/${id}, then retry the turn`)

@@ -20,7 +20,7 @@ export const install = (name, env = {}) => {
   const dataDir = join(directory, name)
   mkdirSync(dataDir, { recursive: true })
   // Only the figures about the sandbox are measured in it, so that the others are the same on every machine.
-  const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", ...env }
+  const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", REINS_PREWARM: "off", ...env }
   const cli = (...args) => {
     const run = spawnSync(process.execPath, [main, ...args, "--data-dir", dataDir], {
       encoding: "utf8",

@@ -65,7 +65,11 @@ export const SessionInput = Schema.Struct({
     "What its agent may do by itself. When absent, what the project says, else what the provider is set up for."
   ),
   auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns; true when absent."),
-  message: field(optional(FirstMessage), "The first message, which starts a turn.")
+  message: field(optional(FirstMessage), "The first message, which starts a turn."),
+  prewarm: field(
+    optional(Schema.Boolean),
+    "False leaves the workspace and the agent to the first turn. When absent, they are made ready ahead of it where the server has room."
+  )
 }).annotations({ identifier: "SessionInput", description: "A session to be. Every field may be absent." })
 export type SessionInput = typeof SessionInput.Type
 

@@ -21,6 +21,7 @@ import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
+import { SessionListeners } from "./SessionListeners.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate } from "./SessionStore.js"
 import { toSession } from "./SessionView.js"
@@ -173,6 +174,7 @@ const creation = Effect.gen(function* () {
   const access = yield* Access
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
+  const listeners = yield* SessionListeners
   const inbox = yield* Inbox
   const git = yield* Git
   const { sessionActions } = yield* configuredRules
@@ -183,9 +185,11 @@ const creation = Effect.gen(function* () {
     const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
-    if (input.message === undefined) return shown(row)
+    const waits = input.prewarm === false ? Effect.void : listeners.begun(row)
+    if (input.message === undefined) return yield* Effect.as(waits, shown(row))
     const { at, message } = firstOf(input.message)
     const sent = yield* inbox.accept(row, actor, message, { at })
+    if (sent.turn_id === undefined) yield* waits
     return {
       ...shown(yield* existingOf("session", sessions.find)(row.id)),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),

@@ -188,6 +188,7 @@ const serviceIn = (directory: string, { manifests = smallAgents, ...options }: W
               allowLocalRepositories: true,
               executors: ["local"],
               allowPrivateHosts: ["127.0.0.1"],
+              prewarm: false,
               ...options
             },
             { manifests }

@@ -69,13 +69,13 @@ export const install = (name, env = {}) => {
   return { dataDir, start }
 }
 
-/** Alpha needs a connection, but nothing calls this one. */
-export const connect = async (server, baseUrl = "http://127.0.0.1:9/v1") => {
+/** Alpha needs a connection. Nothing calls the gateway of this one, unless another is given. */
+export const connect = async (server, baseUrl = "http://127.0.0.1:9/v1", apiKey = "none") => {
   const { id } = await server.reins.connections.create({
     workspace_id: server.workspaceId,
     kind: "alpha_gateway",
     label: "bench",
-    credential: { base_url: baseUrl, api_key: "none" }
+    credential: { base_url: baseUrl, api_key: apiKey }
   })
   return server.reins.connections.update({ connection_id: id, preferred_model: "scripted-1" })
 }

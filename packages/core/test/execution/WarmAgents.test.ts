@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import { fromNow } from "@reins/core/domain/Timestamp"
 import { turnStates } from "@reins/core/domain/Turn"
@@ -9,6 +10,7 @@ import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
 import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { Messages } from "@reins/core/sessions/Messages"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -17,7 +19,7 @@ import { existingOf } from "@reins/core/store/Existing"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Effect, Schedule } from "effect"
-import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, installation, makeRemote, say, temporaryDirectory, withAgent } from "./Agent.js"
 
 const existing = (id: string) => Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(id))
@@ -145,6 +147,44 @@ it.scopedLive(
       { prewarm: true }
     ),
   120_000
+)
+
+it.scopedLive(
+  "what is written between two turns is captured with the next one, which tells of it, and of nothing else",
+  () =>
+    withAgent("alpha_gateway", ({ dataDir, eventsUntil, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const { workTree } = sessionPaths(dataDir, session.id)
+        const write = (path: string) => script("Write.", { tool: "write", path, content: "by a turn\n" })
+        yield* runTurn(session.id, write("one.txt"))
+        for (const name of ["late.txt", "one.txt", "both.txt"]) writeFileSync(join(workTree, name), "by nobody\n")
+        const upload = { path: "uploaded.txt", content: "by a person\n", encoding: "utf-8" as const }
+        yield* (yield* SessionFiles).upload(principal, session.id, upload)
+        const second = yield* runTurn(session.id, write("both.txt"))
+        const third = yield* runTurn(session.id, write("three.txt"))
+        const events = yield* eventsUntil(
+          session.id,
+          ({ turn_id, type }) => turn_id === third.id && type === "turn.succeeded"
+        )
+        const told = events.filter(({ type }) => type === "workspace.changed")
+        assert.deepStrictEqual(
+          told.map(({ payload, turn_id }) => [payload["path"], turn_id]),
+          [
+            ["uploaded.txt", undefined],
+            ["late.txt", second.id],
+            ["one.txt", second.id]
+          ]
+        )
+        const sealed = yield* Effect.flatMap(Changesets, (sets) => sets.list(principal, session.id, {}))
+        const ofSecond = sealed.items.find(({ source_turn_id }) => source_turn_id === second.id)
+        assert.deepStrictEqual(
+          ofSecond?.files.map(({ path }) => path),
+          ["both.txt", "late.txt", "one.txt", "uploaded.txt"]
+        )
+      })
+    ),
+  60_000
 )
 
 it.scopedLive(

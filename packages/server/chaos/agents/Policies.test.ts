@@ -6,6 +6,7 @@ import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { gatewayKey, newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
 import { startServer } from "@reins/testing/process/ServerProcess"
+import { beginTurn, wholeLog } from "@reins/testing/process/Turns"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
 import { askedTurns } from "../Volume.js"
@@ -81,3 +82,37 @@ for (const { hears, provider_id } of asking) {
     }
   })
 }
+
+it("claude takes a word into the turn that it works on, and goes on with another one when it is interrupted", async () => {
+  const { dataDir, gateway } = place
+  enable(dataDir, "claude")
+  const server = await startServer({ dataDir })
+  const { at, workspaceId } = await newCaller(server, dataDir, gateway)
+  const client = at(server)
+  const { id: session_id } = await client.sessions.create({
+    workspace_id: workspaceId,
+    harness: { provider_id: "claude", model: "scripted-1" },
+    ...(await connectionOf(client, workspaceId, "claude"))
+  })
+  const heard = () => JSON.stringify(gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)))
+  const working = (seconds: number) =>
+    beginTurn(
+      client,
+      session_id,
+      script("Work.", { tool: "bash", cmd: `sleep ${seconds}` }, { say: "Done." }),
+      "tool.started"
+    )
+  const say = async (turn_id: string, content: string, routing: "steer" | "interrupt") => {
+    const sent = await client.messages.send({ session_id, content, routing })
+    assert.deepStrictEqual([sent.message.routing, sent.turn_id], [routing, turn_id])
+    const turn = await client.turns.wait({ turn_id })
+    assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+  }
+  const steered = await working(3)
+  await say(steered.turn_id, "Steer left.", "steer")
+  assert.include(heard(), "Steer left.")
+  const interrupted = await working(600)
+  await say(interrupted.turn_id, script("Rather this.", { say: "This, then." }), "interrupt")
+  const log = await wholeLog(client, session_id)
+  assert.isTrue(log.some(({ payload }) => JSON.stringify(payload).includes("This, then.")))
+})

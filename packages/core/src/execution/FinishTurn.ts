@@ -42,7 +42,10 @@ export const finishTurn = Effect.gen(function* () {
     const problem = isCancelled ? undefined : problemOf(run)
     const isCaptured = problem === undefined && !isCancelled
     const [nativeDigest, capture] = yield* Effect.all(
-      [setup.stateAfterTurn(session, run.leaseId), isCaptured ? captures.take(session, found ?? turn) : Effect.succeed(undefined)],
+      [
+        setup.stateAfterTurn(session, run.leaseId),
+        isCaptured ? captures.take(session, found ?? turn) : Effect.succeed(undefined)
+      ],
       { concurrency: 2 }
     )
     const sealing = capture === undefined ? Effect.void : captures.seal(work, capture)

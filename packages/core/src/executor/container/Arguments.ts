@@ -86,7 +86,7 @@ const limitWords = ({ limits: able }: Engine, limits: AgentLimits, marks: string
   ...(able.processes ? ["--pids-limit", String(limits.processes)] : []),
   ...(able.processors ? ["--cpus", String(limits.processors)] : []),
   ...rlimit("nofile", both(Math.min(limits.openFiles, hardLimit("Max open files")))),
-  ...rlimit("nproc", both(Math.min(able.processes ? 1_000_000 : limits.processes, hardLimit("Max processes")))),
+  ...(able.processes ? [] : rlimit("nproc", both(Math.min(limits.processes, hardLimit("Max processes"))))),
   ...rlimit("fsize", both(limits.diskBytes)),
   ...rlimit("core", both(0)),
   ...rlimit("rttime", marks)

@@ -60,7 +60,7 @@ export const run = (name: EngineName, args: ReadonlyArray<string>): Effect.Effec
           Effect.succeed({
             failed: error !== null,
             stdout,
-            stderr: error === null || stderr.trim() !== "" ? stderr : error.message
+            stderr: error === null || stderr.trim() !== "" ? stderr : `${error.code ?? error.signal ?? "it failed"}`
           })
         )
     )

@@ -54,7 +54,11 @@ describe("the executors that are part of Reins", () => {
     else if (sandboxed?.available !== true) assert.match(sandboxed?.note ?? "", /^bubblewrap (works|does not work)/)
     // The chaos suite runs this file where there is an image.
     if (containerImage !== null) assert.include(here, "container", contained?.note)
-    else assert.match(contained?.note ?? "", /^The executor container needs an image: --container-image|^Containers work on/)
+    else
+      assert.match(
+        contained?.note ?? "",
+        /^The executor container needs an image: --container-image|^Containers work on/
+      )
   })
 
   it.effect("are the sandbox alone where nothing is chosen and it works, and `local` alone elsewhere", () =>

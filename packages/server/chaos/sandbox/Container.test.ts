@@ -117,7 +117,7 @@ it("the catalog and doctor tell engine, version, image and what is held; the sen
     return spawnSync(program, args, { env: { ...process.env, ...options.env, ...env }, encoding: "utf8" }).stdout
   }
   assert.match(doctor({}), /^ok {4}sandbox {6}container: A container of podman/m)
-  assert.match(doctor({ REINS_CONTAINER_IMAGE: "" }), /FAIL.+sandbox .+needs an image: --container-image/)
+  assert.match(doctor({ REINS_CONTAINER_IMAGE: "" }), /^fail.+sandbox .+needs an image: --container-image/im)
   assert.match(
     doctor({ REINS_CONTAINER_IMAGE: `localhost/none@sha256:${"1".repeat(64)}` }),
     /does not have the image: run podman pull localhost\/none@sha256/

@@ -121,6 +121,9 @@ const PodmanInfo = Schema.parseJson(
     host: Schema.Struct({
       cgroupControllers: Schema.NullOr(Schema.Array(Schema.String)),
       cgroupVersion: Schema.String,
+      idMappings: Schema.optional(
+        Schema.Struct({ uidmap: Schema.NullOr(Schema.Array(Schema.Struct({ size: Schema.Number }))) })
+      ),
       serviceIsRemote: Schema.optional(Schema.Boolean),
       security: Schema.Struct({ rootless: Schema.Boolean, seccompEnabled: Schema.Boolean })
     }),
@@ -163,12 +166,18 @@ const decoded = <A>(name: EngineName, schema: Schema.Schema<A, string>, text: st
     )
   )
 
+/** The users that a container needs: those of its image, and the agent. */
+const leastUsers = 1001
+
 const podman = Effect.gen(function* () {
   const said = yield* run("podman", ["info", "--format", "json"])
   if (said.failed) return yield* unavailable("podman", said.stderr)
   const { host, version } = yield* decoded("podman", PodmanInfo, said.stdout)
   if (host.serviceIsRemote === true) return yield* unavailable("podman", "it runs containers on another machine")
   if (!host.security.seccompEnabled) return yield* unavailable("podman", "it was built without seccomp")
+  const users = (host.idMappings?.uidmap ?? []).reduce((sum, { size }) => sum + size, 0)
+  if (host.security.rootless && users < leastUsers)
+    return yield* unavailable("podman", "there are no subuid ranges for its user")
   const controllers = host.cgroupControllers ?? []
   const usable = host.cgroupVersion === "v2" || !host.security.rootless
   const has = (controller: string) => usable && controllers.includes(controller)

@@ -33,7 +33,7 @@ const makeUser = () => {
   if (!has("/etc/subgid")) run("usermod", ["--add-subgids", "2000000-2065535", user])
 }
 
-/** What agents and the attempts to get out of a container use. What is not on this machine is left out. */
+/** The programs that agents and the attempts to get out of a container use. Those that this machine lacks are left out. */
 const programs =
   "sh bash env cat grep sed awk perl ls head tail od timeout find stat touch rm ln mkdir chmod chown ps pgrep sleep mknod unshare nsenter " +
   "mount umount chroot setpriv su bwrap setarch chrt nice ionice hostname sysctl date dmesg swapoff prlimit ipcs ipcrm git setsid nohup truncate " +

@@ -22,7 +22,7 @@ import { isolationProofs } from "./sandbox/Proofs.js"
 
 export { ContainerUnavailable } from "./container/Engine.js"
 
-/** How containers are run. */
+/** The way in which containers are run. */
 export interface ContainerOptions {
   /** The image that agents run in, by its digest; null when none was chosen. */
   readonly image: string | null
@@ -85,7 +85,7 @@ const ownFiles = (engine: Engine.Engine, cacheDir: string, seccomp: string): Own
 /** The kernel that runs now, which another machine has not. */
 const kernelFile = "/proc/sys/kernel/random/boot_id"
 
-/** What has to be seen from inside, besides what holds for every sandbox. */
+/** A program that shows the isolation from inside, the kernel, and the Node that agents run. */
 const look = `cat /proc/self/status /proc/net/dev; cat ${kernelFile}; "$0" --version`
 
 /** Starts a program in a container like that of agents, and looks at what it sees. */

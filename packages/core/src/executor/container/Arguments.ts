@@ -47,7 +47,7 @@ const userWords = (engine: Engine): ReadonlyArray<string> => {
   return [...mapped, "--user", `${uid}:${gid}`]
 }
 
-/** What only one of the engines has to be told. */
+/** The words that only one of the engines knows. */
 const particular = ({ name }: Engine): ReadonlyArray<string> =>
   name === "podman"
     ? [

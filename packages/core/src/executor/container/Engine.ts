@@ -41,7 +41,7 @@ export const engineEnvironment = (): Record<string, string> =>
 
 const commandMs = 60_000
 
-/** What a command of the engine has said. */
+/** The words of a command of the engine, and its end. */
 export interface Said {
   readonly failed: boolean
   readonly stdout: string

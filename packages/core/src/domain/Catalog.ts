@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { GatewayProtocol } from "./Connection.js"
+import { resourceLimits } from "./ExecutorLimits.js"
 import { field } from "./Field.js"
 import { ConnectionId } from "./Ids.js"
 
@@ -90,6 +91,10 @@ export const ExecutorBackend = Schema.Struct({
       processes: field(Schema.String, "The processes that the agent sees or is part of, in one word.")
     }),
     "What separates the agent from the rest."
+  ),
+  limits: field(
+    Schema.Array(Schema.Literal(...resourceLimits)),
+    "The limits of a selection that it enforces. A session that asks for another one is refused; `turn_seconds` holds on every executor."
   ),
   note: field(Schema.String, "Sentences for people: what the isolation means.")
 }).annotations({

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { constants } from "node:os"
 import { Data, Effect, Option } from "effect"
 import { fn } from "../base/Traced.js"
+import { resourceLimits } from "../domain/ExecutorLimits.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
 import type { AgentCommand, AgentExit, Executor, Isolation } from "./Executor.js"
 import { limitedBy } from "./Marks.js"
@@ -11,7 +12,7 @@ import { argumentsOf, givenTo, groupIn, namespaceIn, nodeDirectory } from "./san
 import * as Bridge from "./sandbox/Bridge.js"
 import * as Cgroups from "./sandbox/Cgroups.js"
 import * as DiskWatch from "./sandbox/DiskWatch.js"
-import { type AgentLimits, defaultLimits, openFiles } from "./sandbox/Limits.js"
+import { type AgentLimits, defaultLimits, lowered, openFiles } from "./sandbox/Limits.js"
 import { filterHere } from "./sandbox/Seccomp.js"
 
 /** The sandbox does not work on this machine. The message says why, and what can be done. */
@@ -151,32 +152,36 @@ const filter = Effect.suspend(() => {
  * Runs agents in sandboxes of bubblewrap, for a boot of the service. A program is started in such a sandbox first, and what it sees is the
  * proof that it holds. Fails with the reason where it does not.
  */
-export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: AgentLimits = defaultLimits) {
+export const make = fn("Bubblewrap.make")(function* (
+  bootId: string,
+  limits: AgentLimits = defaultLimits,
+  cgroups: Cgroups.Cgroups | undefined = Cgroups.delegated()
+) {
   const bytes = yield* filter
   // One process proves both, the sandbox and the limits, and a second one is needed only where `prlimit` is missing.
   const marked = limitedBy(bootId)
   const perProcess = yield* Effect.as(probe(bytes, marked("probe", [])), true).pipe(
     Effect.orElse(() => Effect.as(probe(bytes, []), false))
   )
-  const cgroups = Cgroups.delegated()
-  const rlimits = [
-    ...["prlimit", `--nofile=${openFiles}`, "--core=0", `--fsize=${limits.diskBytes}`],
-    ...(cgroups === undefined ? [`--nproc=${limits.processes}`] : [])
+  const rlimitsOf = ({ diskBytes, processes }: AgentLimits) => [
+    ...["prlimit", `--nofile=${openFiles}`, "--core=0", `--fsize=${diskBytes}`],
+    ...(cgroups === undefined ? [`--nproc=${processes}`] : [])
   ]
   const path = [...new Set(["/usr/local/bin", "/usr/bin", "/bin", nodeDirectory()])].join(":")
 
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
     const { homeDir, leaseId, programDirs, relayPorts, workspaceDir } = command
     const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
-    const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(limits)
+    const own = lowered(limits, command.limits)
+    const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(own)
     const contents = argumentsOf({
       readable: programDirs,
       writable: [homeDir, workspaceDir],
       directory: workspaceDir,
       socket: bridge?.socket,
-      temporaryBytes: limits.temporaryBytes
+      temporaryBytes: own.temporaryBytes
     })
-    const sandboxed = ["bwrap", ...contents, ...inside(command, perProcess ? rlimits : [])]
+    const sandboxed = ["bwrap", ...contents, ...inside(command, perProcess ? rlimitsOf(own) : [])]
     const words = perProcess ? marked(leaseId, sandboxed) : sandboxed
     let told = ""
     const launch: Supervision.Launch = {
@@ -191,7 +196,7 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
       family: (since) => Option.getOrUndefined(Option.map(namespaceIn(told), (own) => inNamespaceSince(own, since))),
       exitOf: exitInside,
       ...(bridge !== undefined && { ready: bridge.open }),
-      watch: DiskWatch.until([workspaceDir, homeDir], limits.diskBytes)
+      watch: DiskWatch.until([workspaceDir, homeDir], own.diskBytes)
     }
     return launch
   })
@@ -199,6 +204,8 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
   const executor: Executor = {
     backend: "bubblewrap",
     isolation: isolationOf(limits, cgroups !== undefined, perProcess),
+    // A limit on processes by rlimit counts those of other agents too, so it is one of the server and none of a session.
+    enforces: cgroups === undefined ? ["disk_bytes"] : resourceLimits,
     spawn: fn("Executor.spawn")(Supervision.spawning(prepare)),
     reap: Supervision.reap
   }

@@ -1,4 +1,5 @@
 import { Data, type Effect, type Redacted, type Scope, type Stream } from "effect"
+import type { ExecutorLimits, ResourceLimit } from "../domain/ExecutorLimits.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 /** The separation that a backend really gives. `none` is no security boundary: the agent can do whatever the service's user can. */
@@ -45,6 +46,8 @@ export interface AgentCommand {
   readonly relayPorts: ReadonlyArray<number>
   /** Variables that are added to the few that every agent gets. Nothing else is inherited. */
   readonly environment: Readonly<Record<string, string | Redacted.Redacted<string>>>
+  /** The limits that hold for this agent besides those of the executor, of which the lower ones count. All are among those that it enforces. */
+  readonly limits?: Pick<ExecutorLimits, ResourceLimit>
   /** The steps of stopping the process when the scope closes. */
   readonly stop: StopPolicy
 }
@@ -106,6 +109,8 @@ export interface Executor {
   readonly backend: string
   /** The true properties of the backend, which are shown to callers. */
   readonly isolation: Isolation
+  /** The limits of a command that it enforces; none when absent. A session that asks for another one is refused. */
+  readonly enforces?: ReadonlyArray<ResourceLimit>
   /** Starts a command. Closing the scope, also by interruption, leaves no process of it. */
   readonly spawn: (command: AgentCommand) => Effect.Effect<AgentProcess, ExecutorError, Scope.Scope>
   /** Ends every process of the lease, no matter which boot started it, and gives the processes that it ended. */

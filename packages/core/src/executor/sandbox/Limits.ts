@@ -1,3 +1,5 @@
+import type { AgentCommand } from "../Executor.js"
+
 /** The most that one agent may take of the machine, with everything that it starts. */
 export interface AgentLimits {
   readonly memoryBytes: number
@@ -19,6 +21,15 @@ export const defaultLimits: AgentLimits = {
   diskBytes: 20 * gibibyte,
   temporaryBytes: gibibyte / 4
 }
+
+/** The limits of one agent: those of the executor, lowered to what its command asks for. */
+export const lowered = (limits: AgentLimits, asked: AgentCommand["limits"] = {}): AgentLimits => ({
+  memoryBytes: Math.min(limits.memoryBytes, asked.memory_bytes ?? Infinity),
+  processes: Math.min(limits.processes, asked.processes ?? Infinity),
+  processors: Math.min(limits.processors, asked.processors ?? Infinity),
+  diskBytes: Math.min(limits.diskBytes, asked.disk_bytes ?? Infinity),
+  temporaryBytes: Math.min(limits.temporaryBytes, asked.memory_bytes ?? Infinity)
+})
 
 /** The number of files that one process may have open. */
 export const openFiles = 8192

@@ -64,7 +64,13 @@ export const fingerprintOf = (input: AgentStart): string => {
     name,
     Redacted.isRedacted(value) ? Redacted.value(value) : value
   ])
-  const asked = [input.isAnswered === true, input.isGuarded === true, input.additionalDirectories ?? [], variables, input.limits]
+  const asked = [
+    input.isAnswered === true,
+    input.isGuarded === true,
+    input.additionalDirectories ?? [],
+    variables,
+    input.limits
+  ]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))

@@ -47,6 +47,10 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly maxIdleAgents: number
     /** The bytes of the machine's memory that agents between their turns leave free. While less is available they are stopped. */
     readonly agentFreeMemory: number
+    /** What setups have left is kept until no session has used it for so many days. */
+    readonly setupSnapshotDays: number
+    /** The bytes that the kept results of setups may take together. Beyond them those that were used least recently go. */
+    readonly setupSnapshotBytes: number
     /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
     /**
@@ -83,6 +87,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     agentIdleMs: 5 * 60 * 1000,
     maxIdleAgents: 8 * availableParallelism(),
     agentFreeMemory: Math.floor(process.availableMemory() / 2),
+    setupSnapshotDays: 14,
+    setupSnapshotBytes: 20 * 1024 ** 3,
     leaseMs: 30_000,
     executors: null,
     limits: { ...defaultLimits, ...limits },

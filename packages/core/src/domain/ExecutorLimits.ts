@@ -37,7 +37,10 @@ export const ExecutorLimits = Schema.Struct({
 export type ExecutorLimits = typeof ExecutorLimits.Type
 
 /** The limits that an executor has to enforce. Reins itself ends turns that take too long. */
-export const resourceLimits = ["memory_bytes", "processors", "processes", "disk_bytes"] as const satisfies ReadonlyArray<
-  keyof ExecutorLimits
->
+export const resourceLimits = [
+  "memory_bytes",
+  "processors",
+  "processes",
+  "disk_bytes"
+] as const satisfies ReadonlyArray<keyof ExecutorLimits>
 export type ResourceLimit = (typeof resourceLimits)[number]

@@ -46,7 +46,10 @@ export type HarnessSelection = typeof HarnessSelection.Type
 
 export const ExecutorSelection = Schema.Struct({
   backend: field(installed("executors"), "The executor backend, as `GET /api/executor-backends` lists it."),
-  limits: field(optional(ExecutorLimits), "The most that the agents of sessions may take; those of the server when absent.")
+  limits: field(
+    optional(ExecutorLimits),
+    "The most that the agents of sessions may take; those of the server when absent."
+  )
 }).annotations({ identifier: "ExecutorSelection", description: "The executor that the sessions run on." })
 export type ExecutorSelection = typeof ExecutorSelection.Type
 

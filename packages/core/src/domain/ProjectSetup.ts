@@ -48,7 +48,8 @@ export const EnvironmentVariable = Schema.Struct({
     Schema.String.pipe(
       Schema.pattern(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
       Schema.filter((name) => !reservedNames.test(name), {
-        message: () => "this variable is set by the service, or changes how the agent's own program is started; choose another name"
+        message: () =>
+          "this variable is set by the service, or changes how the agent's own program is started; choose another name"
       })
     ),
     "Its name. `PATH`, `HOME`, `REINS_*`, `LD_*`, `NODE_OPTIONS`, the names of proxies and others that start programs differently are refused."

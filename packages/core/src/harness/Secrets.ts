@@ -25,7 +25,9 @@ const formsOfText = (text: string): ReadonlyArray<string> => [
 /** The secrets among variables, by names that no secret of a connection has. */
 export const redactedOf = (variables: Readonly<Record<string, string | Redacted.Redacted>> = {}): Secrets =>
   Object.fromEntries(
-    Object.entries(variables).flatMap(([name, value]) => (Redacted.isRedacted(value) ? [[`variable ${name}`, value]] : []))
+    Object.entries(variables).flatMap(([name, value]) =>
+      Redacted.isRedacted(value) ? [[`variable ${name}`, value]] : []
+    )
   )
 
 /** A secret of several lines is blanked line by line too, because output is told by lines. */

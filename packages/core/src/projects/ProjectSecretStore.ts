@@ -59,7 +59,11 @@ export const projectSecretStore = (db: Db, vault: Vault["Type"]) => {
         : db.run(sql`update project_secrets set sealed = ${sealed}, version = ${row.version}, updated_at = ${at}
             where project_id = ${project.id} and name = ${name}`)
       return shown(row)
-    }) satisfies (project: Owner, name: string, value: Redacted.Redacted) => Effect.Effect<ProjectSecret, never, Commit>,
+    }) satisfies (
+      project: Owner,
+      name: string,
+      value: Redacted.Redacted
+    ) => Effect.Effect<ProjectSecret, never, Commit>,
     /** Destroys a secret and gives what it was; undefined when there is none. The commit holds the project. */
     remove: Effect.fnUntraced(function* (projectId: string, name: string) {
       const before = yield* find(projectId, name)

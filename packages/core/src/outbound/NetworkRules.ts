@@ -16,11 +16,14 @@ const entryOf = (text: string): Entry => {
   }
 }
 
-const refused = (host: string, port: number): string =>
-  `${host}:${port} is not among the hosts that the project allows: name it in the network of its spec.`
+const refused = (host: string, port: number, field: string): string =>
+  `${host}:${port} is not among the hosts that the project allows: name it in the ${field} of its spec.`
 
-/** The places that the agents of a project may connect to. Undefined where they may connect to none. */
-export const destinationsOf = (access: NetworkAccess): Destinations | undefined => {
+/** The places that a field of a spec allows its agents, or its setup, to connect to. Undefined where it allows none. */
+export const destinationsOf = (
+  access: NetworkAccess,
+  field: "network" | "setup_network" = "network"
+): Destinations | undefined => {
   if (access === "none") return undefined
   if (access === "open") return { privateHosts: false, refusal: () => undefined }
   const entries = access.map(entryOf)
@@ -28,6 +31,6 @@ export const destinationsOf = (access: NetworkAccess): Destinations | undefined 
     // Who may publish a spec names a private host on purpose, and the operator has to allow it as well.
     privateHosts: true,
     refusal: (host, port) =>
-      entries.some((entry) => entry.port === port && entry.matches(host)) ? undefined : refused(host, port)
+      entries.some((entry) => entry.port === port && entry.matches(host)) ? undefined : refused(host, port, field)
   }
 }

@@ -37,8 +37,11 @@ const batchWindow = "250 millis"
 /** The time in which the rest of the output is read after the end of a command. */
 const drain = "10 seconds"
 
-/** A shell finds the program, gives it no input, and lets both of its streams be one, in which the order of the lines is kept. */
-const merged = 'exec "$@" </dev/null 2>&1'
+/**
+ * A shell waits for a line, which comes once the proxy can be reached. Then it finds the program, gives it no input, and lets both of its
+ * streams be one, in which the order of the lines is kept.
+ */
+const merged = 'read -r line && exec "$@" </dev/null 2>&1'
 
 const commandOf = (setup: SetupCommands, { argv }: SetupStep, proxy: Variables, port: number | undefined) => {
   const command: AgentCommand = {
@@ -64,7 +67,7 @@ interface Ended {
 }
 
 const howOf = ({ exit, words }: Ended, { timeout_seconds = setupStepSeconds }: SetupStep): string => {
-  if (Option.isNone(exit)) return `took longer than ${timeout_seconds} seconds and was ended`
+  if (Option.isNone(exit)) return `took longer than ${timeout_seconds} s and was ended`
   const { code, signal } = exit.value
   if (code !== null) return `failed with exit code ${code}`
   const reason = words.trim().split("\n").at(-1) ?? ""
@@ -81,7 +84,7 @@ export const setupRun = Effect.gen(function* () {
   const wayOut = yield* WayOut
 
   const passage = (network: NetworkAccess | undefined) => {
-    const destinations = network === undefined ? undefined : destinationsOf(network)
+    const destinations = network === undefined ? undefined : destinationsOf(network, "setup_network")
     return destinations === undefined ? Effect.succeed(undefined) : wayOut.open(destinations)
   }
 
@@ -95,6 +98,8 @@ export const setupRun = Effect.gen(function* () {
     const { ended, reading } = yield* Effect.scoped(
       Effect.gen(function* () {
         const process = yield* executor.spawn(command)
+        // One that has ended by now tells why by its exit.
+        yield* Effect.ignore(process.write("go"))
         const lines = Stream.groupedWithin(process.lines, batchLines, batchWindow)
         // The output ends with the last process, which is after this scope.
         const reading = yield* Effect.forkDaemon(Stream.runForEach(lines, take))

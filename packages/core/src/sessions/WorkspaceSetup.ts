@@ -185,7 +185,7 @@ const running = Effect.gen(function* () {
       Effect.catchAll(({ message }) => failed(message)),
       Effect.timeoutFail({
         duration: setupSeconds * 1000,
-        onTimeout: () => failed(`The setup took longer than ${setupSeconds} seconds in all and was ended.`)
+        onTimeout: () => failed(`The setup took longer than ${setupSeconds} s in all and was ended.`)
       }),
       Effect.raceFirst(closed(row)),
       Effect.zipRight(Effect.promise(() => removeTree(join(commands.homeDir, temporaryName)))),

@@ -3,11 +3,12 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { resourceLimits } from "@reins/core/domain/ExecutorLimits"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
 import { streams } from "@reins/core/executor/Descriptors"
 import * as Bridge from "@reins/core/executor/sandbox/Bridge"
 import * as Cgroups from "@reins/core/executor/sandbox/Cgroups"
-import { defaultLimits } from "@reins/core/executor/sandbox/Limits"
+import { type AgentLimits, defaultLimits } from "@reins/core/executor/sandbox/Limits"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { Chunk, Effect, Either, Stream } from "effect"
 
@@ -140,6 +141,33 @@ if (Either.isRight(made)) {
         const agent = yield* small.spawn(make(script))
         assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
         assert.match(yield* agent.stderrTail, /ended because its files take 3 MiB, and it may have 1 MiB/)
+      })
+    )
+
+    it.scopedLive("a command lowers the limits and never raises them, and all are enforced where cgroups are", () =>
+      Effect.gen(function* () {
+        const root = yield* directory
+        const asked: Array<AgentLimits> = []
+        const cgroups: Cgroups.Cgroups = {
+          make: (limits) =>
+            Effect.sync(() => {
+              asked.push(limits)
+              return { processes: join(root, "cgroup.procs") }
+            })
+        }
+        const executor = yield* Bubblewrap.make("boot_bubblewrap_limits", defaultLimits, cgroups)
+        assert.sameMembers([...(executor.enforces ?? [])], ["memory_bytes", "processors", "processes", "disk_bytes"])
+        const make = yield* shellCommand
+        const run = (limits: NonNullable<ReturnType<typeof make>["limits"]>) =>
+          Effect.scoped(Effect.flatMap(executor.spawn(make("exit 0", { limits })), ({ exit }) => exit))
+        yield* run({ memory_bytes: 1024 ** 3, processors: 0.5, processes: 64, disk_bytes: 2 ** 40 })
+        yield* run({ processes: 1_000_000 })
+        assert.deepStrictEqual(asked, [
+          { ...defaultLimits, memoryBytes: 1024 ** 3, processors: 0.5, processes: 64 },
+          defaultLimits
+        ])
+        const here = Cgroups.delegated() === undefined ? ["disk_bytes"] : [...resourceLimits]
+        assert.deepStrictEqual([...(made.right.enforces ?? [])], here)
       })
     )
 

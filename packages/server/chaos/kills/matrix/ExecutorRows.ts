@@ -35,10 +35,10 @@ export const workspaceIsSetUp: Row = {
   play: async (installation, crash) => {
     const { api, workspaceId: workspace_id } = installation
     const slug = `p-${randomUUID().slice(0, 8)}`
-    const spec = { ...repository(installation), setup, harness: { provider_id: "alpha", model: "scripted-1" } }
+    const spec = { ...repository(installation), setup }
     const project = await api.projects.create({ workspace_id, slug, name: "Set up", spec })
     const setUp = async (crashing?: Crash) => {
-      const { id: session_id } = await api.sessions.create({ workspace_id, project_id: project.id })
+      const { id: session_id } = await newSession(installation, { project_id: project.id })
       const activate = () => api.sessions.activateExecutor({ session_id })
       const { operation } = await (crashing === undefined ? activate() : crashing(activate))
       await api.jobs.wait({ job_id: operation.job_id })

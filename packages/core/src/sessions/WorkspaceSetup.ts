@@ -69,7 +69,6 @@ export const workspaceSetup = Effect.gen(function* () {
 
     const fromSnapshot = Effect.gen(function* () {
       if (!(yield* snapshots.take(key, paths))) return Option.none<Base>()
-      yield* git.refresh(paths)
       yield* told("setup.succeeded", { from_snapshot: true })
       return Option.some(target)
     })

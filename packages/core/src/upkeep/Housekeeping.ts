@@ -3,7 +3,7 @@ import { EventRetention } from "../events/EventRetention.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
-import { setupSnapshots } from "../sessions/SetupSnapshots.js"
+import { setupSweep } from "../sessions/SetupSweep.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 
@@ -16,7 +16,7 @@ export const layer = Layer.scopedDiscard(
       invitations: (yield* Members).purge,
       answers: (yield* Idempotency).purge,
       events: (yield* EventRetention).purge,
-      setups: (yield* setupSnapshots).sweep
+      setups: yield* setupSweep
     }
     const sweep = Effect.forEach(
       Object.entries(purges),

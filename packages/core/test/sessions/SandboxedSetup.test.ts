@@ -37,7 +37,10 @@ if (Either.isRight(made)) {
               })
             )
             const output = outputOf((yield* activated(listed)).events)
-            assert.match(output, /^files 2\nmine\n.*is not among the hosts that the project allows: name it in the setup_network.*\n0\n$/s)
+            assert.match(
+              output,
+              /^files 2\nmine\n.*is not among the hosts that the project allows: name it in the setup_network.*\n0\n$/s
+            )
             assert.deepStrictEqual([mine.asked.length, other.asked.length], [1, 0])
 
             const silent = yield* session(

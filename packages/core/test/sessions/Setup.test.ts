@@ -27,7 +27,7 @@ const install = sh(
     "echo '// set up' >> sum.js",
     "rm sum.test.js",
     "mkdir -p ~/.tool && echo tool > ~/.tool/version",
-    'echo "token $TOKEN greeting ${GREETING:-none}"',
+    'echo "token $TOKEN greeting $(printenv GREETING || echo none)"',
     "echo to stderr >&2"
   ].join(" && ")
 )
@@ -72,7 +72,7 @@ for (const { layer, name } of databases) {
               assert.isFalse(existsSync(join(two.home, ".setup-tmp")))
 
               const cmd =
-                'echo "${TOKEN:-none} $KEY $GREETING"; git status --short | sort; echo mine > mine.txt; echo "// mine" >> generated.txt'
+                'echo "$(printenv TOKEN || echo none) $KEY $GREETING"; git status --short | sort; echo mine > mine.txt; echo "// mine" >> generated.txt'
               const turn = yield* runTurn(second, script("Work.", { tool: "bash", cmd }, { say: "Done." }))
               assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
               const events = yield* eventsUntil(second, ({ type }) => type === "changeset.ready")

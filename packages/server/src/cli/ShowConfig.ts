@@ -43,6 +43,8 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   idle_minutes: core.idleReleaseMs / 60_000,
   agent_idle_minutes: core.agentIdleMs / 60_000,
   max_idle_agents: core.maxIdleAgents,
+  setup_snapshot_days: core.setupSnapshotDays,
+  setup_snapshot_bytes: core.setupSnapshotBytes,
   lease_seconds: core.leaseMs / 1000,
   heartbeat_seconds: config.heartbeatSeconds,
   request_seconds: config.requestSeconds,

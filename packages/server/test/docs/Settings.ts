@@ -85,6 +85,14 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     does: "The agents that are kept ready at once. The one that was used least recently gives way, also while memory is short.",
     fallback: "8 for each core"
   },
+  setup_snapshot_days: {
+    does: "How long what the setup of a project has left is kept after its last use.",
+    unit: "days"
+  },
+  setup_snapshot_bytes: {
+    does: "The space of all that setups have left. The one that was used least recently gives way.",
+    unit: "bytes"
+  },
   lease_seconds: {
     does: "Advanced: after how long without a word the work of a server is taken over. It gives one three times as often.",
     unit: "seconds"

@@ -5,7 +5,7 @@ import { promisify } from "node:util"
 import { Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
-import { copyTree } from "../files/CopyTree.js"
+import { type CopyOptions, copyTree } from "../files/CopyTree.js"
 import { bytesBelow } from "../files/DiskUse.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { Git } from "../git/Git.js"
@@ -49,12 +49,24 @@ const identityOf = (directory: string) =>
     () => undefined
   )
 
+/** Copies each tree to where it belongs. No copy goes on once this has failed. */
+const copyAll = async (
+  pairs: ReadonlyArray<readonly [from: string, to: string]>,
+  options: CopyOptions
+): Promise<void> => {
+  const ended = await Promise.allSettled(pairs.map(([from, to]) => copyTree(from, to, options)))
+  for (const each of ended) if (each.status === "rejected") throw each.reason
+}
+
 /** Copies a snapshot to paths where nothing is. False where there is none. */
-const copyOf = async (snapshot: string, trees: Trees, signal: AbortSignal): Promise<boolean> => {
+const copyOf = async (snapshot: string, trees: Trees, options: CopyOptions): Promise<boolean> => {
   const before = await identityOf(snapshot)
   if (before === undefined) return false
   try {
-    await Promise.all(partsOf(trees).map(([name, path]) => copyTree(join(snapshot, name), path, signal)))
+    await copyAll(
+      partsOf(trees).map(([name, path]) => [join(snapshot, name), path]),
+      options
+    )
     // One that was removed meanwhile may have given only a part.
     if ((await identityOf(snapshot)) === before) return true
     throw new Error("the snapshot was removed while it was copied")
@@ -100,7 +112,7 @@ const sparing = Effect.gen(function* () {
     const [workTree, home, gitDir] = [join(made, "workspace"), join(made, "home"), join(made, "trusted.git")]
     yield* warn(false, async (signal) => {
       await mkdir(made, { recursive: true, mode: 0o700 })
-      return copyOf(join(root, key), { workTree, home, gitDir }, signal)
+      return copyOf(join(root, key), { workTree, home, gitDir }, { signal, isPatient: true })
     }).pipe(
       // The times of the files stay what they are when the copy is moved.
       Effect.tap((isThere) => (isThere ? git.refresh({ workTree, gitDir }) : Effect.void)),
@@ -132,7 +144,7 @@ export const setupSnapshots = Effect.gen(function* () {
     take: Effect.fnUntraced(function* (key: string, trees: Trees) {
       const snapshot = join(root, key)
       const isMoved = yield* warn(false, () => moveSpare(root, key, trees))
-      const isTaken = isMoved || (yield* warn(false, (signal) => copyOf(snapshot, trees, signal)))
+      const isTaken = isMoved || (yield* warn(false, (signal) => copyOf(snapshot, trees, { signal })))
       if (!isTaken) return false
       if (!isMoved) yield* git.refresh(trees)
       yield* warn(undefined, () => utimes(snapshot, new Date(), new Date()))
@@ -145,7 +157,10 @@ export const setupSnapshots = Effect.gen(function* () {
       const made = temporaryIn(root, making)
       const isCopied = yield* warn(false, async (signal) => {
         await mkdir(made, { recursive: true, mode: 0o700 })
-        await Promise.all(partsOf(trees).map(([name, path]) => copyTree(path, join(made, name), signal)))
+        await copyAll(
+          partsOf(trees).map(([name, path]) => [path, join(made, name)]),
+          { signal }
+        )
         return true
       })
       yield* failpoint("setup.copied")

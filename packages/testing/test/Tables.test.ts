@@ -19,7 +19,8 @@ const later = [
   ["usage_days", "sessions"],
   ["known_clients", "identity"],
   ["model_calls", "sessions"],
-  ["session_disk", "sessions"]
+  ["session_disk", "sessions"],
+  ["project_secrets", "projects"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

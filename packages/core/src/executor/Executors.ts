@@ -33,6 +33,7 @@ interface Absent {
 export interface Bounds {
   /** What agents and setup steps may connect to. */
   readonly networks?: ReadonlyArray<NetworkAccess>
+  /** The most that an agent may take; nothing but what the executor gives to all of them when absent. */
   readonly limits?: ExecutorLimits
 }
 

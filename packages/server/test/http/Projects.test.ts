@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import * as Core from "@reins/core/Core"
+import { Effect, Layer, Schema } from "effect"
 import { servicesByDatabase } from "../Databases.js"
 import { Caller, change, codeOf, newCaller, send } from "../Service.js"
 import { newSession, openStream } from "../Sessions.js"
@@ -27,7 +28,7 @@ const placesOf = (json: unknown) =>
 
 for (const { database, layer: service } of servicesByDatabase({ executors: ["local"] })) {
   describe(`projects over HTTP on ${database}`, () => {
-    layer(service, { excludeTestServices: true })("", (it) => {
+    layer(Layer.provideMerge(Core.worker, service), { excludeTestServices: true })("", (it) => {
       it.effect("a session is set up once, and the next one finds what that has left", () =>
         Effect.gen(function* () {
           const { headers, project, workspace } = yield* given

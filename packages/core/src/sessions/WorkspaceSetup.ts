@@ -172,12 +172,15 @@ const running = Effect.gen(function* () {
   const run = yield* setupRun
   const places = yield* Effect.makeSemaphore(atOnce)
 
-  /** Fails once a session was closed. */
+  /** Fails once a session was closed. A database that is away for a moment closes none. */
   const closed = (row: SessionRow) =>
-    Effect.repeat(sessions.find(row.id), {
-      until: (found) => found === undefined || found.lifecycle === "closed",
-      schedule: Schedule.spaced("1 second")
-    }).pipe(Effect.zipRight(failed("The session was closed while its workspace was set up.")))
+    Effect.repeat(
+      Effect.catchAllDefect(sessions.find(row.id), () => Effect.succeed(row)),
+      {
+        until: (found) => found === undefined || found.lifecycle === "closed",
+        schedule: Schedule.spaced("1 second")
+      }
+    ).pipe(Effect.zipRight(failed("The session was closed while its workspace was set up.")))
 
   return (row: SessionRow, commands: Parameters<typeof run>[0], tell: Parameters<typeof run>[1]) =>
     run(commands, tell).pipe(

@@ -6,6 +6,7 @@ import { isBorne } from "@reins/core/executor/ProcessTable"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import { ProjectSecrets } from "@reins/core/projects/ProjectSecrets"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { Sessions } from "@reins/core/sessions/Sessions"
 import { codeOf } from "@reins/testing/changes/Fixture"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Redacted } from "effect"
@@ -180,6 +181,22 @@ describe("the setup of a project", () => {
           1
         )
         assert.isFalse(yield* Effect.promise(() => isBorne({ kind: "lease", id: `setup_${of}` }, 0)))
+      })
+    )
+  )
+
+  it.scopedLive("a session that is closed meanwhile ends it", () =>
+    withAgent("alpha_gateway", (given) =>
+      Effect.gen(function* () {
+        const { eventsUntil, principal } = given
+        const { activated, project, session } = yield* setups(given)
+        const of = yield* session(yield* project({ setup: [sh("long", "echo begun; exec sleep 600")] }))
+        const ending = yield* Effect.fork(activated(of))
+        yield* eventsUntil(of, ({ type }) => type === "setup.progressed")
+        yield* (yield* Sessions).close(principal, of)
+        const { events } = yield* ending
+        assert.deepStrictEqual(setupEnds(events), ["setup.failed by commands"])
+        assert.match(JSON.stringify(events.at(-1)), /closed while its workspace was set up/)
       })
     )
   )

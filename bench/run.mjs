@@ -15,12 +15,13 @@ import { directory, killAll } from "./processes.mjs"
 import { reads } from "./reads.mjs"
 import { machine, makeReport } from "./report.mjs"
 import { sandbox } from "./sandbox.mjs"
+import { setups } from "./setups.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox, agents }
+const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox, agents, setups }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -45,7 +45,6 @@ import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
 import { activationJob } from "./execution/ActivationJob.js"
-import { AgentNetwork } from "./execution/AgentNetwork.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
 import * as Prewarming from "./execution/Prewarming.js"
@@ -83,6 +82,7 @@ import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { WayOut } from "./outbound/WayOut.js"
 import { Placement } from "./placement/Placement.js"
+import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
 import { KeyRing } from "./secrets/KeyRing.js"
@@ -260,13 +260,12 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
-  Layer.provideMerge(AgentNetwork.layer),
   Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
   Layer.provideMerge(AgentPool.layer),
-  Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer)),
+  Layer.provideMerge(Layer.mergeAll(Connections.layer, CredentialProxy.layer, Projects.layer, ProjectSecrets.layer)),
   Layer.provideMerge(ProjectStore.layer),
   Layer.provideMerge(Layer.merge(ConnectionStore.layer, ConnectionUses.layer)),
   Layer.provideMerge(ValidationStore.layer)

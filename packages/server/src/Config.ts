@@ -80,6 +80,8 @@ const fields = {
   max_idle_agents: Whole(0, 10_000),
   agent_free_bytes: Whole(0, 2 ** 50),
   prewarm: Flag,
+  setup_snapshot_days: Whole(1, 3650),
+  setup_snapshot_bytes: Whole(0, 2 ** 50),
   lease_seconds: Whole(3, 600),
   heartbeat_seconds: Whole(1, 15),
   request_seconds: Whole(5, 3600),
@@ -140,6 +142,8 @@ export const expected: Readonly<Record<SettingName, string>> = {
   max_idle_agents: "a number from 0 to 10000",
   agent_free_bytes: "a number of bytes from 0 to 1125899906842624",
   prewarm: "on or off",
+  setup_snapshot_days: "a number of days from 1 to 3650",
+  setup_snapshot_bytes: "a number of bytes from 0 to 1125899906842624",
   lease_seconds: "a number of seconds from 3 to 600",
   heartbeat_seconds: "a number of seconds from 1 to 15",
   request_seconds: "a number of seconds from 5 to 3600",
@@ -224,6 +228,9 @@ export interface Config {
   readonly agentFreeBytes: number | undefined
   /** True when the agents of new sessions are started ahead of their first turns. */
   readonly prewarm: boolean
+  /** The time for which what a setup has left is kept after its last use. */
+  readonly setupSnapshotDays: number | undefined
+  readonly setupSnapshotBytes: number | undefined
   /** The lifetime of a claim on a job. A server renews its claims three times before they run out; then others take the job over. */
   readonly leaseSeconds: number | undefined
   /** The time between two beats of an event stream. It is 15 at most, because a client that hears nothing for 45 s connects again. */
@@ -279,6 +286,8 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     maxIdleAgents: settings.max_idle_agents,
     agentFreeBytes: settings.agent_free_bytes,
     prewarm: settings.prewarm ?? true,
+    setupSnapshotDays: settings.setup_snapshot_days,
+    setupSnapshotBytes: settings.setup_snapshot_bytes,
     leaseSeconds: settings.lease_seconds,
     heartbeatSeconds: settings.heartbeat_seconds ?? 15,
     requestSeconds: settings.request_seconds ?? 120,

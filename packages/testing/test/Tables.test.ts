@@ -21,7 +21,8 @@ const later = [
   ["model_calls", "sessions"],
   ["budgets", "budgets"],
   ["calls_in_flight", "budgets"],
-  ["session_disk", "sessions"]
+  ["session_disk", "sessions"],
+  ["project_secrets", "projects"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

@@ -60,7 +60,11 @@ export const fingerprintOf = (input: AgentStart): string => {
     name,
     name === "api_key" ? "" : Redacted.value(secret)
   ])
-  const asked = [input.isAnswered === true, input.isGuarded === true]
+  const variables = Object.entries(input.environment ?? {}).map(([name, value]) => [
+    name,
+    Redacted.isRedacted(value) ? Redacted.value(value) : value
+  ])
+  const asked = [input.isAnswered === true, input.isGuarded === true, variables, input.limits]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))

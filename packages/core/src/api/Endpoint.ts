@@ -47,6 +47,14 @@ export const patch = <const Name extends string>(
   scope: Scope | "public" = "write"
 ) => HttpApiEndpoint.patch(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
 
+/** Makes what the path names, or puts another one in its place. */
+export const put = <const Name extends string>(
+  name: Name,
+  path: HttpApiEndpoint.PathSegment,
+  summary: string,
+  scope: Scope | "public" = "write"
+) => HttpApiEndpoint.put(name, path).setHeaders(IdempotencyHeaders).annotateContext(described(summary, scope))
+
 export const remove = <const Name extends string>(
   name: Name,
   path: HttpApiEndpoint.PathSegment,

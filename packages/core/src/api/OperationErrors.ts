@@ -46,6 +46,9 @@ export const operationErrors = {
   "projects.update": ["forbidden", "not_found", "version_conflict"],
   "projects.listVersions": ["invalid_cursor", "not_found"],
   "projects.publish": ["forbidden", "invalid_transition", "not_found"],
+  "projects.listSecrets": ["not_found"],
+  "projects.replaceSecret": ["forbidden", "not_found"],
+  "projects.removeSecret": ["forbidden", "not_found"],
   "sessions.list": ["invalid_cursor", "not_found"],
   "sessions.create": [
     "budget_unenforceable",

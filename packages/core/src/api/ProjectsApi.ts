@@ -2,8 +2,9 @@ import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
-import { Project, ProjectSpec, ProjectVersion, Slug } from "../domain/Project.js"
-import { extension, idPath, optional, patch, post, read, withStatus } from "./Endpoint.js"
+import { Project, ProjectSecret, ProjectSpec, ProjectVersion, Slug } from "../domain/Project.js"
+import { environmentValue, SecretName } from "../domain/ProjectSetup.js"
+import { extension, idPath, optional, patch, post, put, read, remove, withStatus } from "./Endpoint.js"
 import { boolean, pageFields } from "./Query.js"
 
 const Name = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200))
@@ -39,6 +40,22 @@ export const ProjectVersionInput = Schema.Struct({
   description: "A version to publish."
 })
 export type ProjectVersionInput = typeof ProjectVersionInput.Type
+
+/** The field has a name that marks its content as a secret wherever a request is shown. */
+export const ProjectSecretInput = Schema.Struct({
+  secret: field(
+    environmentValue.pipe(Schema.minLength(1)),
+    "The value, at most 32,768 characters. It is sealed, and no answer, event or log holds it."
+  )
+}).annotations({ identifier: "ProjectSecretInput", description: "The value of a secret." })
+export type ProjectSecretInput = typeof ProjectSecretInput.Type
+
+export const ProjectSecretList = Schema.Struct({
+  items: field(Schema.Array(ProjectSecret), "The secrets, by name.")
+}).annotations({ identifier: "ProjectSecretList", description: "The secrets of a project, without their values." })
+export type ProjectSecretList = typeof ProjectSecretList.Type
+
+const secretPath = Schema.Struct({ project_id: Schema.String, name: SecretName })
 
 export class ProjectsApi extends HttpApiGroup.make("projects")
   .add(
@@ -78,4 +95,28 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
       .setPath(idPath("project_id"))
       .setPayload(ProjectVersionInput)
       .addSuccess(withStatus(ProjectVersion, 201))
+  )
+  .add(
+    read("listSecrets", "/api/projects/:project_id/secrets", "List the secrets of a project, without their values")
+      .setPath(idPath("project_id"))
+      .addSuccess(ProjectSecretList)
+      .annotateContext(extension)
+  )
+  .add(
+    put(
+      "replaceSecret",
+      "/api/projects/:project_id/secrets/:name",
+      "Give a secret of a project its value, which never comes back",
+      "admin"
+    )
+      .setPath(secretPath)
+      .setPayload(ProjectSecretInput)
+      .addSuccess(ProjectSecret)
+      .annotateContext(extension)
+  )
+  .add(
+    remove("removeSecret", "/api/projects/:project_id/secrets/:name", "Destroy a secret of a project", "admin")
+      .setPath(secretPath)
+      .addSuccess(ProjectSecret)
+      .annotateContext(extension)
   ) {}

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { ExecutorLimits } from "../domain/ExecutorLimits.js"
 import { field } from "../domain/Field.js"
 import { installed } from "../domain/Installed.js"
 import { OperationRef } from "../domain/Job.js"
@@ -8,6 +9,7 @@ import { optional } from "./Endpoint.js"
 
 export const SessionExecutor = Schema.Struct({
   backend: field(Schema.String, "The executor backend."),
+  limits: field(Schema.NullOr(ExecutorLimits), "The limits that the session asked for; null for those of the server."),
   lease: field(
     Schema.Struct({
       id: field(Schema.NullOr(Schema.String), "The id of the lease; null before the first."),

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import * as SealedCredentials from "../connections/SealedCredentials.js"
+import { everySealed } from "../projects/ProjectSecretStore.js"
+import * as SealedRecords from "../secrets/SealedRecords.js"
 import { sessionFacts } from "../sessions/SessionFacts.js"
 import { Database } from "../store/Database.js"
 import { applied, requireKnown } from "../store/Migrations.js"
@@ -18,5 +19,5 @@ export const inventory = Effect.gen(function* () {
     const message = "The database is empty: there is no installation in it. Check --data-dir and --database-url."
     return yield* new BackupError({ message })
   }
-  return { schema, sessions: yield* sessionFacts(db), keyIds: yield* SealedCredentials.keyIds(db) }
+  return { schema, sessions: yield* sessionFacts(db), keyIds: SealedRecords.keyIds(yield* everySealed(db)) }
 })

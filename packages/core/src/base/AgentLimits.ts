@@ -1,3 +1,5 @@
+import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
+
 /** The most that one agent may take of the machine, with everything that it starts, where its executor can hold it to that. */
 export interface AgentLimits {
   /** Memory in bytes, without swap. */
@@ -25,3 +27,13 @@ export const defaultAgentLimits: AgentLimits = {
   openFiles: 8192,
   temporaryBytes: gibibyte / 4
 }
+
+/** The limits of one agent: those of the server, lowered to those that its session asks for. */
+export const lowered = (limits: AgentLimits, asked: ExecutorLimits = {}): AgentLimits => ({
+  memoryBytes: Math.min(limits.memoryBytes, asked.memory_bytes ?? Infinity),
+  processes: Math.min(limits.processes, asked.processes ?? Infinity),
+  processors: Math.min(limits.processors, asked.processors ?? Infinity),
+  diskBytes: Math.min(limits.diskBytes, asked.disk_bytes ?? Infinity),
+  openFiles: limits.openFiles,
+  temporaryBytes: Math.min(limits.temporaryBytes, asked.memory_bytes ?? Infinity)
+})

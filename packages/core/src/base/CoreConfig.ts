@@ -50,6 +50,10 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly agentFreeMemory: number
     /** True starts the agent of a session when the session is made, where one more can be kept, so that its first turn need not wait for it. */
     readonly prewarm: boolean
+    /** What setups have left is kept until no session has used it for so many days. */
+    readonly setupSnapshotDays: number
+    /** The bytes that the kept results of setups may take together. Beyond them those that were used least recently go. */
+    readonly setupSnapshotBytes: number
     /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
     /**
@@ -95,6 +99,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     maxIdleAgents: 8 * availableParallelism(),
     agentFreeMemory: Math.floor(process.availableMemory() / 2),
     prewarm: true,
+    setupSnapshotDays: 14,
+    setupSnapshotBytes: 20 * 1024 ** 3,
     leaseMs: 30_000,
     executors: null,
     containerImage: null,

@@ -1,35 +1,21 @@
 import { Effect, Option } from "effect"
-import { sealedWith, type Vault } from "../secrets/Vault.js"
+import type { SealedRecord } from "../secrets/SealedRecords.js"
+import type { Vault } from "../secrets/Vault.js"
 import type { Database } from "../store/Database.js"
 import { credentialContext, type SealedFor } from "./CredentialSeal.js"
 
 type Db = Database["Type"]
 
-/** The ids of the keys that stored credentials are sealed with, sorted. */
-export const keyIds = (db: Db): Effect.Effect<ReadonlyArray<string>> =>
+/** The stored credentials that are not destroyed. */
+export const records = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
   Effect.map(sealedCredentials(db), (rows) =>
-    [...new Set(rows.flatMap(({ sealed }) => sealedWith(sealed) ?? []))].sort()
+    rows.map(({ id, sealed, ...row }) => ({
+      sealed,
+      context: credentialContext(sealedFor({ id, ...row })),
+      replace: (again: string) =>
+        db.run(db.sql`update credentials set sealed = ${again} where id = ${id} and sealed = ${sealed}`)
+    }))
   )
-
-/** The number of stored credentials that are sealed with a key. */
-export const countKeyedBy = (db: Db, keyId: string): Effect.Effect<number> =>
-  Effect.map(sealedCredentials(db), (rows) => rows.filter(({ sealed }) => sealedWith(sealed) === keyId).length)
-
-/**
- * Seals the stored credentials with the current key of the ring and gives the number of those that had another key. A credential that cannot be
- * opened stays as it is. Each statement is a commit of its own, so that the work can stop anywhere and be repeated.
- */
-export const rewrap = Effect.fnUntraced(function* (db: Db, vault: Vault["Type"]) {
-  let count = 0
-  for (const { id, sealed, ...row } of yield* sealedCredentials(db)) {
-    const again = yield* Effect.option(vault.rewrap(sealed, credentialContext(sealedFor({ id, ...row }))))
-    if (Option.isNone(again) || again.value === sealed) continue
-    // A credential that was replaced or revoked meanwhile is left alone.
-    yield* db.run(db.sql`update credentials set sealed = ${again.value} where id = ${id} and sealed = ${sealed}`)
-    count++
-  }
-  return count
-})
 
 /**
  * Seals the credentials of older releases for their whole record, each once. A credential that cannot be opened stays as it is. Each statement

@@ -105,7 +105,11 @@ export const ExecutorBackend = Schema.Struct({
     ),
     "What separates agents; null where nothing does, and where the executor is not available."
   ),
-  limits: field(EnforcedLimits, "What one agent may take of the machine, and what holds it to that."),
+  limits: field(
+    EnforcedLimits,
+    "What one agent may take of the machine, and what holds it to that. `executor.limits` of a project or a session may lower those that are " +
+      "held for each agent by itself: by a cgroup, or by a watch."
+  ),
   note: field(Schema.String, "Sentences for people: what the isolation means.")
 }).annotations({
   identifier: "ExecutorBackend",

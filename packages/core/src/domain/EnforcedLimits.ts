@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { type ResourceLimit, resourceLimits } from "./ExecutorLimits.js"
 import { field } from "./Field.js"
 
 /** A limit, and the means that holds it. */
@@ -37,3 +38,10 @@ export const noLimits: EnforcedLimits = {
   open_files: none,
   temporary_bytes: none
 }
+
+/** The limits that a session may lower: those that are held for each agent by itself. An rlimit counts what other agents have, too. */
+export const lowerable = (limits: EnforcedLimits): ReadonlyArray<ResourceLimit> =>
+  resourceLimits.filter((name) => {
+    const means = limits[name].enforced_by
+    return means !== null && means !== "rlimit"
+  })

@@ -47,6 +47,10 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "executor.quiescing": "The executor is being released.",
   "executor.released": "The executor was released. The workspace stays.",
   "executor.lost": "The executor ended without a release.",
+  "setup.started": "The commands that prepare the workspace begin to run.",
+  "setup.progressed": "A command that prepares the workspace wrote something, or ended.",
+  "setup.succeeded": "The workspace is set up: all commands ended well, or what they left was copied.",
+  "setup.failed": "A command that prepares the workspace failed, and the session has no workspace yet.",
   "workspace.restored": "The workspace was made, from the base commit or empty.",
   "workspace.changed":
     "A file was uploaded into the workspace; or, with the turn whose changeset holds it, it was written between two turns.",

@@ -1,11 +1,12 @@
 import { Schema } from "effect"
 import { OptionChoices } from "./AgentReport.js"
+import { ExecutorLimits } from "./ExecutorLimits.js"
 import { field } from "./Field.js"
 import { ConnectionId, ProjectId, ProjectVersionId, WorkspaceId } from "./Ids.js"
 import { installed } from "./Installed.js"
 import { NetworkAccess } from "./NetworkAccess.js"
 import { PermissionPolicy } from "./Permissions.js"
-import { refused } from "./Refused.js"
+import { Environment, Setup } from "./ProjectSetup.js"
 import { placeOf } from "./RepositoryUrl.js"
 import { Timestamp } from "./Timestamp.js"
 
@@ -45,7 +46,10 @@ export type HarnessSelection = typeof HarnessSelection.Type
 
 export const ExecutorSelection = Schema.Struct({
   backend: field(installed("executors"), "The executor backend, as `GET /api/executor-backends` lists it."),
-  limits: refused("executor limits are not enforced yet, so a session would run without them; leave them out")
+  limits: field(
+    optional(ExecutorLimits),
+    "The most that the agents of sessions may take; those of the server when absent."
+  )
 }).annotations({ identifier: "ExecutorSelection", description: "The executor that the sessions run on." })
 export type ExecutorSelection = typeof ExecutorSelection.Type
 
@@ -67,7 +71,19 @@ export const ProjectSpec = Schema.Struct({
     "What agents may connect to besides their model. `none` and lists need an executor that enforces them, whose `isolation.network` is " +
       "`restricted`; a session on another one is refused. When absent, agents in a sandbox connect to nothing else."
   ),
-  setup: refused("setup steps are not run yet, so a workspace would begin without them; leave them out"),
+  setup: field(
+    optional(Setup),
+    "The commands that prepare a workspace, one after the other, before its agent starts. What they leave is kept and copied into the workspaces of " +
+      "later sessions with the same commands, variables and base commit. They are no part of changesets."
+  ),
+  setup_network: field(
+    optional(NetworkAccess),
+    "What the commands of `setup` may connect to, as in `network` and apart from it. When absent, commands in a sandbox connect to nothing."
+  ),
+  environment: field(
+    optional(Environment),
+    "Variables for the commands of `setup` and for agents, at most 100. Secrets are named and never in the spec."
+  ),
   delivery: field(
     optional(
       Schema.Struct({
@@ -96,6 +112,10 @@ export const ProjectSpec = Schema.Struct({
   description: "What sessions of a project start from. A session may select other values for itself."
 })
 export type ProjectSpec = typeof ProjectSpec.Type
+
+/** What agents and setup steps of sessions may connect to, as far as a spec says it. */
+export const networksOf = (spec: ProjectSpec): ReadonlyArray<NetworkAccess> =>
+  [spec.network, spec.setup_network].filter((network) => network !== undefined)
 
 export const Slug = Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/)).annotations({
   description: "Lower-case letters, digits and hyphens, at most 64 characters, with neither end a hyphen."
@@ -139,3 +159,15 @@ export const ProjectVersion = Schema.Struct({
   description: "A published spec. It never changes, and publishing the same spec again gives back this version."
 })
 export type ProjectVersion = typeof ProjectVersion.Type
+
+export const ProjectSecret = Schema.Struct({
+  name: field(Schema.String, "The name by which the environment of a spec asks for it."),
+  version: field(Schema.Int, "Counts the values that it has had, from 1."),
+  created_at: field(Timestamp, "The time at which it was given first."),
+  updated_at: field(Timestamp, "The time of its newest value.")
+}).annotations({
+  identifier: "ProjectSecret",
+  description:
+    "A secret of a project. Its value is sealed and never shown again. Versions of the project name it, so that it can be replaced without another version."
+})
+export type ProjectSecret = typeof ProjectSecret.Type

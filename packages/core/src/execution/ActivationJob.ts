@@ -23,7 +23,8 @@ export const activationJob = Effect.gen(function* () {
   const startAhead = yield* startingAhead
   return {
     kind: activationJobKind,
-    concurrency: 4,
+    // Sessions of one project wait here for the same setup, and others are not to wait behind them.
+    concurrency: 16,
     deadlineMs: 30 * 60_000,
     run: fn("activationJob.run")(function* ({ claim }) {
       const id = SessionId.make(claim.subject.id)

@@ -78,7 +78,7 @@ export const runAgent = Effect.gen(function* () {
       prompt,
       observer: speech.witness,
       cancel: Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp]),
-      deadline: turnDeadlineMs,
+      deadline: Math.min(turnDeadlineMs, 1000 * (prepared.limits?.turn_seconds ?? Infinity)),
       ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
       ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
     })

@@ -9,14 +9,15 @@ import { isLeaseHeld } from "../domain/Session.js"
 import { now } from "../domain/Timestamp.js"
 import { Executors } from "../executor/Executors.js"
 import { JobStore } from "../jobs/JobStore.js"
+import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
+import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import { forcedRelease, isWorking, sessionRules } from "../sessions/SessionRules.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-import { AgentNetwork } from "./AgentNetwork.js"
 import { releases } from "./Releases.js"
 
 /** The kind of the job that makes an executor and a workspace ready. */
@@ -92,10 +93,10 @@ const activation = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const leases = yield* Leases
   const executors = yield* Executors
-  const network = yield* AgentNetwork
+  const projects = yield* Projects
 
   const chooseBackend = Effect.fnUntraced(function* (row: SessionRow, wanted: SessionRow["backend"]) {
-    yield* executors.choose(wanted, yield* network.accessOf(row))
+    yield* executors.choose(wanted, boundsOf(row, yield* projects.specOf(row)))
     if (wanted === row.backend) return
     if (isLeaseHeld(row.lease_state)) return yield* otherBackend(row, wanted)
     yield* sessions.change(row.id, { backend: wanted }, "touch")
@@ -131,6 +132,7 @@ const releasing = Effect.gen(function* () {
 
 const executorOf = (row: SessionRow): SessionExecutor => ({
   backend: row.backend,
+  limits: limitsOf(row) ?? null,
   lease: {
     id: row.lease_id,
     state: row.lease_state,

@@ -6,6 +6,7 @@ import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
 import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import type { Prices } from "../domain/Prices.js"
+import type { ProjectSpec } from "../domain/Project.js"
 import type { TurnReason } from "../domain/Turn.js"
 import { Executors } from "../executor/Executors.js"
 import type { GitError } from "../git/GitError.js"
@@ -14,12 +15,14 @@ import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
 import { Placement } from "../placement/Placement.js"
+import { projectEnvironment } from "../projects/ProjectEnvironment.js"
+import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
+import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
-import { AgentNetwork } from "./AgentNetwork.js"
 import { system } from "./TurnWork.js"
 
 /** The reason that a turn could not be started. A `retryable` refusal is temporary. */
@@ -61,7 +64,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     Effect.gen(function* () {
       const agents = yield* AgentPool
       const trees = yield* WorkingTrees
-      const network = yield* AgentNetwork
+      const projects = yield* Projects
+      const termsOf = yield* terms
       const manifestOf = yield* manifests
       const nativeDigest = yield* digesting
       const store = yield* storing(nativeDigest)
@@ -82,7 +86,8 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           const agent = yield* installed(session.provider_id)
           const made = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)
           const ready = yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade)
-          const executor = yield* executorOf(ready)
+          const spec = yield* projects.specOf(ready)
+          const executor = yield* executorOf(ready, spec)
           const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connectionOf(ready))], {
             concurrency: 2
           })
@@ -100,7 +105,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             homeDir: home,
             connection,
             credentialId: connection?.credentialId ?? null,
-            network: yield* network.accessOf(ready),
+            ...(yield* termsOf(ready, spec)),
             prices: connection?.prices ?? {},
             nativeCost: ready.native_session_id === null ? null : ready.native_cost,
             model: ready.model,
@@ -190,6 +195,19 @@ const fencing = Effect.gen(function* () {
   })
 })
 
+/** What the project of a session says of its agent, and the limits that the session asks for. */
+const terms = Effect.gen(function* () {
+  const environmentOf = yield* projectEnvironment
+
+  return Effect.fnUntraced(function* (session: SessionRow, spec: ProjectSpec) {
+    const { variables } = yield* Effect.mapError(
+      environmentOf(session, spec, "agent"),
+      ({ message }) => new TurnRefused({ reason: "credential_invalid", message, retryable: false })
+    )
+    return { network: spec.network, environment: variables, limits: limitsOf(session) }
+  })
+})
+
 /** The agent, the executor and the connection of a session, or the refusal of its turn. */
 const parts = Effect.gen(function* () {
   const connections = yield* ConnectionStore
@@ -202,8 +220,12 @@ const parts = Effect.gen(function* () {
         Effect.mapError(install.find(providerId), () => notThere(providerId)),
         Option.match({ onNone: () => notInstalled(providerId), onSome: Effect.succeed })
       ),
-    executorOf: (session: SessionRow) =>
-      Effect.mapError(executors.get(session.backend), ({ message }) => unavailable(message)),
+    executorOf: (session: SessionRow, spec: ProjectSpec) =>
+      // A server that was started anew may enforce less than when the session was made.
+      executors.choose(session.backend, boundsOf(session, spec)).pipe(
+        Effect.flatMap(executors.get),
+        Effect.mapError(({ message }) => unavailable(message))
+      ),
     connectionOf: (session: SessionRow) =>
       session.connection_id === null
         ? Effect.succeed(null)

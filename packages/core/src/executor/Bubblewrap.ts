@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process"
 import { promisify } from "node:util"
 import { Data, Effect, Option } from "effect"
-import { type AgentLimits, defaultAgentLimits } from "../base/AgentLimits.js"
+import { type AgentLimits, defaultAgentLimits, lowered } from "../base/AgentLimits.js"
 import { fn } from "../base/Traced.js"
 import type { EnforcedLimits } from "../domain/EnforcedLimits.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
@@ -153,37 +153,36 @@ const version = Effect.promise(() =>
  * Runs agents in sandboxes of bubblewrap, for a boot of the service. A program is started in such a sandbox first, and what it sees is the
  * proof that it holds. Fails with the reason where it does not.
  */
-export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: AgentLimits = defaultAgentLimits) {
+export const make = fn("Bubblewrap.make")(function* (
+  bootId: string,
+  limits: AgentLimits = defaultAgentLimits,
+  cgroups: Cgroups.Cgroups | undefined = Cgroups.delegated()
+) {
   const bytes = yield* filter
   // One process proves both, the sandbox and the limits, and a second one is needed only where `prlimit` is missing.
   const marked = limitedBy(bootId)
   const perProcess = yield* Effect.as(probe(bytes, marked("probe", [])), true).pipe(
     Effect.orElse(() => Effect.as(probe(bytes, []), false))
   )
-  const cgroups = Cgroups.delegated()
-  const rlimits = [
-    ...[
-      "prlimit",
-      `--nofile=${Math.min(limits.openFiles, hardLimit("Max open files"))}`,
-      "--core=0",
-      `--fsize=${limits.diskBytes}`
-    ],
-    ...(cgroups === undefined ? [`--nproc=${limits.processes}`] : [])
+  const rlimitsOf = ({ diskBytes, openFiles, processes }: AgentLimits) => [
+    ...["prlimit", `--nofile=${Math.min(openFiles, hardLimit("Max open files"))}`, "--core=0", `--fsize=${diskBytes}`],
+    ...(cgroups === undefined ? [`--nproc=${processes}`] : [])
   ]
   const path = [...new Set(["/usr/local/bin", "/usr/bin", "/bin", nodeDirectory()])].join(":")
 
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
     const { homeDir, leaseId, programDirs, relayPorts, workspaceDir } = command
     const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
-    const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(limits)
+    const own = lowered(limits, command.limits)
+    const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(own)
     const contents = argumentsOf({
       readable: programDirs,
       writable: [homeDir, workspaceDir],
       directory: workspaceDir,
       socket: bridge?.socket,
-      temporaryBytes: limits.temporaryBytes
+      temporaryBytes: own.temporaryBytes
     })
-    const sandboxed = ["bwrap", ...contents, ...inside(command, perProcess ? rlimits : [])]
+    const sandboxed = ["bwrap", ...contents, ...inside(command, perProcess ? rlimitsOf(own) : [])]
     const words = perProcess ? marked(leaseId, sandboxed) : sandboxed
     let told = ""
     const launch: Supervision.Launch = {
@@ -198,7 +197,7 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
       family: (since) => Option.getOrUndefined(Option.map(namespaceIn(told), (own) => inNamespaceSince(own, since))),
       exitOf: exitInside,
       ...(bridge !== undefined && { ready: bridge.open }),
-      watch: DiskWatch.until([workspaceDir, homeDir], limits.diskBytes)
+      watch: DiskWatch.until([workspaceDir, homeDir], own.diskBytes)
     }
     return launch
   })

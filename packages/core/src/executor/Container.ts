@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option } from "effect"
-import { type AgentLimits, defaultAgentLimits } from "../base/AgentLimits.js"
+import { type AgentLimits, defaultAgentLimits, lowered } from "../base/AgentLimits.js"
 import { fn } from "../base/Traced.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
 import { argumentsOf, type Container, type OwnFiles, refused, userOf } from "./container/Arguments.js"
@@ -175,14 +175,18 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
   const files = ownFiles(engine, options.cacheDir, seccomp)
   const marksOf = (leaseId: string) =>
     `${markLimit({ kind: "lease", id: leaseId })}:${markLimit({ kind: "boot", id: bootId })}`
-  const containerOf = (leaseId: string, given: Pick<Container, "directory" | "readable" | "socket" | "writable">) => ({
+  const containerOf = (
+    leaseId: string,
+    given: Pick<Container, "directory" | "readable" | "socket" | "writable">,
+    own: AgentLimits = limits
+  ) => ({
     name: `reins-${bootId.slice(-12)}-${++started}`,
     leaseId,
     bootId,
     image: reference,
     marks: marksOf(leaseId),
     files,
-    limits,
+    limits: own,
     ...given
   })
   yield* probe(engine, containerOf("probe", { readable: [], writable: [], directory: "/", socket: undefined }))
@@ -190,12 +194,13 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
     const { args, executable, homeDir, leaseId, programDirs, relayPorts, workspaceDir } = command
     const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
-    const container: Container = containerOf(leaseId, {
-      readable: programDirs,
-      writable: [homeDir, workspaceDir],
-      directory: workspaceDir,
-      socket: bridge?.socket
-    })
+    const own = lowered(limits, command.limits)
+    const mounts = { readable: programDirs, writable: [homeDir, workspaceDir] }
+    const container: Container = containerOf(
+      leaseId,
+      { ...mounts, directory: workspaceDir, socket: bridge?.socket },
+      own
+    )
     const environment = environmentIn(image, command, bootId)
     const problem = refused(container) ?? unnamed(environment)
     if (problem !== undefined) return yield* problem
@@ -210,15 +215,15 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
       environment: Engine.engineEnvironment(),
       preface: preface(environment),
       family: async (since) => {
-        const own = await Effect.runPromise(namespace)
-        return Option.isNone(own) ? [] : inNamespaceSince(own.value, since)
+        const inside = await Effect.runPromise(namespace)
+        return Option.isNone(inside) ? [] : inNamespaceSince(inside.value, since)
       },
       exitOf: (exit) => {
         killed = exit.signal !== null
         return exitInside(exit)
       },
       ...(bridge !== undefined && { ready: bridge.open }),
-      watch: DiskWatch.until([workspaceDir, homeDir], limits.diskBytes)
+      watch: DiskWatch.until([workspaceDir, homeDir], own.diskBytes)
     }
     return launch
   })

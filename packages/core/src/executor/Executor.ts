@@ -1,5 +1,6 @@
 import { Data, type Effect, type Redacted, type Scope, type Stream } from "effect"
 import type { EnforcedLimits } from "../domain/EnforcedLimits.js"
+import type { ExecutorLimits, ResourceLimit } from "../domain/ExecutorLimits.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 /** The separation that a backend really gives. `none` is no security boundary: the agent can do whatever the service's user can. */
@@ -56,6 +57,8 @@ export interface AgentCommand {
   readonly relayPorts: ReadonlyArray<number>
   /** Variables that are added to the few that every agent gets. Nothing else is inherited. */
   readonly environment: Readonly<Record<string, string | Redacted.Redacted<string>>>
+  /** The limits that hold for this agent besides those of the executor, of which the lower ones count. All are `lowerable` ones of its isolation. */
+  readonly limits?: Pick<ExecutorLimits, ResourceLimit>
   /** The steps of stopping the process when the scope closes. */
   readonly stop: StopPolicy
 }

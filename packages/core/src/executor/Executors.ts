@@ -1,7 +1,8 @@
 import { Context, Effect, Either, Fiber, Layer } from "effect"
 import { type BuiltInExecutor, builtInExecutors, CoreConfig } from "../base/CoreConfig.js"
 import type { ExecutorBackend } from "../domain/Catalog.js"
-import { noLimits } from "../domain/EnforcedLimits.js"
+import { lowerable, noLimits } from "../domain/EnforcedLimits.js"
+import { type ExecutorLimits, resourceLimits } from "../domain/ExecutorLimits.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Placement } from "../placement/Placement.js"
@@ -30,6 +31,14 @@ interface Absent {
   readonly reason: string
 }
 
+/** The bounds of a session that its executor has to enforce. */
+export interface Bounds {
+  /** What agents and setup steps may connect to. */
+  readonly networks?: ReadonlyArray<NetworkAccess>
+  /** The most that an agent may take; nothing but what the executor gives to all of them when absent. */
+  readonly limits?: ExecutorLimits
+}
+
 /** The ways to run agents, as they were found. */
 interface Found {
   /** Those that can be used, the default first. */
@@ -47,11 +56,11 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
     readonly list: Effect.Effect<ReadonlyArray<ExecutorBackend>>
     /**
      * The backend of a session: the given one, or the default. Fails with `executor_unavailable` for a backend that cannot be used, and for one
-     * that does not enforce the network which a project asks for.
+     * that does not enforce what the session asks for.
      */
     readonly choose: (
       backend: string | undefined,
-      network?: NetworkAccess
+      bounds?: Bounds
     ) => Effect.Effect<string, ReinsError<"executor_unavailable">>
     /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for one that cannot be used. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
@@ -134,11 +143,11 @@ const service = (names: ReadonlyArray<string>, found: Effect.Effect<Found>): Exe
     names,
     get,
     list: Effect.map(found, (all) => names.map((name) => described(name, all, unusable(name, all)))),
-    choose: Effect.fnUntraced(function* (given, network = "open") {
+    choose: Effect.fnUntraced(function* (given, bounds = {}) {
       const backend = given ?? (yield* found).usable[0]?.backend ?? names[0] ?? "default"
-      const { isolation } = yield* Effect.mapError(get(backend), ({ message }) => refusal(backend, message))
-      if (network !== "open" && isolation.network !== "restricted") return yield* refusal(backend, notEnforced(backend))
-      return backend
+      const executor = yield* Effect.mapError(get(backend), ({ message }) => refusal(backend, message))
+      const unmet = notEnforced(executor, bounds)
+      return unmet === undefined ? backend : yield* refusal(backend, unmet)
     }),
     sweep: (bootIds) =>
       Effect.flatMap(found, ({ usable }) =>
@@ -156,9 +165,22 @@ const swept = Effect.fnUntraced(function* (sweep: Executor["sweep"], bootIds: Re
 const refusal = (backend: string, message: string) =>
   new ReinsError({ code: "executor_unavailable", message, details: { backend } })
 
-const notEnforced = (backend: string): string =>
-  `The project limits the network of its agents, and the executor "${backend}" does not enforce that: choose one whose isolation.network is ` +
-  'restricted, or publish a version with the network "open".'
+/** Says what the executor does not enforce of the bounds; undefined where it enforces them all. */
+const notEnforced = ({ backend, isolation }: Executor, { limits = {}, networks = [] }: Bounds) => {
+  if (isolation.network !== "restricted" && networks.some((network) => network !== "open"))
+    return (
+      `The project limits the network of its agents or of its setup, and the executor "${backend}" does not enforce that: choose one whose ` +
+      'isolation.network is restricted, or publish a version with the network "open".'
+    )
+  const enforces = lowerable(isolation.limits ?? noLimits)
+  const missing = resourceLimits.filter((name) => limits[name] !== undefined && !enforces.includes(name))
+  if (missing.length === 0) return undefined
+  return (
+    `The executor "${backend}" cannot enforce ${missing.join(" and ")} on this server` +
+    `${enforces.length === 0 ? "" : `, only ${enforces.join(", ")}`}: choose another executor, or leave the limit out. ` +
+    "Memory, processes and processors need a cgroup v2 that is delegated to the service."
+  )
+}
 
 /** The entry of the catalog. An executor that cannot be used promises nothing. */
 const described = (backend: string, { usable }: Found, reason: string): ExecutorBackend => {

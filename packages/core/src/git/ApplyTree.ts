@@ -201,7 +201,7 @@ const writeOut = (options: GitOptionsShape, request: ApplyRequest<unknown>, chan
 export const applyTree = Effect.fnUntraced(function* <E>(options: GitOptionsShape, request: ApplyRequest<E>) {
   const { source, target } = request
   yield* requireTrusted(source.gitDir, source.tree, ...(source.base === null ? [] : [source.base]))
-  const ours = yield* snapshot(options, target)
+  const ours = yield* snapshot(options, { ...target, whole: true })
   const base = yield* treeOf(options, request)
   if (request.strategy === "exact") {
     const paths = yield* inexact(options, request, ours.tree, base)

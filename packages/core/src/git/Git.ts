@@ -10,8 +10,16 @@ import type { GitMeans } from "./GitMeans.js"
 import { GitOptions, type GitOptionsShape } from "./GitOptions.js"
 import { type PushRequest, type PushResult, push, type RemoteHeadRequest, remoteHead } from "./Push.js"
 import { refusalOf } from "./RemoteUrl.js"
-import { type CloneRequest, type CloneResult, clone, type InitRequest, init } from "./Repository.js"
-import { type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
+import {
+  type CloneRequest,
+  type CloneResult,
+  clone,
+  type InitRequest,
+  init,
+  type ResolveRequest,
+  resolve
+} from "./Repository.js"
+import { adopt, refreshed, type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
 import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
 import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
 import { type WrittenRequest, writtenBefore } from "./Written.js"
@@ -39,6 +47,11 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * when `workTree` holds something.
      */
     readonly clone: (request: CloneRequest) => Effect.Effect<CloneResult, GitError>
+    /**
+     * The commit that `clone` would check out now, without fetching it: an answer of the remote proves that the credential is good there.
+     * Fails like `clone`.
+     */
+    readonly resolve: (request: ResolveRequest) => Effect.Effect<CloneResult, GitError>
     /** Makes `gitDir`, and `workTree` (absent or empty before) as an ordinary repository without a commit. */
     readonly init: (request: InitRequest) => Effect.Effect<void, GitError>
     /**
@@ -49,6 +62,13 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * is on disk for certain, unless it was `passing`. Nothing pins it: see `keep`.
      */
     readonly snapshot: (request: SnapshotRequest) => Effect.Effect<Snapshot, GitError>
+    /**
+     * Takes what the workspace holds now for its start: later snapshots leave out what is still so, and the whole file where it has changed
+     * since. `base` is the commit that the workspace started from. A snapshot that is `whole` leaves nothing out.
+     */
+    readonly adopt: (request: SnapshotRequest) => Effect.Effect<void, GitError>
+    /** Tells the next snapshot that the files of a workspace that was copied with its trusted directory are those that were snapshotted. */
+    readonly refresh: (request: Omit<SnapshotRequest, "base">) => Effect.Effect<void, GitError>
     /** The sealed description of `tree` against `base`, and its digest `sha256:<hex>`. Equal if and only if the content is. */
     readonly subject: (request: SubjectRequest) => Effect.Effect<Subject, GitError>
     /** A commit of `tree`. The same request gives the same commit id, always. */
@@ -114,7 +134,10 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
       return Git.of({
         refusal: (url) => refusalOf(options, url),
         clone: method("clone", clone),
+        resolve: method("resolve", resolve),
         init: method("init", init),
+        adopt: method("adopt", adopt),
+        refresh: method("refresh", refreshed),
         snapshot: method("snapshot", snapshot),
         subject: method("subject", subjectOf),
         commitTree: method("commitTree", commitTree),

@@ -13,6 +13,7 @@ import { Data } from "effect"
  * - `branch_protected`: a rule of the remote declined the update.
  * - `conflict`: the request cannot be met in the present state of the target.
  * - `quota_exhausted`: there is no place for another working tree.
+ * - `setup_failed`: a command that prepares the working tree failed.
  * - `timeout`: the time limit passed and the process was ended.
  * - `internal`: anything else.
  */
@@ -27,6 +28,7 @@ export type GitErrorKind =
   | "branch_protected"
   | "conflict"
   | "quota_exhausted"
+  | "setup_failed"
   | "timeout"
   | "internal"
 

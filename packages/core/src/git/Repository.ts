@@ -291,6 +291,26 @@ const materialise = (options: GitOptionsShape, request: CloneRequest, { choice, 
     yield* checkout(options, request, commit)
   })
 
+/** A remote and a name in it. Nothing of the remote is fetched. */
+export interface ResolveRequest extends Pick<CloneRequest, "url" | "ref" | "credential"> {
+  /** An existing folder, in which nothing is written. */
+  readonly directory: string
+}
+
+/** See `Git.resolve`. */
+export const resolve = Effect.fnUntraced(function* (options: GitMeans, request: ResolveRequest) {
+  if (request.ref !== null) yield* requireRefName(request.ref)
+  const remote = yield* remoteOf(options, request.url, request.credential)
+  const refs = yield* listRemote(options, request.directory, remote)
+  if (refs.names.size === 0) return { commit: null, ref: request.ref ?? defaultBranch } satisfies CloneResult
+  const choice = choose(refs, request.ref)
+  if (choice === null) return yield* refNotFound(request.ref)
+  const name = choice.branch === null ? choice.local : `refs/heads/${choice.branch}`
+  // An annotated tag stands beside the commit that it leads to.
+  const result: CloneResult = { commit: refs.names.get(`${name}^{}`) ?? refs.names.get(name) ?? name, ref: choice.ref }
+  return result
+}, Effect.scoped)
+
 /** See `Git.clone`. */
 export const clone = Effect.fnUntraced(function* (options: GitMeans, request: CloneRequest) {
   if (request.ref !== null) yield* requireRefName(request.ref)

@@ -3,6 +3,7 @@ import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { attempt, inDirectory } from "../files/Beneath.js"
+import { type Baseline, readBaseline, withoutBaseline, writeBaseline } from "./Baseline.js"
 import { makeBlobWriter } from "./BlobWriter.js"
 import { type Captured, capture, pathBytes, refusedName, type TreeFile } from "./Capture.js"
 import { type FileChange, fileChanges, parseChanges, type RawChange, shownName } from "./Changes.js"
@@ -26,6 +27,8 @@ export interface SnapshotRequest {
   readonly message?: string
   /** The snapshot is only looked at and never pinned. Its objects may be lost with the power. */
   readonly passing?: boolean
+  /** The snapshot holds what the workspace has, also what was adopted as its baseline. */
+  readonly whole?: boolean
 }
 
 /** The content of a workspace at one moment, and its differences from the base. */
@@ -316,9 +319,11 @@ const writeTree = (capturing: Capturing) =>
     })
     const captured = yield* capture(capturing.options, capturing.request.workTree, writer, plan.toRead)
     settle(plan, found, captured)
+    const baseline: Baseline = capturing.request.whole === true ? new Map() : yield* readBaseline(gitDir)
+    const baseOf = (path: string) => found.known.get(path)?.base
     const treeOf = (wanted: Entries) =>
       Effect.gen(function* () {
-        const changes = changesOf(found, wanted)
+        const changes = changesOf(found, withoutBaseline(baseline, wanted, baseOf))
         const written = yield* writer.commit({ base, changes, message: messageOf(message) })
         const files = changes.length === 0 ? [] : yield* fileChanges(capturing.options, gitDir, base, written.tree)
         return { ...written, changes, files }
@@ -394,3 +399,21 @@ export const snapshot = Effect.fnUntraced(function* (options: GitOptionsShape, r
   }
   return result
 })
+
+/** See `Git.adopt`. */
+export const adopt = Effect.fnUntraced(function* (options: GitOptionsShape, request: SnapshotRequest) {
+  const { changes } = yield* snapshot(options, { ...request, passing: true, whole: true })
+  yield* writeBaseline(
+    request.gitDir,
+    new Map(changes.map(({ newId, newMode, path }) => [path, sideOf(newMode, newId) ?? null]))
+  )
+})
+
+/** See `Git.refresh`. */
+export const refreshed = (options: GitOptionsShape, { gitDir, workTree }: Omit<SnapshotRequest, "base">) =>
+  Effect.zipRight(
+    requireTrusted(gitDir),
+    Effect.asVoid(
+      refresh({ options, request: { gitDir, workTree, base: null }, folder: gitDir, index: cachedIndex(gitDir) })
+    )
+  )

@@ -3,6 +3,7 @@ import * as path from "node:path"
 import { Effect, Redacted } from "effect"
 import { fn } from "../base/Traced.js"
 import type { AgentCommand } from "../executor/Executor.js"
+import { proxyVariables } from "../outbound/WayOut.js"
 import { HarnessFailure } from "./HarnessEvent.js"
 import type { Manifest, Profile, Runtime } from "./Manifest.js"
 import type { AgentInput, HarnessConnection } from "./TurnInput.js"
@@ -155,11 +156,17 @@ const environmentOf = Effect.fnUntraced(function* (
   return Object.fromEntries(rendered)
 })
 
-/** The variables by which programs find a proxy. Both spellings are in use. */
-const proxyVariables = ({ passage }: AgentInput): Record<string, Redacted.Redacted> =>
-  passage === undefined
-    ? {}
-    : Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map((name) => [name, passage.url]))
+/** The provider's own variables would be in the place of the project's without a word. */
+const refuseTaken = ({ environment = {}, manifest }: AgentInput, own: Readonly<Record<string, unknown>>) => {
+  const taken = Object.keys(environment).find((name) => name in own)
+  return taken === undefined
+    ? Effect.void
+    : new HarnessFailure({
+        reason: "executor_unavailable",
+        message: `The project's environment has ${taken}, which ${manifest.provider_id} sets itself. Give the variable another name.`,
+        retryable: false
+      })
+}
 
 /** The ports of this service on loopback that the agent is to reach: the relay to its gateway, and its way out. */
 const relayPortsOf = ({ connection, passage }: AgentInput): ReadonlyArray<number> => [
@@ -206,6 +213,7 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     )
   )
   const environment = yield* named(environmentOf(runtime, profile, values, input))
+  yield* refuseTaken(input, environment)
   const executable = yield* named(render(runtime.launch.command, values))
   const args = yield* named(Effect.forEach(runtime.launch.args, (arg) => render(arg, values)))
   yield* writeFiles(files, input.homeDir)
@@ -218,7 +226,8 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
     programDirs: [input.installed.directory],
     relayPorts: relayPortsOf(input),
-    environment: { ...environment, ...proxyVariables(input) },
+    environment: { ...input.environment, ...environment, ...(input.passage && proxyVariables(input.passage)) },
+    ...(input.limits && { limits: input.limits }),
     stop: runtime.stop
   }
   return command

@@ -22,9 +22,19 @@ const formsOfText = (text: string): ReadonlyArray<string> => [
   encodeURIComponent(text)
 ]
 
+/** The secrets among variables, by names that no secret of a connection has. */
+export const redactedOf = (variables: Readonly<Record<string, string | Redacted.Redacted>> = {}): Secrets =>
+  Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) =>
+      Redacted.isRedacted(value) ? [[`variable ${name}`, value]] : []
+    )
+  )
+
+/** A secret of several lines is blanked line by line too, because output is told by lines. */
 const plainOf = (secrets: Secrets): ReadonlyArray<string> =>
   Object.values(secrets)
     .map(Redacted.value)
+    .flatMap((secret) => (secret.includes("\n") ? [secret, ...secret.split(/\r?\n/)] : [secret]))
     .filter((secret) => secret.length >= minimumLength)
 
 /** The forms in which secrets are blanked. Longer ones come first, because a secret may contain another one. */

@@ -1,5 +1,6 @@
 import type { Duration, Effect, Option, Redacted } from "effect"
 import type { OptionChoices } from "../domain/AgentReport.js"
+import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
 import type { FormContent } from "../domain/Interaction.js"
 import type { PermissionPolicy } from "../domain/Permissions.js"
 import type { Executor } from "../executor/Executor.js"
@@ -85,6 +86,10 @@ export interface AgentInput {
   readonly connection: HarnessConnection | null
   /** The proxy through which the agent connects to the hosts that its project allows; absent where it allows none, or says nothing. */
   readonly passage?: Passage
+  /** The variables that the project adds to those of the provider; none where it is absent. Those that are secrets are redacted. */
+  readonly environment?: Readonly<Record<string, string | Redacted.Redacted>>
+  /** The limits that hold for the agent besides those of its executor. */
+  readonly limits?: ExecutorLimits | undefined
   /** The name of the model as its gateway knows it; null leaves the choice to the agent. */
   readonly model: string | null
   /** True where people answer what the agent asks. False or absent, the agent offers them neither forms nor pages. */

@@ -16,8 +16,8 @@ const entryOf = (text: string): Entry => {
   }
 }
 
-const refused = (host: string, port: number): string =>
-  `${host}:${port} is not among the hosts that the project allows: name it in the network of its spec.`
+const refused = (host: string, port: number, field: string): string =>
+  `${host}:${port} is not among the hosts that the project allows: name it in the ${field} of its spec.`
 
 /** These places and the gateway of a model, which an agent reaches whatever its project allows. */
 export const withGateway = (gateway: URL, others: Destinations | undefined): Destinations => {
@@ -29,13 +29,16 @@ export const withGateway = (gateway: URL, others: Destinations | undefined): Des
       host === gateway.hostname && port === gatewayPort
         ? undefined
         : others === undefined
-          ? refused(host, port)
+          ? refused(host, port, "network")
           : others.refusal(host, port)
   }
 }
 
-/** The places that the agents of a project may connect to. Undefined where they may connect to none. */
-export const destinationsOf = (access: NetworkAccess): Destinations | undefined => {
+/** The places that a field of a spec allows its agents, or its setup, to connect to. Undefined where it allows none. */
+export const destinationsOf = (
+  access: NetworkAccess,
+  field: "network" | "setup_network" = "network"
+): Destinations | undefined => {
   if (access === "none") return undefined
   if (access === "open") return { privateHosts: false, refusal: () => undefined }
   const entries = access.map(entryOf)
@@ -43,6 +46,6 @@ export const destinationsOf = (access: NetworkAccess): Destinations | undefined 
     // A member who may publish a spec names a private host on purpose, and the operator has to allow it as well.
     privateHosts: true,
     refusal: (host, port) =>
-      entries.some((entry) => entry.port === port && entry.matches(host)) ? undefined : refused(host, port)
+      entries.some((entry) => entry.port === port && entry.matches(host)) ? undefined : refused(host, port, field)
   }
 }

@@ -28,6 +28,10 @@ export interface Passage {
   readonly refused: () => string | undefined
 }
 
+/** The variables by which programs find the proxy. Both spellings are in use. */
+export const proxyVariables = ({ url }: Passage): Record<string, Redacted.Redacted> =>
+  Object.fromEntries(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map((name) => [name, url]))
+
 /**
  * The one way out for programs that connect by themselves: git, and agents. It goes by the same rules as `Outbound`: public addresses only, a
  * name is looked up once, and private hosts are those that the operator allows.

@@ -4,7 +4,7 @@ import type { ProjectInput, ProjectPatch, ProjectVersionInput } from "../api/Pro
 import { fn } from "../base/Traced.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import type { Project, ProjectVersion } from "../domain/Project.js"
+import type { Project, ProjectSpec, ProjectVersion } from "../domain/Project.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import type { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now } from "../domain/Timestamp.js"
@@ -73,6 +73,11 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       workspaceId: string,
       by: Parameters<ProjectStore["Type"]["resolve"]>[1]
     ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
+    /** What a session was made from; an empty spec for a session without a project. */
+    readonly specOf: (session: {
+      readonly workspace_id: string
+      readonly project_version_id: string | null
+    }) => Effect.Effect<ProjectSpec>
     /** `resolve` for a new session. Fails with `invalid_transition` for an archived project. */
     readonly start: (
       workspaceId: string,
@@ -151,6 +156,10 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
         resolve: fn("Projects.resolve")((workspaceId, by) =>
           Effect.map(store.resolve(workspaceId, by), ({ version }) => version)
         ),
+        specOf: ({ project_version_id: versionId, workspace_id }) =>
+          versionId === null
+            ? Effect.succeed({})
+            : Effect.map(Effect.orDie(store.resolve(workspace_id, { versionId })), ({ version }) => version.spec),
         start: fn("Projects.start")(function* (workspaceId, by) {
           const { archivedAt, version } = yield* store.resolve(workspaceId, by)
           return archivedAt === null ? version : yield* archived(archivedAt, "starting a session from it")

@@ -20,13 +20,10 @@ export const gitCredentials = Effect.gen(function* () {
   const forges = yield* Forges
 
   return Effect.fnUntraced(function* (session: SessionRow) {
-    if (session.project_version_id === null) return undefined
-    const { spec } = yield* Effect.orDie(
-      projects.resolve(session.workspace_id, { versionId: session.project_version_id })
-    )
+    const { connection_ids = [] } = yield* projects.specOf(session)
     const url = session.repository ?? ""
     let homeless: string | undefined
-    for (const id of spec.connection_ids ?? []) {
+    for (const id of connection_ids) {
       // A connection that cannot be opened is passed over, like one of another kind.
       const opened = Option.getOrUndefined(yield* Effect.option(connections.open(session.workspace_id, id)))
       if (opened === undefined || !forGit.includes(opened.kind) || !speaksTo(opened, url)) continue

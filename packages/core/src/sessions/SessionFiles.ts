@@ -12,6 +12,7 @@ import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFil
 import { Files } from "../files/Files.js"
 import { parseWorkspacePath } from "../files/WorkspacePath.js"
 import type { GitError } from "../git/GitError.js"
+import { Projects } from "../projects/Projects.js"
 import { digestOf } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
@@ -23,6 +24,7 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { bytesOf } from "./UploadBytes.js"
 import { UploadStore } from "./UploadStore.js"
 import { WorkingTrees } from "./WorkingTrees.js"
+import { hasSetup } from "./WorkspaceSetup.js"
 
 type UploadFailure =
   | FileFailure
@@ -63,6 +65,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const store = yield* SessionStore
       const uploads = yield* UploadStore
       const trees = yield* WorkingTrees
+      const projects = yield* Projects
       const files = yield* Files
       const quotas = yield* Quotas
       const { limits } = yield* CoreConfig
@@ -120,6 +123,9 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
               yield* Effect.mapError(parseWorkspacePath(upload.path), (error) => failureOf("body", error))
               yield* quotas.disk(session.workspace_id)
               const bytes = yield* bytesOf(upload, limits.uploadBytes)
+              // A setup may take longer than any request waits.
+              if (session.workspace_state !== "ready" && hasSetup(yield* projects.specOf(session)))
+                return yield* notSetUp(session)
               yield* Effect.mapError(trees.make(session.id), notMade)
               const written = yield* put(session, upload, bytes)
               yield* failpoint("upload.written")
@@ -138,6 +144,15 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
     })
   )
 }
+
+const notSetUp = (session: SessionRow): ReinsError<"executor_unavailable"> =>
+  new ReinsError({
+    code: "executor_unavailable",
+    message:
+      `The setup of the project has not ended in this session. POST /api/sessions/${session.id}/executor/activations runs it; wait for the ` +
+      "event workspace.restored, then upload.",
+    details: { workspace: session.workspace_state }
+  })
 
 const notMade = (error: GitError): ReinsError<"executor_unavailable"> =>
   new ReinsError({

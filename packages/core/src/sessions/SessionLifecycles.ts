@@ -13,6 +13,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import { Projects } from "../projects/Projects.js"
 import type { Commit } from "../store/Commit.js"
 import { Quotas } from "./Quotas.js"
+import { boundsOf } from "./SessionBounds.js"
 import { SessionListeners } from "./SessionListeners.js"
 import * as SessionOrigin from "./SessionOrigin.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -130,6 +131,8 @@ const newColumns = Effect.gen(function* () {
     const given = input.connection_id === undefined ? (version?.spec.connection_ids ?? []) : [input.connection_id]
     const connectionId = yield* providers.chooseConnection(workspaceId, manifest, given)
     const preferred = connectionId === null ? null : yield* connections.preferredModel(workspaceId, connectionId)
+    const limits = input.executor?.limits ?? version?.spec.executor?.limits
+    const executor_limits = limits === undefined ? null : JSON.stringify(limits)
     const at = yield* now
     return {
       id: yield* newId(SessionId),
@@ -141,7 +144,11 @@ const newColumns = Effect.gen(function* () {
       provider_id: manifest.provider_id,
       model: selection?.model ?? preferred,
       connection_id: connectionId,
-      backend: yield* executors.choose((input.executor ?? version?.spec.executor)?.backend, version?.spec.network),
+      backend: yield* executors.choose(
+        (input.executor ?? version?.spec.executor)?.backend,
+        boundsOf({ executor_limits }, version?.spec ?? {})
+      ),
+      executor_limits,
       repository: repository?.url ?? null,
       base_ref: repository?.base_ref ?? null,
       ...lineage,

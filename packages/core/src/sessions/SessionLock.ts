@@ -3,12 +3,15 @@ import { Clock, Data, Effect, type Scope } from "effect"
 import type { SessionId } from "../domain/Ids.js"
 import { FileLocked, lockFile } from "../store/FileLock.js"
 
-/** Runs the effects of one session one after the other. The effects of different sessions run at once. */
-export type SessionLock = <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+/** Runs the effects of one session, or of what else an id names, one after the other. The effects of different ones run at once. */
+export type SessionLock<Id extends string = SessionId> = <A, E, R>(
+  id: Id,
+  effect: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E, R>
 
 /** Makes a lock that holds within this process only. */
-const make = (): SessionLock => {
-  const held = new Map<SessionId, { readonly semaphore: Effect.Semaphore; users: number }>()
+const make = <Id extends string>(): SessionLock<Id> => {
+  const held = new Map<Id, { readonly semaphore: Effect.Semaphore; users: number }>()
   return (id, effect) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
@@ -44,8 +47,11 @@ export interface Holders {
  * A process that hangs keeps the lock. With `holders` a waiter goes on without the lock when it has waited for as long as a claim lives and
  * the holder is silent. That is for work to which a wait without end is worse than what the holder might still do.
  */
-export const makeShared = (fileOf: (sessionId: SessionId) => string, holders?: Holders): SessionLock => {
-  const here = make()
+export const makeShared = <Id extends string = SessionId>(
+  fileOf: (id: Id) => string,
+  holders?: Holders
+): SessionLock<Id> => {
+  const here = make<Id>()
   return (id, effect) => here(id, Effect.scoped(Effect.zipRight(take(fileOf(id), holders), effect)))
 }
 

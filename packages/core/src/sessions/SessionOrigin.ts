@@ -73,7 +73,7 @@ export const ofChild = (
         ...(options && { options })
       },
       ...permissionsOf(parent),
-      executor: { backend: parent.backend },
+      executor: executorOf(parent),
       ...(isSameProvider && parent.connection_id !== null && { connection_id: parent.connection_id }),
       ...sourceOf(source)
     },
@@ -94,7 +94,7 @@ export const ofLink = (from: SessionRow, { connectionId, harness, kind, seed }: 
   return {
     input: {
       harness,
-      executor: { backend: from.backend },
+      executor: executorOf(from),
       labels: JSON.parse(from.labels),
       auto_capture: from.auto_capture === 1,
       ...permissionsOf(from),
@@ -114,6 +114,12 @@ export const ofLink = (from: SessionRow, { connectionId, harness, kind, seed }: 
 /** A session that works for another one, or goes on from it, may do by itself what that one may do. */
 const permissionsOf = ({ permissions }: SessionRow): Pick<SessionInput, "permissions"> =>
   permissions === null ? {} : { permissions: JSON.parse(permissions) }
+
+/** A session that works for another one, or goes on from it, may take what that one may take. */
+const executorOf = ({ backend, executor_limits }: SessionRow): NonNullable<SessionInput["executor"]> => ({
+  backend,
+  ...(executor_limits !== null && { limits: JSON.parse(executor_limits) })
+})
 
 /** The project version and the repository of a session, as a request asks for them. */
 const sourceOf = ({

@@ -53,6 +53,8 @@ export interface SessionRow {
   readonly model: string | null
   readonly connection_id: ConnectionId | null
   readonly backend: ExecutorSelection["backend"]
+  /** An `ExecutorLimits` as JSON; null for those of the server. */
+  readonly executor_limits: string | null
   readonly lease_id: LeaseId | null
   readonly lease_state: LeaseState
   readonly lease_created_at: Timestamp | null

@@ -44,7 +44,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     readonly gitCredential: (session: SessionRow) => Effect.Effect<GitCredential | undefined, GitError>
   }
 >() {
-  static readonly layer = Layer.effect(
+  static readonly layer = Layer.scoped(
     WorkingTrees,
     Effect.gen(function* () {
       const { dataDir } = yield* CoreConfig

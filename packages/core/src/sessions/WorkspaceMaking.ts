@@ -1,11 +1,12 @@
-import { rm } from "node:fs/promises"
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import type { SessionId } from "../domain/Ids.js"
+import { removeTree } from "../files/RemoveTree.js"
 import { Git } from "../git/Git.js"
 import { GitError } from "../git/GitError.js"
+import { Projects } from "../projects/Projects.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
@@ -13,6 +14,7 @@ import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
 import { sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { type Base, hasSetup, workspaceSetup } from "./WorkspaceSetup.js"
 
 const actor = systemActor("workspaces")
 
@@ -49,23 +51,38 @@ export const workspaceMaking = Effect.gen(function* () {
   })
 })
 
-/** Puts the files of a new workspace on disk: the repository at its base, or nothing, and the seed on top. Gives back the base. */
+/** Puts the files of a new workspace on disk: the repository at its base, or nothing, what its setup leaves, and the seed on top. Gives back the base. */
 const materializing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
-  const git = yield* Git
-  const gitCredential = yield* gitCredentials
+  const projects = yield* Projects
+  const clone = yield* cloning
+  const setUp = yield* workspaceSetup
   const plant = yield* planting
 
   return Effect.fnUntraced(function* (row: SessionRow) {
     const { gitDir, workTree } = sessionPaths(dataDir, row.id)
     // The agent never had a workspace that was not ready, so an interrupted attempt has left everything that is there.
     yield* Effect.promise(async () => {
-      await rm(workTree, { recursive: true, force: true })
-      await rm(gitDir, { recursive: true, force: true })
+      await removeTree(workTree)
+      await removeTree(gitDir)
     })
+    const spec = yield* projects.specOf(row)
+    const base = yield* hasSetup(spec) ? setUp(row, spec, clone(row)) : clone(row)
+    yield* plant(row, base.base_commit)
+    return base
+  })
+})
+
+/** Makes the workspace of a session from its repository, or empty. */
+const cloning = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  const gitCredential = yield* gitCredentials
+
+  return Effect.fnUntraced(function* (row: SessionRow): Effect.fn.Return<Base, GitError> {
+    const { gitDir, workTree } = sessionPaths(dataDir, row.id)
     if (row.repository === null) {
       yield* git.init({ gitDir, workTree })
-      yield* plant(row, null)
       return { base_commit: null, base_ref: null }
     }
     const credential = yield* gitCredential(row)
@@ -76,7 +93,6 @@ const materializing = Effect.gen(function* () {
       workTree,
       ...(credential && { credential })
     })
-    yield* plant(row, commit)
     return { base_commit: commit, base_ref: row.base_ref ?? ref }
   })
 })

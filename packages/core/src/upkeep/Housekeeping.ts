@@ -3,6 +3,7 @@ import { EventRetention } from "../events/EventRetention.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
+import { setupSweep } from "../sessions/SetupSweep.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 
@@ -14,7 +15,8 @@ export const layer = Layer.scopedDiscard(
       logins: (yield* LoginSessions).purge,
       invitations: (yield* Members).purge,
       answers: (yield* Idempotency).purge,
-      events: (yield* EventRetention).purge
+      events: (yield* EventRetention).purge,
+      setups: yield* setupSweep
     }
     const sweep = Effect.forEach(
       Object.entries(purges),

@@ -2,8 +2,10 @@ import { Context, Data, Effect, Layer } from "effect"
 import * as SealedCredentials from "../connections/SealedCredentials.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { LoginStore } from "../identity/LoginStore.js"
+import { everySealed } from "../projects/ProjectSecretStore.js"
 import { KeyRing } from "../secrets/KeyRing.js"
 import { type KeyRingUnusable, withNewKey, without } from "../secrets/KeyRingFile.js"
+import * as SealedRecords from "../secrets/SealedRecords.js"
 import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 import { Idempotency } from "../store/Idempotency.js"
@@ -11,7 +13,7 @@ import { Idempotency } from "../store/Idempotency.js"
 /** The uses that keep an old key in the ring. */
 export interface KeyUse {
   readonly id: string
-  /** The number of stored credentials that the key seals. */
+  /** The number of stored credentials and secrets of projects that the key seals. */
   readonly credentials: number
   /** The number of stored answers that the key seals or signs. */
   readonly answers: number
@@ -72,7 +74,7 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
         const last = retiredAt === undefined ? fromMillis(0) : fromMillis(toMillis(retiredAt) + handMs)
         const use: KeyUse = {
           id,
-          credentials: yield* SealedCredentials.countKeyedBy(db, id),
+          credentials: SealedRecords.countKeyedBy(yield* everySealed(db), id),
           answers: yield* idempotency.countKeyedBy(id),
           // The CSRF token of a login is made with the key that is current when the login begins.
           logins: yield* logins.countBegunBefore(last),
@@ -82,7 +84,7 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
       })
 
       const prune = Effect.gen(function* () {
-        const rewrapped = (yield* SealedCredentials.rewrap(db, vault)) + (yield* idempotency.rewrap)
+        const rewrapped = (yield* SealedRecords.rewrap(yield* everySealed(db), vault)) + (yield* idempotency.rewrap)
         const { current, keys, retired } = ring.ring()
         const old = [...keys.keys()].filter((id) => id !== current)
         const uses = yield* Effect.forEach(old, (id) => useOf(id, retired.get(id)))
@@ -109,7 +111,7 @@ export const requireKeys = Layer.effectDiscard(
   Effect.gen(function* () {
     const db = yield* Database
     const { forgotten, keys } = (yield* KeyRing).ring()
-    const ids = (yield* SealedCredentials.keyIds(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
+    const ids = SealedRecords.keyIds(yield* everySealed(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
     if (ids.length > 0) return yield* new KeysMissing({ ids })
   })
 )

@@ -22,7 +22,7 @@ import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
-import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { cacheWithSmallAgent, smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
@@ -155,6 +155,20 @@ export const withAgent = <A, E, R>(
       ? Effect.provide(inside, installation(dataDir, config, manifests))
       : Effect.provide(inside, installationOn(database, dataDir, config, manifests))
   })
+
+/** As `withAgent` with the small agent, in the sandbox. */
+export const withSandboxedAgent = <A, E, R>(
+  body: Parameters<typeof withAgent<A, E, R>>[1],
+  config: Partial<CoreConfig["Type"]> = {}
+) =>
+  Effect.flatMap(temporaryDirectory, (directory) =>
+    withAgent(
+      "alpha_gateway",
+      body,
+      { executors: ["bubblewrap"], cacheDir: cacheWithSmallAgent(directory), ...config },
+      Manifests.layer
+    )
+  )
 
 const git = (cwd: string, ...args: ReadonlyArray<string>) =>
   execFileSync(

@@ -52,7 +52,7 @@ describe("the network of an agent", () => {
       }
       const { choose } = yield* Effect.provide(Executors, Executors.layerOf([strict]))
       for (const network of ["none", "open", ["registry.example"], undefined] as const)
-        assert.strictEqual(yield* choose(undefined, network), "strict")
+        assert.strictEqual(yield* choose(undefined, network === undefined ? {} : { networks: [network] }), "strict")
     })
   )
 

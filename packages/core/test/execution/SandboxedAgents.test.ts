@@ -1,29 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
-import { Manifests } from "@reins/core/harness/Manifests"
 import { Projects } from "@reins/core/projects/Projects"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
-import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
-import { Effect, Either, type Scope } from "effect"
+import { Effect, Either } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { temporaryDirectory, withAgent } from "./Agent.js"
-
-/** As `withAgent`, in the sandbox. */
-const withSandboxed = (body: Parameters<typeof withAgent<void, unknown, Services>>[1]) =>
-  Effect.flatMap(temporaryDirectory, (directory) =>
-    withAgent(
-      "alpha_gateway",
-      body,
-      { executors: ["bubblewrap"], cacheDir: cacheWithSmallAgent(directory) },
-      Manifests.layer
-    )
-  )
-
-type Services = Projects | SessionFiles | SessionStore | Sessions | Scope.Scope
+import { withSandboxedAgent as withSandboxed } from "./Agent.js"
 
 const bash = (cmd: string) => script("Work.", { tool: "bash", cmd }, { say: "Done." })
 

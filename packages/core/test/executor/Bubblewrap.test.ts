@@ -3,7 +3,9 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { defaultAgentLimits } from "@reins/core/base/AgentLimits"
+import { type AgentLimits, defaultAgentLimits } from "@reins/core/base/AgentLimits"
+import { lowerable, noLimits } from "@reins/core/domain/EnforcedLimits"
+import { resourceLimits } from "@reins/core/domain/ExecutorLimits"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
 import { streams } from "@reins/core/executor/Descriptors"
 import * as Bridge from "@reins/core/executor/sandbox/Bridge"
@@ -140,6 +142,36 @@ if (Either.isRight(made)) {
         const agent = yield* small.spawn(make(script))
         assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
         assert.match(yield* agent.stderrTail, /ended because its files take 3 MiB, and it may have 1 MiB/)
+      })
+    )
+
+    it.scopedLive("a command lowers the limits and never raises them, and all are enforced where cgroups are", () =>
+      Effect.gen(function* () {
+        const root = yield* directory
+        const asked: Array<AgentLimits> = []
+        const cgroups: Cgroups.Cgroups = {
+          make: (limits) =>
+            Effect.sync(() => {
+              asked.push(limits)
+              return { processes: join(root, "cgroup.procs") }
+            })
+        }
+        const executor = yield* Bubblewrap.make("boot_bubblewrap_limits", defaultAgentLimits, cgroups)
+        assert.sameMembers(
+          [...lowerable(executor.isolation.limits ?? noLimits)],
+          ["memory_bytes", "processors", "processes", "disk_bytes"]
+        )
+        const make = yield* shellCommand
+        const run = (limits: NonNullable<ReturnType<typeof make>["limits"]>) =>
+          Effect.scoped(Effect.flatMap(executor.spawn(make("exit 0", { limits })), ({ exit }) => exit))
+        yield* run({ memory_bytes: 1024 ** 3, processors: 0.5, processes: 64, disk_bytes: 2 ** 40 })
+        yield* run({ processes: 1_000_000 })
+        assert.deepStrictEqual(asked, [
+          { ...defaultAgentLimits, memoryBytes: 1024 ** 3, processors: 0.5, processes: 64 },
+          defaultAgentLimits
+        ])
+        const here = Cgroups.delegated() === undefined ? ["disk_bytes"] : [...resourceLimits]
+        assert.deepStrictEqual([...lowerable(made.right.isolation.limits ?? noLimits)], here)
       })
     )
 

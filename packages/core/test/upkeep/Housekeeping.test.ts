@@ -32,7 +32,7 @@ const newToken = Effect.gen(function* () {
 if (sqlite !== undefined) {
   withLayer(
     EventRetention.layer.pipe(
-      Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
+      Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )
   )("Housekeeping", (it) => {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { credentialContext } from "@reins/core/connections/CredentialSeal"
 import { LoginStore } from "@reins/core/identity/LoginStore"
 import { Passwords } from "@reins/core/identity/Passwords"
+import { projectSecretStore } from "@reins/core/projects/ProjectSecretStore"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { newRing, type Ring } from "@reins/core/secrets/KeyRingFile"
 import { sealedWith, Vault } from "@reins/core/secrets/Vault"
@@ -10,7 +11,7 @@ import { Idempotency } from "@reins/core/store/Idempotency"
 import { Journal } from "@reins/core/store/Journal"
 import { KeyRotation, requireKeys } from "@reins/core/upkeep/KeyRotation"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Either, Layer, Redacted, TestClock } from "effect"
+import { Effect, Either, Layer, Option, Redacted, TestClock } from "effect"
 
 const at = "2026-01-01T00:00:00.000Z"
 const later = "2999-01-01T00:00:00.000Z"
@@ -65,6 +66,28 @@ const newCredential = (number: number) =>
     return { read }
   })
 
+/** A secret of a project, sealed with the current key. */
+const newProjectSecret = Effect.gen(function* () {
+  const db = yield* Database
+  const secrets = projectSecretStore(db, yield* Vault)
+  const journal = yield* Journal
+  const project = { id: "prj_1", workspace_id: "wsp" }
+  yield* db.run(
+    db.sql`insert into projects ${db.sql.insert({ ...project, slug: "p", name: "p", version: 1, created_at: at, updated_at: at })}`
+  )
+  yield* journal.commit(secrets.put(project, "token", Redacted.make("secret of a project")))
+  return {
+    open: Effect.map(
+      secrets.open(project, "token"),
+      Option.map(({ value }) => Redacted.value(value))
+    ),
+    ofOther: secrets.open({ ...project, workspace_id: "another" }, "token"),
+    keyId: Effect.map(db.first(db.sql<{ sealed: string }>`select sealed from project_secrets`), (row) =>
+      sealedWith(row?.sealed ?? "")
+    )
+  }
+})
+
 /** An answer that holds a secret, as a request stores it; called again it is replayed. */
 const answered = (key: string) =>
   Effect.flatMap(Effect.all([Idempotency, Journal]), ([idempotency, journal]) =>
@@ -95,19 +118,26 @@ for (const { layer, name } of databases) {
         const ring = yield* KeyRing
         const first = ring.current.id
         const credentials = yield* Effect.forEach([1, 2, 3], newCredential)
+        const ofProject = yield* newProjectSecret
         yield* answered("k")
         const report = yield* rotation.rotate
         assert.notStrictEqual(report.current, first)
         assert.deepStrictEqual(
           { rewrapped: report.rewrapped, removed: report.removed, kept: report.kept },
           {
-            rewrapped: 4,
+            rewrapped: 5,
             removed: [],
             kept: [{ id: first, credentials: 0, answers: 1, logins: 0, recent: true }]
           }
         )
         for (const [index, { read }] of credentials.entries())
           assert.deepStrictEqual(yield* read, { keyId: report.current, secret: `secret ${index + 1}` })
+        assert.deepStrictEqual(
+          [yield* ofProject.open, yield* ofProject.keyId],
+          [Option.some("secret of a project"), report.current]
+        )
+        // The seal is good for one project of one workspace, whatever a row says.
+        assert.isTrue(Option.isNone(yield* ofProject.ofOther))
         // The answer is replayed although its fingerprint was made with the old key.
         assert.deepStrictEqual((yield* answered("k")).answer, { status: 201, body: "the secret" })
         assert.isTrue((yield* answered("k")).replayed)

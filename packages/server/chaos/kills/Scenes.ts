@@ -12,7 +12,11 @@ export const say = (text: string): string => script([{ say: text }])
 
 export const newSession = (
   installation: Installation,
-  input: { readonly repository?: { readonly url: string }; readonly message?: string } = {}
+  input: {
+    readonly project_id?: string
+    readonly repository?: { readonly url: string }
+    readonly message?: string
+  } = {}
 ) =>
   installation.api.sessions.create({
     workspace_id: installation.workspaceId,

@@ -88,6 +88,8 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.maxIdleAgents !== undefined && { maxIdleAgents: config.maxIdleAgents }),
     ...(config.agentFreeBytes !== undefined && { agentFreeMemory: config.agentFreeBytes }),
     prewarm: config.prewarm,
+    ...(config.setupSnapshotDays !== undefined && { setupSnapshotDays: config.setupSnapshotDays }),
+    ...(config.setupSnapshotBytes !== undefined && { setupSnapshotBytes: config.setupSnapshotBytes }),
     ...(config.leaseSeconds !== undefined && { leaseMs: config.leaseSeconds * 1000 }),
     ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
     ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })

@@ -53,6 +53,8 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   max_idle_agents: core.maxIdleAgents,
   agent_free_bytes: core.agentFreeMemory,
   prewarm: core.prewarm,
+  setup_snapshot_days: core.setupSnapshotDays,
+  setup_snapshot_bytes: core.setupSnapshotBytes,
   lease_seconds: core.leaseMs / 1000,
   heartbeat_seconds: config.heartbeatSeconds,
   request_seconds: config.requestSeconds,

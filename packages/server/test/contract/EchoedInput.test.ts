@@ -47,7 +47,8 @@ describe("a malformed request", () => {
           "POST /api/auth/login",
           "POST /api/auth/password-changes",
           "POST /api/workspaces/{workspace_id}/connections",
-          "POST /api/connections/{connection_id}/credential-versions"
+          "POST /api/connections/{connection_id}/credential-versions",
+          "PUT /api/projects/{project_id}/secrets/{name}"
         ])
       })
     )

@@ -131,6 +131,14 @@ const examples = {
     spec: { harness: { provider_id: "alpha", model: "thinker" } },
     notes: "Thinks."
   }),
+  "PUT /api/projects/{project_id}/secrets/{name}": () =>
+    Effect.succeed({ ids: { name: "registry-token" }, body: { secret: "canary-registry-token" } }),
+  "DELETE /api/projects/{project_id}/secrets/{name}": (tenant: Tenant) => {
+    const path = `/api/projects/${tenant.ids["project_id"]}/secrets/registry-token`
+    return Effect.as(done(tenant.person, "PUT", path, { secret: "canary-registry-token" }), {
+      ids: { name: "registry-token" }
+    })
+  },
   "POST /api/workspaces/{workspace_id}/sessions": only({ title: "Another", message: "Begin." }),
   "PATCH /api/sessions/{session_id}": only({ title: "Renamed", labels: { team: "a" } }),
   "POST /api/sessions/{session_id}/archives": freshSession,

@@ -157,6 +157,8 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
             const example: Example = yield* exampleOf(operation, owner)
             for (const name of pathParameters(operation)) {
               const id = pathIdOf(operation, name, example.path)
+              // A name within a resource is no secret of its own.
+              if (!typeId.test(id)) continue
               const replies = yield* Effect.forEach(
                 [
                   id,

@@ -16,6 +16,7 @@ const families: Readonly<Record<string, string>> = {
   usage: "Usage",
   diagnostic: "Diagnostics",
   executor: "Executors",
+  setup: "Setups",
   workspace: "Workspaces",
   changeset: "Changesets",
   delivery: "Deliveries",

@@ -113,6 +113,14 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   prewarm: {
     does: "Makes the workspace of a new session and starts its agent before its first message comes, where there is room for one more agent; not while `working_trees_per_workspace` is set. A session that is created with `prewarm: false` is left alone."
   },
+  setup_snapshot_days: {
+    does: "How long what the setup of a project has left is kept after its last use.",
+    unit: "days"
+  },
+  setup_snapshot_bytes: {
+    does: "The space of all that setups have left. The one that was used least recently gives way.",
+    unit: "bytes"
+  },
   lease_seconds: {
     does: "Advanced: after how long without a word the work of a server is taken over. It gives one three times as often.",
     unit: "seconds"

@@ -2,7 +2,7 @@ import { Deferred, Effect, Ref, Schema } from "effect"
 import type { Emit } from "../HarnessDriver.js"
 import type { HarnessEvent, HarnessFailure } from "../HarnessEvent.js"
 import type { Runtime } from "../Manifest.js"
-import { type Scrubber, scrubber } from "../Secrets.js"
+import { redactedOf, type Scrubber, scrubber } from "../Secrets.js"
 import type { AgentInput } from "../TurnInput.js"
 import type { InitializeResult, Requests } from "./AcpSchema.js"
 import type { AcpSettings } from "./AcpSettings.js"
@@ -46,7 +46,11 @@ export const makeAgent = Effect.fnUntraced(function* (input: AgentInput, runtime
     runtime,
     settings,
     scrubber: scrubber(
-      { ...input.connection?.secrets, ...(input.passage && { passage: input.passage.url }) },
+      {
+        ...redactedOf(input.environment),
+        ...input.connection?.secrets,
+        ...(input.passage && { passage: input.passage.url })
+      },
       input.connection?.told
     ),
     broken: yield* Deferred.make<never, HarnessFailure>(),

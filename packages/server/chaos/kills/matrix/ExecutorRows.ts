@@ -1,7 +1,8 @@
+import { randomUUID } from "node:crypto"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
 import { newSession, sessionWithFiles, upload } from "../Scenes.js"
-import { type Attempts, again, holdsAttempts, type Row } from "./Row.js"
+import { type Attempts, again, type Crash, holdsAttempts, type Row } from "./Row.js"
 
 const repository = (installation: Installation) => ({ repository: { url: installation.origin.url } })
 
@@ -21,6 +22,38 @@ export const executorIsActivatedOnce = (attempts: Attempts): Row => ({
     await holdsAttempts(installation, operation, attempts)
   }
 })
+
+/** The first command fails in a workspace that it has been in before, and stays for long enough to be met in its middle. */
+const setup = [
+  { name: "begin", argv: ["sh", "-c", "test ! -e begun && echo begun | tee begun && sleep 0.5 && mv begun half"] },
+  { name: "end", argv: ["sh", "-c", "mv half whole && echo whole > ~/tool"] }
+]
+
+/** What a killed server has left of a setup is used by nobody, and what the next one leaves is whole. */
+export const workspaceIsSetUp: Row = {
+  rule: "a setup that was broken off runs again from the start, and the next session finds what it has left",
+  play: async (installation, crash) => {
+    const { api, workspaceId: workspace_id } = installation
+    const slug = `p-${randomUUID().slice(0, 8)}`
+    const spec = { ...repository(installation), setup }
+    const project = await api.projects.create({ workspace_id, slug, name: "Set up", spec })
+    const setUp = async (crashing?: Crash) => {
+      const { id: session_id } = await newSession(installation, { project_id: project.id })
+      const activate = () => api.sessions.activateExecutor({ session_id })
+      const { operation } = await (crashing === undefined ? activate() : crashing(activate))
+      await api.jobs.wait({ job_id: operation.job_id })
+      const { items: files } = await api.sessions.listFiles({ session_id })
+      assert.deepStrictEqual(files.map(({ name }) => name).sort(), ["a.txt", "b.txt", "whole"])
+      return api.sessions.listEvents({ session_id, types: "setup.succeeded" })
+    }
+    assert.lengthOf((await setUp(crash)).items, 1)
+    const { items } = await setUp()
+    assert.deepStrictEqual(
+      items.map(({ payload }) => "from_snapshot" in payload && payload.from_snapshot),
+      [true]
+    )
+  }
+}
 
 export const workspaceIsMadeByUpload: Row = {
   rule: "an upload makes the workspace anew when it was not made whole",

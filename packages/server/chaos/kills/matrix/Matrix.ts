@@ -11,7 +11,8 @@ import {
   executorIsActivatedOnce,
   executorIsReleasedOnce,
   workspaceIsMadeByUpload,
-  workspaceIsRemoved
+  workspaceIsRemoved,
+  workspaceIsSetUp
 } from "./ExecutorRows.js"
 import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
@@ -52,6 +53,9 @@ export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
   "turn.output_written": [turnIsInterrupted(3, "an agent")],
   "turn.agent_ended": [turnIsInterrupted()],
   "executor.allocated": [turnRunsOnce(again), executorIsActivatedOnce(again)],
+  "setup.output_told": [workspaceIsSetUp],
+  "setup.ran": [workspaceIsSetUp],
+  "setup.copied": [workspaceIsSetUp],
   "workspace.made": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
   "workspace.removed": [workspaceIsRemoved],
   "upload.written": [fileIsUploaded],

@@ -20,6 +20,8 @@ export interface Step {
   /** Answer with this HTTP status. */
   readonly error?: number
   readonly message?: string
+  /** With `error`: the seconds of the header `Retry-After`. */
+  readonly retry_after?: number
   /** Never answer; with `say`, stop in the middle of the words. */
   readonly hang?: boolean
   /** Reset the connection in the middle of the stream. */
@@ -42,6 +44,8 @@ export interface GatewayRequest {
   readonly stream: boolean
   readonly messages: ReadonlyArray<ChatMessage>
   readonly tools: ReadonlyArray<string>
+  /** The number of images in the conversation. */
+  readonly images: number
   readonly step: Step
 }
 

@@ -15,6 +15,8 @@ export interface Step {
   readonly new?: string
   /** For `bash`. */
   readonly cmd?: string
+  /** For `bash`: ask for leave, where the tool lets the model say so. Other agents ask by themselves. */
+  readonly ask?: boolean
   /** Exactly these arguments, instead of ones made from the fields above. */
   readonly args?: Record<string, unknown>
   /** Answer with this HTTP status. */

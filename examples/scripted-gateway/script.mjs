@@ -120,8 +120,10 @@ const patch = (step) => {
 const argument = (key, property, step) => {
   if (/^(file_?path|path|absolute_path|target_file)$/i.test(key)) return step.path
   if (/^(content|contents|file_text|text)$/.test(key)) return step.content
-  if (/^(old_?string|old_?text|old_str)$/i.test(key)) return step.old
-  if (/^(new_?string|new_?text|new_str)$/i.test(key)) return step.new ?? step.content
+  if (/^(old_?string|old_?text|old_str|before)$/i.test(key)) return step.old
+  if (/^(new_?string|new_?text|new_str|after)$/i.test(key)) return step.new ?? step.content
+  if (step.ask && key === "sandbox_permissions") return "require_escalated"
+  if (step.ask && key === "justification") return "The script asks for leave."
   if (key === "files" && property.type === "array") return [{ path: step.path }]
   if (key === "commands" && property.type === "array") return [shellCommand(step)]
   if (/^(command|cmd)$/.test(key))

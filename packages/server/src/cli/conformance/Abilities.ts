@@ -49,7 +49,7 @@ export const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Pla
   // codex asks a model of its own for a title, with the prompt and the tools.
   const models = new Set(ran.worked.filter(({ step }) => step.tool !== undefined).map((request) => request.model))
   const { input_tokens: input, output_tokens: output } = ran.turn.usage
-  const counts = [ran.worked, ran.asked].map(({ length }) => length)
+  const counts = [ran.worked.length, ran.calls]
   const isTrue = counts.some((count) => output === count * outputTokens && input === count * inputTokens(ground))
   return [
     finding(

@@ -124,10 +124,26 @@ export const run = Effect.fnUntraced(function* (
     Stream.runCollect
   )
   const turn = yield* (yield* Turns).get(principal, turnId)
-  const asked = gateway.requests
-    .slice(before)
-    .filter(({ messages, method }) => method === "POST" && messages.some(({ text }) => text.includes(mark)))
-  return { turn, events: [...events], asked, worked: asked.filter(({ tools }) => tools.length > 0) }
+  const calls = gateway.requests.slice(before).filter(({ method }) => method === "POST")
+  const asked = calls.filter(({ messages }) => messages.some(({ text }) => text.includes(mark)))
+  if (process.env["DEBUG_VERIFY"] !== undefined) {
+    console.error(words, calls.length, asked.length, turn.state, JSON.stringify([...events].map((e) => e.type)))
+    for (const c of calls)
+      console.error(
+        "   ",
+        c.images,
+        c.tools.join(","),
+        JSON.stringify(c.messages.slice(-3)).slice(0, 700),
+        JSON.stringify(c.step).slice(0, 200)
+      )
+  }
+  return {
+    turn,
+    events: [...events],
+    calls: calls.length,
+    asked,
+    worked: asked.filter(({ tools }) => tools.length > 0)
+  }
 })
 
 /** The end of a turn, with what it has asked. */

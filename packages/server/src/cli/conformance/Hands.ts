@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Event } from "@reins/core/domain/Event"
+import { liveState } from "@reins/core/execution/TurnSetup"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Turns } from "@reins/core/sessions/Turns"
 import { Effect } from "effect"
 import { type Step, script } from "reins-example-scripted-gateway/gateway.mjs"
@@ -34,11 +36,15 @@ const cancelAt = Effect.fnUntraced(function* (
   })
   const seconds = began === 0 ? null : Math.ceil((Date.now() - began) / 1000)
   const left = yield* processesOf(place.sessionId)
+  // An agent that ends its turn by itself when it is told to is kept for the next one.
+  const isKept = (yield* (yield* SessionStore).find(place.sessionId))?.native_digest === liveState
+  const rest =
+    left.length === 0 ? "nothing is left" : isKept ? "the agent is kept" : `${left.length} processes are left`
   return finding(
     `cancel in ${where}`,
     null,
-    ran.turn.state === "cancelled" && left.length === 0,
-    `${endOf(ran)}${seconds === null ? ", and there was nothing to cancel" : ` within ${seconds} s`}; ${left.length} processes are left`
+    ran.turn.state === "cancelled" && (left.length === 0 || isKept),
+    `${endOf(ran)}${seconds === null ? ", and there was nothing to cancel" : ` within ${seconds} s`}; ${rest}`
   )
 })
 
@@ -109,7 +115,7 @@ const answering = Effect.fnUntraced(function* (ground: Ground, place: Place, kin
   let count = 0
   const ran = yield* run(ground, place, {
     words: "Make the file.",
-    steps: [{ tool: "bash", cmd: `echo made > ${kind}.txt` }, { say: "Made it." }],
+    steps: [{ tool: "bash", cmd: `echo made > ${kind}.txt`, ask: true }, { say: "Made it." }],
     onEvent: (event) =>
       !isQuestion(event)
         ? Effect.void
@@ -143,7 +149,7 @@ export const approving = Effect.fnUntraced(function* (ground: Ground) {
   const cancelled = yield* cancelAt(ground, place, {
     where: "a question",
     isDue: isQuestion,
-    steps: [{ tool: "bash", cmd: "echo asked" }, { say: "Asked." }]
+    steps: [{ tool: "bash", cmd: "echo asked > asked.txt", ask: true }, { say: "Asked." }]
   })
   return [approval, cancelled]
 })

@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { liveState } from "@reins/core/execution/TurnSetup"
 import { signal } from "@reins/core/executor/ProcessTable"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
-import { Effect } from "effect"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Effect, Schedule } from "effect"
 import { canary, endOf, finding, type Ground, newSession, type Place, processesOf, remembers, run } from "./Ground.js"
 
 /** The life of an agent between its turns. Where the system shows no processes, there is nothing to see. */
@@ -20,6 +22,11 @@ export const keeping = Effect.fnUntraced(function* (ground: Ground) {
   const same = later.filter(({ pid }) => kept.some((each) => each.pid === pid))
   const isLeft = later.some(({ command }) => /(?:^|\/)sleep$/.test(command))
   for (const { pid } of later) signal(pid, "SIGKILL")
+  // The turn that meets a dying agent fails, as it does when its own agent is killed.
+  yield* Effect.repeat((yield* SessionStore).find(place.sessionId), {
+    until: (session) => session?.native_digest !== liveState,
+    schedule: Schedule.spaced("50 millis")
+  })
   const killed = yield* run(ground, place, { words: "Go on.", steps: [{ say: "I go on." }] })
   return [
     finding(

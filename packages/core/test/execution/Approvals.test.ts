@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import type { Event } from "@reins/core/domain/Event"
 import * as Embedded from "@reins/core/Embedded"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { Manifests, vouched } from "@reins/core/harness/Manifests"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -17,7 +17,7 @@ import { installation, isTurnEnd, say, withAgent } from "./Agent.js"
 
 /** The real agent of alpha under a manifest that lets it ask before it edits or runs anything. */
 const askingAlpha = Manifests.layerOf([
-  {
+  vouched({
     ...alpha,
     capabilities: { ...alpha.capabilities, interactive_approval: "supported" },
     runtime: JSON.parse(
@@ -26,7 +26,7 @@ const askingAlpha = Manifests.layerOf([
         '"permission":{"*":"allow","bash":"ask","edit":"ask"}'
       )
     )
-  }
+  })
 ])
 
 type Given = Parameters<Parameters<typeof withAgent>[1]>[0]

@@ -14,6 +14,7 @@ import type { Config } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { printJson, tell } from "./Output.js"
+import { proofTable } from "./ProofTable.js"
 import { configOf, installationOptions } from "./Settings.js"
 import { storeEvidence } from "./StoredEvidence.js"
 import { table } from "./Style.js"
@@ -23,7 +24,7 @@ export const verify = Command.make(
   "verify",
   {
     ...installationOptions,
-    provider: Args.text({ name: "provider" }),
+    provider: Args.text({ name: "provider" }).pipe(Args.optional),
     into: Options.text("into").pipe(
       Options.withDescription("The file of the provider's manifest, which then brings the evidence along"),
       Options.optional
@@ -31,11 +32,20 @@ export const verify = Command.make(
     quick: Options.boolean("quick").pipe(
       Options.withDescription("Try only the work and what the capabilities declare, and write nothing")
     ),
+    table: Options.boolean("table").pipe(
+      Options.withDescription(
+        "Print what is proven of every agent, as a table in Markdown; afterwards when one is named"
+      )
+    ),
     json: Options.boolean("json").pipe(Options.withDescription("Print one line of JSON instead of text"))
   },
-  ({ into, json, provider, quick, ...options }) =>
+  ({ into, json, provider: named, quick, table: isTable, ...options }) =>
     Effect.gen(function* () {
       const config = yield* configOf(options)
+      const provider = Option.getOrUndefined(named)
+      if (provider === undefined && !isTable)
+        return yield* new CommandFailed({ message: "Name the provider to verify. See: reins harnesses list" })
+      if (provider === undefined) return yield* printTable(config)
       const { digest, manifest } = yield* declared(config, provider)
       const { agent, install } = manifest.runtime
       const checks = yield* trial(config, manifest, quick)
@@ -62,6 +72,7 @@ export const verify = Command.make(
           tell(`${evidence.agent}, manifest ${digest}`)
           if (file !== null) tell(`Written to ${file}. A server that runs takes it when it is started anew.`)
         })
+      if (isTable) yield* printTable(config)
       // A capability that nobody claims is no fault when it is not there.
       const failed = checks
         .filter(({ capability, passed }) => !passed && (capability === null || claims(manifest, capability)))
@@ -74,6 +85,17 @@ export const verify = Command.make(
     "Prove what an installed agent can do, offline, on real turns against a gateway that follows a script, and keep the evidence"
   )
 )
+
+/** What is proven of every agent that can run here. */
+const printTable = (config: Config) =>
+  Effect.gen(function* () {
+    const { list, provenOf } = yield* Manifests
+    const able = list.filter(({ tier }) => tier !== "disabled")
+    const proven = yield* Effect.forEach(able, ({ provider_id }) =>
+      Effect.map(Effect.orDie(provenOf(provider_id)), ({ proofs }) => ({ provider_id, proofs }))
+    )
+    yield* Effect.sync(() => process.stdout.write(proofTable(proven)))
+  }).pipe(Effect.provide(Installation.manifests(config)))
 
 const claims = ({ capabilities }: Manifest, capability: keyof Manifest["capabilities"]): boolean =>
   capabilities[capability] === "supported"

@@ -8,6 +8,7 @@ import { HTTPValidationError } from "@reins/server/http/validation/Validation"
 import { Effect, Schema } from "effect"
 import { assert, describe, expect, it } from "vitest"
 import { draw, recorded } from "../../../../scripts/picture.mjs"
+import { agentPage, differences } from "./AgentPage.js"
 import { type Block, blocksOf, pages, root } from "./Blocks.js"
 import { connections, kinds } from "./ConnectionPage.js"
 import { events } from "./EventPage.js"
@@ -17,6 +18,7 @@ import { otherVariables, settingTexts } from "./Settings.js"
 
 describe("the pages that are made from the code are what the code says; `npm run docs` writes them", () => {
   const made: Readonly<Record<string, () => Promise<string> | string>> = {
+    "docs/agents.md": () => Effect.runPromise(agentPage),
     "docs/configuration.md": configuration,
     "docs/connections.md": () => Effect.runPromise(connections),
     "docs/errors.md": errors,
@@ -94,6 +96,10 @@ describe("the blocks of the pages", () => {
 
 it("the README has 80 lines at most", () => {
   assert.isAtMost(readFileSync(join(root, "README.md"), "utf8").trimEnd().split("\n").length, 80)
+})
+
+it("the README shows of the agents what their evidence says", async () => {
+  assert.include(readFileSync(join(root, "README.md"), "utf8"), await Effect.runPromise(differences))
 })
 
 it("links lead to what is there", () => {

@@ -126,17 +126,6 @@ export const run = Effect.fnUntraced(function* (
   const turn = yield* (yield* Turns).get(principal, turnId)
   const calls = gateway.requests.slice(before).filter(({ method }) => method === "POST")
   const asked = calls.filter(({ messages }) => messages.some(({ text }) => text.includes(mark)))
-  if (process.env["DEBUG_VERIFY"] !== undefined) {
-    console.error(words, calls.length, asked.length, turn.state, JSON.stringify([...events].map((e) => e.type)))
-    for (const c of calls)
-      console.error(
-        "   ",
-        c.images,
-        c.tools.join(","),
-        JSON.stringify(c.messages.slice(-3)).slice(0, 700),
-        JSON.stringify(c.step).slice(0, 200)
-      )
-  }
   return {
     turn,
     events: [...events],

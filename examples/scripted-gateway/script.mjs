@@ -23,7 +23,18 @@ const toolNames = {
     "shell",
     "bash"
   ],
-  edit: ["edit", "Edit", "replace", "str_replace", "editor", "apply_patch"],
+  edit: [
+    "edit",
+    "Edit",
+    "replace",
+    "str_replace",
+    "editor",
+    "apply_patch",
+    "exec_command",
+    "shell_command",
+    "shell",
+    "bash"
+  ],
   bash: [
     "bash",
     "Bash",
@@ -90,10 +101,15 @@ export const currentStep = (messages, plan) => {
 /** @param {string} text */
 const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`
 
+/** @param {string | undefined} text */
+const literal = (text) => (text ?? "").replace(/[\\/.*[\]^$&]/g, "\\$&").replaceAll("\n", "\\n")
+
 /** @param {Step} step */
 const shellCommand = (step) => {
   if (step.tool === "read") return `cat ${quote(step.path ?? "")}`
   if (step.tool === "write") return `printf %s ${quote(step.content ?? "")} > ${quote(step.path ?? "")}`
+  if (step.tool === "edit")
+    return `sed -i ${quote(`s/${literal(step.old)}/${literal(step.new)}/`)} ${quote(step.path ?? "")}`
   return step.cmd ?? "true"
 }
 

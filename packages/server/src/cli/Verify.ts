@@ -48,6 +48,9 @@ export const verify = Command.make(
       if (provider === undefined) return yield* printTable(config)
       const { digest, manifest } = yield* declared(config, provider)
       const { agent, install } = manifest.runtime
+      if (quick && Option.isSome(into))
+        return yield* new CommandFailed({ message: "--quick writes nothing: leave it out, or leave --into out." })
+      const write = Option.isSome(into) ? yield* writing(into.value, manifest) : storing(config)
       const checks = yield* trial(config, manifest, quick)
       const evidence: Evidence = {
         of: subjectOf(manifest),
@@ -56,11 +59,7 @@ export const verify = Command.make(
         observed_at: yield* now,
         checks
       }
-      const file = quick
-        ? null
-        : Option.isSome(into)
-          ? yield* writeInto(into.value, evidence)
-          : yield* storeEvidence(config.dataDir, evidence)
+      const file = quick ? null : yield* write(evidence)
       const proofs = proofsOf(manifest.capabilities, evidence)
       if (json) yield* printJson({ event: "verified", provider_id: provider, digest, file, ...evidence, proofs })
       else
@@ -168,8 +167,10 @@ const hoped = ({ capabilities }: Manifest): Manifest["capabilities"] => {
 
 const Content = Schema.parseJson(Schema.Struct({}, { key: Schema.String, value: Schema.Unknown }))
 
-/** Writes the evidence into a manifest, which otherwise stays as it is. Fails unless the file is the manifest that was tried. */
-const writeInto = Effect.fnUntraced(function* (file: string, evidence: Evidence) {
+const storing = (config: Config) => (evidence: Evidence) => storeEvidence(config.dataDir, evidence)
+
+/** Gives what writes evidence into the file of a manifest, which otherwise stays as it is. Fails unless the file is that manifest. */
+const writing = Effect.fnUntraced(function* (file: string, manifest: Manifest) {
   const text = yield* Effect.tryPromise({
     try: () => readFile(file, "utf8"),
     catch: () => new CommandFailed({ message: `${file} cannot be read.` })
@@ -179,8 +180,11 @@ const writeInto = Effect.fnUntraced(function* (file: string, evidence: Evidence)
     () => new CommandFailed({ message: `${file} is no JSON object.` })
   )
   const { credential, runtime } = content
-  if (subjectOf({ credential, runtime }) !== evidence.of)
-    return yield* new CommandFailed({ message: `${file} is not the manifest that was tried.` })
-  yield* Effect.promise(() => writeFile(file, `${JSON.stringify({ ...content, evidence }, null, 2)}\n`))
-  return file
+  if (subjectOf({ credential, runtime }) !== subjectOf(manifest))
+    return yield* new CommandFailed({ message: `${file} is not the manifest of ${manifest.provider_id}.` })
+  return (evidence: Evidence) =>
+    Effect.promise(async () => {
+      await writeFile(file, `${JSON.stringify({ ...content, evidence }, null, 2)}\n`)
+      return file
+    })
 })

@@ -48,16 +48,19 @@ const cancelAt = Effect.fnUntraced(function* (
   )
 })
 
-/** Turns of one session that are cancelled: one while the agent speaks, and one while it runs a tool. */
+/** Turns that are cancelled: one while the agent speaks, and one while it runs a tool. */
 export const cancelling = Effect.fnUntraced(function* (ground: Ground) {
   const place = yield* newSession(ground)
-  return yield* Effect.forEach(
-    [
-      { where: "words", isDue: isSpoken, steps: [longSpeech] },
-      { where: "a tool", isDue: isTool, steps: [{ tool: "bash", cmd: "sleep 600" }, { say: "Slept." }] }
-    ],
-    (at) => cancelAt(ground, place, at)
-  )
+  // An agent that cannot resume is lost to a session once it was stopped.
+  const other = ground.manifest.capabilities.native_resume === "supported" ? place : yield* newSession(ground)
+  return [
+    yield* cancelAt(ground, place, { where: "words", isDue: isSpoken, steps: [longSpeech] }),
+    yield* cancelAt(ground, other, {
+      where: "a tool",
+      isDue: isTool,
+      steps: [{ tool: "bash", cmd: "sleep 600" }, { say: "Slept." }]
+    })
+  ]
 })
 
 /** The words that are said to an agent in the midst of a tool reach its model in the same turn. */

@@ -28,6 +28,9 @@ export const keeping = Effect.fnUntraced(function* (ground: Ground) {
     schedule: Schedule.spaced("50 millis")
   })
   const killed = yield* run(ground, place, { words: "Go on.", steps: [{ say: "I go on." }] })
+  // An agent that cannot resume has lost what it knew, and the session has to say so.
+  const isRefused =
+    ground.manifest.capabilities.native_resume !== "supported" && killed.turn.reason === "context_unavailable"
   return [
     finding(
       "kept",
@@ -45,7 +48,7 @@ export const keeping = Effect.fnUntraced(function* (ground: Ground) {
     finding(
       "killed",
       null,
-      killed.turn.state === "succeeded",
+      killed.turn.state === "succeeded" || isRefused,
       `killed between its turns: ${endOf(killed)}, ${remembers(killed.worked) ? "remembered" : "forgot"}`
     )
   ]

@@ -1,10 +1,10 @@
 import type { ErrorCode } from "./ReinsError.js"
 
-/** What a reader has to know of an error code besides its status, its category and whether a retry can help. */
+/** The text of an error code, beside its status, its category and whether a retry can help. */
 export interface ErrorText {
   /** One or two sentences: what has happened when an answer has this code. */
   readonly when: string
-  /** What the caller does next. */
+  /** The next step of the caller. */
   readonly next: string
 }
 

@@ -2,7 +2,7 @@ import { Data, Effect, Schema } from "effect"
 import type { ErrorDetails } from "./ErrorDetails.js"
 import { field } from "./Field.js"
 
-/** What an error is about: a group of codes. */
+/** The subject of an error: a group of codes. */
 export const ErrorCategory = Schema.Literal(
   "request",
   "authentication",

@@ -37,7 +37,7 @@ export interface AgentRun {
   readonly questions: TurnQuestions
   /** Saw the model calls of the run. Those that nobody has taken yet are not written yet. */
   readonly witness: Witness
-  /** What the models cost. */
+  /** The prices of the models. */
   readonly prices: Prices
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null

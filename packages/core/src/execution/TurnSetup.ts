@@ -33,7 +33,7 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
 export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" | "permissions"> {
   /** The version of the connection's credential that a turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
-  /** What the models of the connection cost as the turn begins. */
+  /** The prices of the models of the connection as the turn begins. */
   readonly prices: Prices
   /** The cost that the agent had counted before the turn, since its native session began. */
   readonly nativeCost: number | null

@@ -4,7 +4,7 @@ import { type CallObserver, type CallRefusal, isFailing, type ModelCall } from "
 /** A turn ends when so many of its model calls have failed in a row. Agents that retry without an end would ask on until the deadline. */
 export const mostFailingCalls = 30
 
-/** What a turn's model calls tell of its end. */
+/** The evidence that a turn's model calls give of its end. */
 export interface Testimony {
   /** The number of calls that ended, without those that the agent itself gave up. */
   readonly calls: number
@@ -96,7 +96,7 @@ export class Witness implements CallObserver {
     this.waiting = [...calls, ...this.waiting]
   }
 
-  /** What the calls so far tell. */
+  /** The evidence of the calls so far. */
   testimony(): Testimony {
     return {
       calls: this.count,

@@ -24,7 +24,7 @@ import { TurnStore } from "./TurnStore.js"
 /** The newest interactions of a session, all of them or those in one state. */
 export type InteractionFilter = PageRequest & { readonly state?: InteractionState }
 
-/** What an interaction ends with. */
+/** The answer that ends an interaction. */
 export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
 
 const nothing: GivenAnswer = { answer: null, note: null, content: null }

@@ -9,7 +9,7 @@ import { newSession, poolWith, steps, type Told } from "./Pool.js"
 
 const told: Told = { taken: [], kept: [] }
 
-/** What the agent was started with. */
+/** The input that the agent was started with. */
 const environment = (pid: number, name: string): string =>
   new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(readFileSync(`/proc/${pid}/environ`, "utf8"))?.[1] ?? ""
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { operations, successes } from "./Document.js"
 
-/** What goes beyond the specification and clients may count on: each operation with its one success. */
+/** The operations beyond the specification that clients may count on, each with its one success. */
 const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces": 200,
   "GET /api/workspaces/{workspace_id}": 200,

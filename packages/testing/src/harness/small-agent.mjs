@@ -30,7 +30,7 @@ const ask = (method, params) =>
     void send({ id, method, params })
   })
 
-/** What was said to each session while it worked, and no request to the model holds yet. A session that is idle has none. */
+/** The words that were said to each session while it worked, and that no request to the model holds yet. A session that is idle has none. */
 const steered = new Map()
 let isCancelled = false
 let stop = () => undefined

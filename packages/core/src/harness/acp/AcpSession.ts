@@ -7,7 +7,7 @@ import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
 /**
- * What agents may use of this side. Agents work on files and run commands themselves, so neither is offered. Input is asked for only where
+ * The abilities of this side that agents may use. Agents work on files and run commands themselves, so neither is offered. Input is asked for only where
  * somebody answers.
  */
 const capabilities = ({ input }: AcpAgent): acp.ClientCapabilities => ({

@@ -31,7 +31,7 @@ export const CapabilityProof = Schema.Struct({
   ),
   evidence: field(
     Schema.NullOr(Schema.String),
-    "What was seen when the capability was tried; null when it was not tried with this agent and these settings."
+    "The words of its trial, seen with this agent and these settings; null when it was not tried with them."
   )
 }).annotations({
   identifier: "CapabilityProof",

@@ -9,14 +9,14 @@ export const Check = Schema.Struct({
   /** The capability that it is about; null for what every agent has to do. */
   capability: Schema.NullOr(CapabilityName),
   passed: Schema.Boolean,
-  /** What was seen, whether it passed or not. */
+  /** Tells in words how it went, whether it passed or not. */
   evidence: Schema.String
 })
 export type Check = typeof Check.Type
 
-/** What was seen of an agent when it was tried. `reins harnesses verify` writes it. */
+/** The record of a trial of an agent. `reins harnesses verify` writes it. */
 export const Evidence = Schema.Struct({
-  /** What was tried, as `subjectOf` names it. For any other agent or settings it proves nothing. */
+  /** The subject of the trial, as `subjectOf` names it. For any other agent or settings the record proves nothing. */
   of: Schema.String.pipe(Schema.pattern(/^sha256:[0-9a-f]{64}$/)),
   /** The name and the version of the agent, as in `opencode 1.18.33`. */
   agent: Schema.String,

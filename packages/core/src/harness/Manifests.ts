@@ -49,7 +49,7 @@ export interface ManifestPlaces {
   readonly directory?: string | undefined
   /** The providers of `optionalProviders` that are enabled. */
   readonly enabled?: ReadonlyArray<OptionalProvider>
-  /** What was seen on this machine. It counts in the place of the evidence that a manifest brings along. */
+  /** The records of trials on this machine. They count in the place of the evidence that a manifest brings along. */
   readonly evidence?: ReadonlyArray<Evidence>
 }
 

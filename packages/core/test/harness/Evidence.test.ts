@@ -29,7 +29,7 @@ const seen = (...checks: ReadonlyArray<Pick<Check, "capability" | "passed"> & { 
 
 const steered = seen({ capability: "steer", passed: true })
 
-/** What is left of the capabilities of a manifest, with evidence that the machine has besides. */
+/** The capabilities that are left of a manifest, with evidence that the machine has besides. */
 const about = Effect.fnUntraced(function* (content: object, evidence: ReadonlyArray<Evidence> = []) {
   const directory = yield* temporary
   writeFileSync(join(directory, "mine.json"), JSON.stringify(content))

@@ -41,7 +41,7 @@ export const abilities = (ground: Ground, place: Place) =>
     ]
   })
 
-/** What no capability declares: how the agent takes files and models, how it lives between its turns, and how it fails. */
+/** The manners of the agent, which no capability declares: it takes files and models, lives on between its turns, and fails with a true reason. */
 export const manners = (ground: Ground, place: Place) =>
   Effect.gen(function* () {
     return [

@@ -85,7 +85,7 @@ export const verify = Command.make(
   )
 )
 
-/** What is proven of every agent that can run here. */
+/** Prints the proven capabilities of every agent that can run here. */
 const printTable = (config: Config) =>
   Effect.gen(function* () {
     const { list, provenOf } = yield* Manifests

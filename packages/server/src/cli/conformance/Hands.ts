@@ -136,7 +136,7 @@ const answering = Effect.fnUntraced(function* (ground: Ground, place: Place, kin
   return { ran, isMade, count }
 })
 
-/** What the agent asks leave for is done when it is allowed, left when it is not, and forgotten when the turn is cancelled meanwhile. */
+/** A command that the agent asks leave for runs when it is allowed, is left when it is not, and is forgotten when the turn is cancelled meanwhile. */
 export const approving = Effect.fnUntraced(function* (ground: Ground) {
   const place = yield* newSession(ground, { permissions: { default: "ask" } })
   const allowed = yield* answering(ground, place, "allow_once")

@@ -7,9 +7,10 @@ import { now } from "@reins/core/domain/Timestamp"
 import * as Embedded from "@reins/core/Embedded"
 import { type Check, type Evidence, proofsOf, subjectOf, vouched } from "@reins/core/harness/Evidence"
 import { select } from "@reins/core/harness/HostPlatform"
+import { HarnessInstall } from "@reins/core/harness/Install"
 import type { Manifest } from "@reins/core/harness/Manifest"
 import { Manifests } from "@reins/core/harness/Manifests"
-import { Effect, Logger, LogLevel, Option, Schema } from "effect"
+import { Effect, Layer, Logger, LogLevel, Option, Schema } from "effect"
 import type { Config } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
@@ -30,7 +31,7 @@ export const verify = Command.make(
       Options.optional
     ),
     quick: Options.boolean("quick").pipe(
-      Options.withDescription("Try only the work and what the capabilities declare, and write nothing")
+      Options.withDescription("Try only the work and what the capabilities declare")
     ),
     table: Options.boolean("table").pipe(
       Options.withDescription(
@@ -48,8 +49,10 @@ export const verify = Command.make(
       if (provider === undefined) return yield* printTable(config)
       const { digest, manifest } = yield* declared(config, provider)
       const { agent, install } = manifest.runtime
-      if (quick && Option.isSome(into))
-        return yield* new CommandFailed({ message: "--quick writes nothing: leave it out, or leave --into out." })
+      if (!(yield* isInstalled(config, provider)))
+        return yield* new CommandFailed({
+          message: `The agent of ${provider} is not installed. Run first: reins harnesses install ${provider}`
+        })
       const write = Option.isSome(into) ? yield* writing(into.value, manifest) : storing(config)
       const checks = yield* trial(config, manifest, quick)
       const evidence: Evidence = {
@@ -59,7 +62,7 @@ export const verify = Command.make(
         observed_at: yield* now,
         checks
       }
-      const file = quick ? null : yield* write(evidence)
+      const file = yield* write(evidence)
       const proofs = proofsOf(manifest.capabilities, evidence)
       if (json) yield* printJson({ event: "verified", provider_id: provider, digest, file, ...evidence, proofs })
       else
@@ -69,7 +72,7 @@ export const verify = Command.make(
           process.stdout.write(table([["CHECK", "RESULT", "EVIDENCE"], ...results]))
           process.stdout.write(`\n${table([["CAPABILITY", "DECLARED", "SHOWN"], ...shown])}`)
           tell(`${evidence.agent}, manifest ${digest}`)
-          if (file !== null) tell(`Written to ${file}. A server that runs takes it when it is started anew.`)
+          tell(`Written to ${file}. A server that runs takes it when it is started anew.`)
         })
       if (isTable) yield* printTable(config)
       // A capability that nobody claims is no fault when it is not there.
@@ -117,6 +120,16 @@ const declared = Effect.fnUntraced(function* (config: Config, provider: string) 
   for (const { capability, declared } of proofs) capabilities[capability] = declared
   return { digest, manifest: { ...manifest, capabilities, runtime } }
 })
+
+const isInstalled = (config: Config, provider: string) =>
+  Effect.gen(function* () {
+    const install = yield* HarnessInstall
+    return Option.isSome(yield* Effect.orDie(install.find(provider)))
+  }).pipe(
+    Effect.provide(
+      Layer.provide(HarnessInstall.layer(Installation.coreConfigOf(config).cacheDir), Installation.manifests(config))
+    )
+  )
 
 /** The key that the gateway takes. */
 const key = "sk-verify-0123456789abcdef"

@@ -76,7 +76,6 @@ it("nothing is tried that could not be kept, or that is not there", async () => 
   for (const [args, message] of [
     [["mine", "--into", "other.json"], "other.json is not the manifest of mine"],
     [["mine", "--into", "nowhere.json"], "nowhere.json cannot be read"],
-    [["mine", "--into", "agents/mine.json", "--quick"], "--quick writes nothing"],
     [["nobody"], "nobody is no provider that could run here"],
     [["gamma"], "gamma is no provider that could run here"],
     [[], "Name the provider to verify"]
@@ -85,6 +84,14 @@ it("nothing is tried that could not be kept, or that is not there", async () => 
     assert.strictEqual(status, 1, args.join(" "))
     assert.include(stderr, message)
   }
+})
+
+it("an agent that is not installed is not tried", async () => {
+  const { status, stderr } = await reinsAt({ cwd, env: { REINS_CACHE_DIR: join(cwd, "cache") } }, [
+    ...["harnesses", "verify", "alpha", "--data-dir", dataDir]
+  ])
+  assert.strictEqual(status, 1)
+  assert.include(stderr, "The agent of alpha is not installed. Run first: reins harnesses install alpha")
 })
 
 it("a file that holds something else is named, and proves nothing", async () => {

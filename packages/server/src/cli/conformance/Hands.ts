@@ -70,7 +70,7 @@ export const steering = Effect.fnUntraced(function* (ground: Ground) {
   let goesInto = false
   const ran = yield* run(ground, place, {
     words: "Work.",
-    steps: [...Array.from({ length: 6 }, () => ({ tool: "bash", cmd: "sleep 1" })), { say: "Worked." }],
+    steps: [...Array.from({ length: 4 }, () => ({ tool: "bash", cmd: "sleep 1" })), { say: "Worked." }],
     onEvent: once(isTool, (turnId) =>
       Effect.gen(function* () {
         const said = { content: "Mind the MULBERRY.", routing: "steer" } as const

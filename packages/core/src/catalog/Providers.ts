@@ -8,6 +8,7 @@ import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { oneOf } from "../domain/Installed.js"
 import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import { ReinsError } from "../domain/ReinsError.js"
+import type { Evidence } from "../harness/Evidence.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { needsModel } from "../harness/Launch.js"
 import type { Manifest } from "../harness/Manifest.js"
@@ -96,11 +97,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
                     },
               capabilities: { ...manifest.capabilities },
               proofs,
-              verified: evidence && {
-                agent: evidence.agent,
-                platform: evidence.platform,
-                observed_at: evidence.observed_at
-              },
+              verified: trialOf(evidence),
               installed: installed._tag === "Some",
               version: manifest.runtime?.agent.version ?? null,
               source: basename(source),
@@ -159,6 +156,12 @@ export const connectionRequired = ({
       "Create one in the workspace first.",
     details: { provider_id, kind: credential?.connection_kind }
   })
+
+/** The trial that evidence comes from; null without one, and for a word that is taken without one. */
+const trialOf = (evidence: Evidence | null): HarnessEntry["verified"] =>
+  evidence === null || evidence.observed_at === null
+    ? null
+    : { agent: evidence.agent, platform: evidence.platform, observed_at: evidence.observed_at }
 
 const said = (providerId: string, value: string): string =>
   value === "unproven"

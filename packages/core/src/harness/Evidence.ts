@@ -22,7 +22,8 @@ export const Evidence = Schema.Struct({
   agent: Schema.String,
   /** The platform of the manifest that it was tried on. Evidence holds on the others too. */
   platform: Schema.String,
-  observed_at: Timestamp,
+  /** The time of the trial; null for a word that is taken without one. */
+  observed_at: Schema.NullOr(Timestamp),
   checks: Schema.Array(Check)
 })
 export type Evidence = typeof Evidence.Type
@@ -64,7 +65,7 @@ export const vouched = <M extends { readonly credential: unknown; readonly runti
     of: subjectOf(manifest),
     agent: "any",
     platform: "any",
-    observed_at: "1970-01-01T00:00:00.000Z",
+    observed_at: null,
     checks: capabilityNames.map((capability) => ({
       check: "word",
       capability,

@@ -128,7 +128,8 @@ describe("evidence", () => {
 
   it.scoped("is not asked of a manifest whose author vouches for it", () =>
     Effect.gen(function* () {
-      const { capabilities } = yield* about(vouched(mine))
+      const { capabilities, used } = yield* about(vouched(mine))
+      assert.isNull(used?.observed_at)
       assert.strictEqual(capabilities.steer, "supported")
       assert.strictEqual(capabilities.interrupt, "unknown")
     })

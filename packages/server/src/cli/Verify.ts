@@ -139,7 +139,11 @@ const deadlineMs = 180_000
 const shortDeadlineMs = 20_000
 
 /** Runs the checks in installations of their own, which are removed afterwards. */
-const trial = (config: Config, manifest: Manifest, isQuick: boolean): Effect.Effect<ReadonlyArray<Check>> =>
+const trial = (
+  config: Config,
+  manifest: Manifest,
+  isQuick: boolean
+): Effect.Effect<ReadonlyArray<Check>, CommandFailed> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { abilities, hanging, manners, newPlace, plan } = yield* Effect.promise(() => import("./Conformance.js"))
@@ -169,7 +173,10 @@ const trial = (config: Config, manifest: Manifest, isQuick: boolean): Effect.Eff
       const hasty = ground("hasty")
       return [...found, ...(yield* Effect.provide(hanging(hasty), core(hasty.dataDir, shortDeadlineMs)))]
     })
-  ).pipe(Logger.withMinimumLogLevel(LogLevel.None), Effect.orDie)
+  ).pipe(
+    Logger.withMinimumLogLevel(LogLevel.None),
+    Effect.mapError(({ message }) => new CommandFailed({ message: `The trial could not begin. ${message}` }))
+  )
 
 /** Everything that is not ruled out is tried, also what nobody knows. */
 const hoped = ({ capabilities }: Manifest): Manifest["capabilities"] => {

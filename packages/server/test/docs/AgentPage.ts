@@ -67,7 +67,7 @@ ${all
       `### \`${provider_id}\`: ${display_name}\n\n${
         evidence === null
           ? "Nobody has tried it.\n"
-          : `${evidence.agent} on ${evidence.platform}, ${evidence.observed_at.slice(0, 10)}\n\n${table(
+          : `${evidence.agent} on ${evidence.platform}, ${evidence.observed_at?.slice(0, 10)}\n\n${table(
               ["Check", "Result", "What was seen"],
               evidence.checks.map((each) => [each.check, result(each), each.evidence.replaceAll(/\s+/g, " ")])
             )}`

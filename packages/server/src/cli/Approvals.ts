@@ -68,6 +68,7 @@ const answerOf = async (
   signal: AbortSignal
 ): Promise<string | undefined> => {
   const paint = painter(process.stderr)
+  if (kind === "budget") return budgetAnswerOf({ options, title }, answering, signal)
   const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${harmless(title)}`
   if (answering !== "ask") {
     const wanted = answering === "allow" ? /^allow/ : /^reject/
@@ -85,6 +86,24 @@ const answerOf = async (
   }
   const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
   return ask.choice(what, choices, signal)
+}
+
+/** A budget is raised with a command of its own, which nobody gives where there is no terminal. */
+const budgetAnswerOf = async (
+  { options, title }: Pick<Interaction, "options" | "title">,
+  answering: Answering,
+  signal: AbortSignal
+): Promise<string | undefined> => {
+  const of = /\b(?:sess|turn|key|wsp)_\w+/.exec(title)?.[0] ?? "ID"
+  const stop = options[0]?.id
+  tell(`${painter(process.stderr)("yellow", "?")} ${harmless(title)}. Raise it: reins budget ${of} AMOUNT`)
+  if (answering !== "ask") return stop
+  const choices = [
+    { value: "", label: "Wait until somebody has raised it" },
+    ...options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
+  ]
+  const answer = await ask.choice("The turn waits", choices, signal)
+  return answer === "" ? undefined : answer
 }
 
 const refusal = " (no terminal to ask; --approve allows it)"

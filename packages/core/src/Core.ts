@@ -48,6 +48,7 @@ import { activationJob } from "./execution/ActivationJob.js"
 import { AgentNetwork } from "./execution/AgentNetwork.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
+import * as Prewarming from "./execution/Prewarming.js"
 import { releaseJob } from "./execution/ReleaseJob.js"
 import { SessionExecutors } from "./execution/SessionExecutors.js"
 import { turnJob } from "./execution/TurnRunner.js"
@@ -355,6 +356,7 @@ export const worker = Layer.mergeAll(
     }),
     endProcessesOf
   ),
+  Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

@@ -60,7 +60,7 @@ export const fingerprintOf = (input: AgentStart): string => {
     name,
     name === "api_key" ? "" : Redacted.value(secret)
   ])
-  const asked = [input.isAnswered === true, input.isGuarded === true, input.additionalDirectories ?? []]
+  const asked = [input.isAnswered === true, input.isGuarded === true]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))

@@ -71,7 +71,11 @@ export const SessionInput = Schema.Struct({
     optional(BudgetInput),
     "What the model calls of the session may spend, with those of the sessions that work for it or go on from it."
   ),
-  message: field(optional(FirstMessage), "The first message, which starts a turn.")
+  message: field(optional(FirstMessage), "The first message, which starts a turn."),
+  prewarm: field(
+    optional(Schema.Boolean),
+    "False leaves the workspace and the agent to the first turn. When absent, they are made ready ahead of it where the server has room."
+  )
 }).annotations({ identifier: "SessionInput", description: "A session to be. Every field may be absent." })
 export type SessionInput = typeof SessionInput.Type
 

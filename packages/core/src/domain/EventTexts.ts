@@ -48,7 +48,8 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "executor.released": "The executor was released. The workspace stays.",
   "executor.lost": "The executor ended without a release.",
   "workspace.restored": "The workspace was made, from the base commit or empty.",
-  "workspace.changed": "A file was uploaded into the workspace.",
+  "workspace.changed":
+    "A file was uploaded into the workspace; or, with the turn whose changeset holds it, it was written between two turns.",
   "workspace.applied": "A changeset was applied to the workspace, or a dry run found that it fits.",
   "workspace.apply_conflicted": "A changeset was not applied, because files stand in the way.",
   "workspace.apply_failed": "A changeset could not be applied, for a reason other than its files.",

@@ -54,7 +54,7 @@ export const isLeaseHeld = (state: LeaseState): boolean => state !== "none" && !
 
 export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed").annotations({
   description:
-    "`none` until the workspace is made by a turn, an activation or an upload; `removed` after the session was closed."
+    "`none` until the workspace is made, ahead of the first turn or by a turn, an activation or an upload; `removed` after the session was closed."
 })
 export type WorkspaceState = typeof WorkspaceState.Type
 

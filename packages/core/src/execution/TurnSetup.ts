@@ -43,6 +43,8 @@ export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" |
 export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   TurnSetup,
   {
+    /** True when the agent of a session is there to be started. */
+    readonly isInstalled: (session: SessionRow) => Effect.Effect<boolean>
     /** Makes the lease and the workspace when they are missing, and opens the connection. The caller has the workspace to itself. */
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedAgent, TurnRefused>
     /**
@@ -75,6 +77,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       })
 
       return TurnSetup.of({
+        isInstalled: (session) => Effect.isSuccess(installed(session.provider_id)),
         prepare: fn("TurnSetup.prepare")(function* (session) {
           const agent = yield* installed(session.provider_id)
           const made = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)

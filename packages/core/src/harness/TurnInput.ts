@@ -91,8 +91,6 @@ export interface AgentInput {
   readonly isAnswered?: boolean
   /** True for an agent that is to ask before it acts; false or absent for one that acts by itself. */
   readonly isGuarded?: boolean
-  /** Absolute paths of further directories that the agent works in; none where it is absent. */
-  readonly additionalDirectories?: ReadonlyArray<string>
   /** The agent's own session to go on with; null opens a new one. */
   readonly nativeSessionId: string | null
   /** Gets every line from the agent (`in`) and to it (`out`) before it is parsed. The connection's secrets are blanked. */

@@ -94,8 +94,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
 
       yield* listeners.register({
         turnMoved: (turn, actor) =>
-          turn.state === "cancelling" || turnStates.isTerminal(turn.state) ? withdraw(turn.id, actor) : Effect.void,
-        closing: () => Effect.void
+          turn.state === "cancelling" || turnStates.isTerminal(turn.state) ? withdraw(turn.id, actor) : Effect.void
       })
 
       return InteractionStore.of({

@@ -23,6 +23,7 @@ import { Inbox, type Unpostable } from "./Inbox.js"
 import { sessionBudgets } from "./SessionBudgets.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
+import { SessionListeners } from "./SessionListeners.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate } from "./SessionStore.js"
 import { toSession } from "./SessionView.js"
@@ -183,6 +184,7 @@ const creation = Effect.gen(function* () {
   const access = yield* Access
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
+  const listeners = yield* SessionListeners
   const inbox = yield* Inbox
   const git = yield* Git
   const { sessionActions } = yield* configuredRules
@@ -200,9 +202,14 @@ const creation = Effect.gen(function* () {
       yield* limits.require(row, actor, input.budget)
       yield* budgets.set(row.id, input.budget)
     }
-    if (input.message === undefined) return input.budget === undefined ? shown(row) : yield* anew(row)
+    const waits = input.prewarm === false ? Effect.void : listeners.begun(row)
+    if (input.message === undefined) {
+      yield* waits
+      return input.budget === undefined ? shown(row) : yield* anew(row)
+    }
     const { at, message } = firstOf(input.message)
     const sent = yield* inbox.accept(row, actor, message, { at })
+    if (sent.turn_id === undefined) yield* waits
     return {
       ...(yield* anew(row)),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),

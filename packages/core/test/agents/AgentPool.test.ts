@@ -257,6 +257,21 @@ layer(poolWith({ maxIdleAgents: 1 }), { excludeTestServices: true })("a pool wit
       assert.deepStrictEqual([older.pids().length, newer.pids().length], [0, 1])
     })
   )
+
+  it.scoped("starts none ahead of its turn where another one would have to give way", () =>
+    Effect.gen(function* () {
+      const pool = yield* AgentPool
+      const [kept, next] = yield* Effect.all([newSession, newSession])
+      yield* kept.turn([{ say: "one" }])
+      assert.isFalse(yield* pool.hasRoom)
+      yield* Effect.flatten(pool.prepare(next.base))
+      assert.deepStrictEqual([kept.pids().length, next.pids().length], [1, 0])
+      yield* pool.stop(kept.leaseId)
+      assert.isTrue(yield* pool.hasRoom)
+      yield* Effect.flatten(pool.prepare(next.base))
+      assert.deepStrictEqual([kept.pids().length, next.pids().length], [0, 1])
+    })
+  )
 })
 
 layer(poolWith({ agentFreeMemory: Number.POSITIVE_INFINITY }), { excludeTestServices: true })(

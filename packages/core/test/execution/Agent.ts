@@ -42,6 +42,7 @@ const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
   maxRunningTurns: 2,
   turnDeadlineMs: 120_000,
   agentFreeMemory: 0,
+  prewarm: false,
   ...cacheDir,
   ...config
 })

@@ -1,10 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { CapabilityProof } from "@reins/core/domain/Capability"
-import { GatewayProtocol } from "@reins/core/domain/Connection"
 import { SessionId } from "@reins/core/domain/Ids"
 import { Check } from "@reins/core/harness/Evidence"
-import { Manifest } from "@reins/core/harness/Manifest"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { type OptionalProvider, optionalProviders, readOptional } from "@reins/core/harness/OptionalManifests"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
@@ -17,6 +15,7 @@ import { share } from "@reins/testing/Volume"
 import { Effect, Schema } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
+import { enable, protocolOf } from "./Optional.js"
 
 const place = placeForEachTest(inHome)
 
@@ -27,23 +26,10 @@ const chosen = (process.env["REINS_AGENTS"]?.split(",") ?? share(["goose", "gemi
   (id): id is OptionalProvider => optionalProviders.some((known) => known === id)
 )
 
-/** The first protocol that the agent speaks. */
-const protocolOf = async (id: OptionalProvider) => {
-  const { credential } = Schema.decodeUnknownSync(Manifest)(await Effect.runPromise(readOptional(id)))
-  return credential?.protocols?.[0] ?? GatewayProtocol.literals[0]
-}
-
-const enabled = (id: OptionalProvider) => {
-  for (const command of ["enable", "install"]) {
-    const { status, stderr } = reins(place.dataDir, ["harnesses", command, id])
-    assert.strictEqual(status, 0, stderr)
-  }
-}
-
 for (const provider_id of chosen) {
   it(`${provider_id} is enabled, installed, and works to a changeset through a gateway connection`, async () => {
     const { dataDir, directory, gateway } = place
-    enabled(provider_id)
+    enable(dataDir, provider_id)
     const server = await startServer({ dataDir, env: { REINS_ALLOW_LOCAL_REPOSITORIES: "on" } })
     const { at, workspaceId } = await newCaller(server, dataDir, gateway)
     const client = at(server)
@@ -119,7 +105,7 @@ for (const provider_id of ["alpha", "beta", ...chosen]) {
   it(`${provider_id} still does all that its evidence says`, async () => {
     const { dataDir } = place
     const optional = chosen.find((id) => id === provider_id)
-    if (optional !== undefined) enabled(optional)
+    if (optional !== undefined) enable(dataDir, optional)
     const { checks, proofs } = await verified(dataDir, [provider_id, ...volume])
     const before = (await evidenceOf(provider_id)).evidence?.checks.filter(({ passed }) => passed) ?? []
     const lost = checks.filter(({ check, passed }) => !passed && before.some((each) => each.check === check))

@@ -57,8 +57,7 @@ export const InitializeResult = reading<acp.InitializeResponse & { readonly prot
         sessionCapabilities: optional(
           Schema.Struct({
             close: optional(Schema.Unknown),
-            resume: optional(Schema.Unknown),
-            additionalDirectories: optional(Schema.Unknown)
+            resume: optional(Schema.Unknown)
           })
         )
       })

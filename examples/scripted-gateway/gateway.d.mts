@@ -15,11 +15,15 @@ export interface Step {
   readonly new?: string
   /** For `bash`. */
   readonly cmd?: string
+  /** For `bash`: ask for leave, where the tool lets the model say so. Other agents ask by themselves. */
+  readonly ask?: boolean
   /** Exactly these arguments, instead of ones made from the fields above. */
   readonly args?: Record<string, unknown>
   /** Answer with this HTTP status. */
   readonly error?: number
   readonly message?: string
+  /** With `error`: the seconds of the header `Retry-After`. */
+  readonly retry_after?: number
   /** Never answer; with `say`, stop in the middle of the words. */
   readonly hang?: boolean
   /** Reset the connection in the middle of the stream. */
@@ -44,6 +48,8 @@ export interface GatewayRequest {
   readonly stream: boolean
   readonly messages: ReadonlyArray<ChatMessage>
   readonly tools: ReadonlyArray<string>
+  /** The number of images in the conversation. */
+  readonly images: number
   readonly step: Step
 }
 

@@ -34,9 +34,9 @@ const presentedKey = ({ headers }, url) => {
   return String(header ?? url.searchParams.get("key") ?? "").replace(/^Bearer /, "")
 }
 
-/** @param {http.ServerResponse} response @param {number} status @param {object} body */
-const json = (response, status, body) => {
-  response.writeHead(status, { "content-type": "application/json" })
+/** @param {http.ServerResponse} response @param {number} status @param {object} body @param {Record<string, string>} [headers] */
+const json = (response, status, body, headers = {}) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers })
   response.end(JSON.stringify(body))
 }
 
@@ -53,6 +53,18 @@ const errorMessages = /** @type {Record<number, string>} */ ({
 const errorMessage = (status) =>
   errorMessages[status] ??
   (status < 500 ? "The request is not valid." : "The server had an error while processing the request.")
+
+/**
+ * The images in a request, in the forms of all protocols.
+ *
+ * @param {any} value
+ * @returns {number}
+ */
+const imagesIn = (value) => {
+  if (typeof value !== "object" || value === null) return 0
+  const isImage = /^(image|image_url|input_image)$/.test(value.type) || /^image\//.test(value.inlineData?.mimeType)
+  return Object.values(value).reduce((sum, inner) => sum + imagesIn(inner), isImage ? 1 : 0)
+}
 
 /** @param {number} milliseconds */
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -80,7 +92,8 @@ const decide = (read, options) => {
  */
 const answer = async (protocol, body, step, read, response) => {
   if (step.error !== undefined) {
-    return json(response, step.error, protocol.error(step.error, step.message ?? errorMessage(step.error)))
+    const headers = step.retry_after === undefined ? {} : { "retry-after": String(step.retry_after) }
+    return json(response, step.error, protocol.error(step.error, step.message ?? errorMessage(step.error)), headers)
   }
   if (step.garble !== undefined) return void response.writeHead(200).end(step.garble)
   if (step.hang && step.say === undefined) return
@@ -148,6 +161,7 @@ export const startGateway = async (options = {}) => {
       stream: body.stream === true,
       messages: read.messages,
       tools: read.tools.map((tool) => tool.name),
+      images: imagesIn(body.messages ?? body.input ?? body.contents),
       step
     }
     requests.push(record)

@@ -23,7 +23,18 @@ const toolNames = {
     "shell",
     "bash"
   ],
-  edit: ["edit", "Edit", "replace", "str_replace", "editor", "apply_patch"],
+  edit: [
+    "edit",
+    "Edit",
+    "replace",
+    "str_replace",
+    "editor",
+    "apply_patch",
+    "exec_command",
+    "shell_command",
+    "shell",
+    "bash"
+  ],
   bash: [
     "bash",
     "Bash",
@@ -90,10 +101,15 @@ export const currentStep = (messages, plan) => {
 /** @param {string} text */
 const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`
 
+/** @param {string | undefined} text */
+const literal = (text) => (text ?? "").replace(/[\\/.*[\]^$&]/g, "\\$&").replaceAll("\n", "\\n")
+
 /** @param {Step} step */
 const shellCommand = (step) => {
   if (step.tool === "read") return `cat ${quote(step.path ?? "")}`
   if (step.tool === "write") return `printf %s ${quote(step.content ?? "")} > ${quote(step.path ?? "")}`
+  if (step.tool === "edit")
+    return `sed -i ${quote(`s/${literal(step.old)}/${literal(step.new)}/`)} ${quote(step.path ?? "")}`
   return step.cmd ?? "true"
 }
 
@@ -120,8 +136,10 @@ const patch = (step) => {
 const argument = (key, property, step) => {
   if (/^(file_?path|path|absolute_path|target_file)$/i.test(key)) return step.path
   if (/^(content|contents|file_text|text)$/.test(key)) return step.content
-  if (/^(old_?string|old_?text|old_str)$/i.test(key)) return step.old
-  if (/^(new_?string|new_?text|new_str)$/i.test(key)) return step.new ?? step.content
+  if (/^(old_?string|old_?text|old_str|before)$/i.test(key)) return step.old
+  if (/^(new_?string|new_?text|new_str|after)$/i.test(key)) return step.new ?? step.content
+  if (step.ask && key === "sandbox_permissions") return "require_escalated"
+  if (step.ask && key === "justification") return "The script asks for leave."
   if (key === "files" && property.type === "array") return [{ path: step.path }]
   if (key === "commands" && property.type === "array") return [shellCommand(step)]
   if (/^(command|cmd)$/.test(key))

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import type { Event } from "@reins/core/domain/Event"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { Manifests, vouched } from "@reins/core/harness/Manifests"
 import { Interactions } from "@reins/core/sessions/Interactions"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
@@ -16,7 +16,7 @@ import { assertObeys, optionOf } from "../test/execution/Asking.js"
 
 /** The real agent of alpha under a manifest that lets it ask before it edits or runs anything. */
 const askingAlpha = Manifests.layerOf([
-  {
+  vouched({
     ...alpha,
     capabilities: { ...alpha.capabilities, interactive_approval: "supported" },
     runtime: JSON.parse(
@@ -25,7 +25,7 @@ const askingAlpha = Manifests.layerOf([
         '"permission":{"*":"allow","bash":"ask","edit":"ask"}'
       )
     )
-  }
+  })
 ])
 
 it.scopedLive(

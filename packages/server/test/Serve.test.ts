@@ -204,7 +204,10 @@ describe("the program", () => {
       assert.nestedPropertyVal(JSON.parse(config.stdout), "port", 1234)
       assert.notInclude(config.stdout + config.stderr, "canary")
       const list = yield* run(cwd, ["harnesses", "list"])
-      assert.match(list.stdout, /^PROVIDER +NAME +TIER +STATE +VERSION +SOURCE\nalpha +\S+ +supported/)
+      assert.match(
+        list.stdout,
+        /^PROVIDER +NAME +TIER +STATE +VERSION +PROVEN +SOURCE\nalpha +\S+ +supported .* 5\/5 +built-in/
+      )
       assert.match(list.stdout, /\ngoose .+ not enabled .+ optional\n/)
     })
   )

@@ -2,14 +2,16 @@ import { basename } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
+import type { CapabilityName } from "../domain/Capability.js"
 import type { HarnessEntry } from "../domain/Catalog.js"
 import type { ConnectionId, WorkspaceId } from "../domain/Ids.js"
 import { oneOf } from "../domain/Installed.js"
 import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import { ReinsError } from "../domain/ReinsError.js"
+import type { Evidence } from "../harness/Evidence.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { needsModel } from "../harness/Launch.js"
-import type { CapabilityName, Manifest } from "../harness/Manifest.js"
+import type { Manifest } from "../harness/Manifest.js"
 import { Manifests } from "../harness/Manifests.js"
 
 /** The reasons why no turn could run with the provider. */
@@ -26,7 +28,7 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
     readonly defaultId: string
     /** A provider that may be chosen. Fails with `provider_disabled` for one that is disabled or that no manifest declares. */
     readonly requireEnabled: (providerId: string) => Effect.Effect<Manifest, ReinsError<"provider_disabled">>
-    /** Fails with `unsupported_capability` unless the manifest says `supported`. `unknown` is refused too. */
+    /** Fails with `unsupported_capability` unless the manifest says `supported` and it is proven. `unknown` is refused too. */
     readonly requireCapability: (
       providerId: string,
       capability: CapabilityName
@@ -74,8 +76,14 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
       return Providers.of({
         list: Effect.forEach(manifests.list, (manifest) =>
           Effect.map(
-            Effect.orDie(Effect.all([install.find(manifest.provider_id), manifests.originOf(manifest.provider_id)])),
-            ([installed, { digest, source }]): HarnessEntry => ({
+            Effect.orDie(
+              Effect.all([
+                install.find(manifest.provider_id),
+                manifests.originOf(manifest.provider_id),
+                manifests.provenOf(manifest.provider_id)
+              ])
+            ),
+            ([installed, { digest, source }, { evidence, proofs }]): HarnessEntry => ({
               provider_id: manifest.provider_id,
               display_name: manifest.display_name,
               tier: manifest.tier,
@@ -88,6 +96,8 @@ export class Providers extends Context.Tag("@reins/core/catalog/Providers")<
                       ...(manifest.credential.protocols && { protocols: manifest.credential.protocols })
                     },
               capabilities: { ...manifest.capabilities },
+              proofs,
+              verified: trialOf(evidence),
               installed: installed._tag === "Some",
               version: manifest.runtime?.agent.version ?? null,
               source: basename(source),
@@ -147,6 +157,17 @@ export const connectionRequired = ({
     details: { provider_id, kind: credential?.connection_kind }
   })
 
+/** The trial that evidence comes from; null without one, and for a word that is taken without one. */
+const trialOf = (evidence: Evidence | null): HarnessEntry["verified"] =>
+  evidence === null || evidence.observed_at === null
+    ? null
+    : { agent: evidence.agent, platform: evidence.platform, observed_at: evidence.observed_at }
+
+const said = (providerId: string, value: string): string =>
+  value === "unproven"
+    ? `its manifest says supported, and nothing has shown it. Run: reins harnesses verify ${providerId}.`
+    : `its manifest says ${value}.`
+
 /** The checks of a provider that need its manifest alone. */
 const requiring = (manifests: Manifests["Type"]) => {
   const requireEnabled = fn("Providers.requireEnabled")(function* (providerId: string) {
@@ -169,8 +190,9 @@ const requiring = (manifests: Manifests["Type"]) => {
     capability: CapabilityName
   ) {
     const manifest = yield* requireEnabled(providerId)
-    const value = manifest.capabilities[capability]
-    if (value === "supported") return
+    if (manifest.capabilities[capability] === "supported") return
+    const { proofs } = yield* Effect.orDie(manifests.provenOf(providerId))
+    const value = proofs.find((each) => each.capability === capability)?.shown ?? "unknown"
     const able = manifests.list.filter(
       (each) => each.tier !== "disabled" && each.capabilities[capability] === "supported"
     )
@@ -178,7 +200,7 @@ const requiring = (manifests: Manifests["Type"]) => {
     return yield* new ReinsError({
       code: "unsupported_capability",
       message:
-        `The provider ${providerId} does not support ${capability}: its manifest says ${value}. ` +
+        `The provider ${providerId} does not support ${capability}: ${said(providerId, value)} ` +
         (names.length === 0 ? "No provider that is enabled here does." : `These do: ${names.join(", ")}.`),
       details: { provider_id: providerId, capability, value, supported_by: names }
     })

@@ -1,13 +1,10 @@
 import { Schema } from "effect"
+import { CapabilityProof, CapabilityValue } from "./Capability.js"
 import { GatewayProtocol } from "./Connection.js"
 import { EnforcedLimits } from "./EnforcedLimits.js"
 import { field } from "./Field.js"
 import { ConnectionId } from "./Ids.js"
-
-export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown").annotations({
-  description: "`unknown` is never treated as `supported`."
-})
-export type CapabilityValue = typeof CapabilityValue.Type
+import { Timestamp } from "./Timestamp.js"
 
 export const SupportTier = Schema.Literal("supported", "experimental", "disabled").annotations({
   description: "`supported` is tested with every release, `experimental` may change, `disabled` cannot be selected."
@@ -36,7 +33,21 @@ export const HarnessEntry = Schema.Struct({
   ),
   capabilities: field(
     Schema.Record({ key: Schema.String, value: CapabilityValue }),
-    "What the provider can do, by the name of the capability. What is not `supported` is refused."
+    "What the provider can do, by the name of the capability. What is not `supported` is refused, and what is unproven is `unknown` here."
+  ),
+  proofs: field(
+    Schema.Array(CapabilityProof),
+    "Each capability as the manifest declares it, with the evidence for it. Evidence counts for the agent and the settings that it was made with."
+  ),
+  verified: field(
+    Schema.NullOr(
+      Schema.Struct({
+        agent: field(Schema.String, "The name and the version of the agent that was tried."),
+        platform: field(Schema.String, "The platform that it was tried on, as the manifest names it."),
+        observed_at: field(Timestamp, "The time at which it was tried.")
+      })
+    ),
+    "The trial that the evidence comes from; null when the agent was not tried with these settings."
   ),
   installed: field(
     Schema.Boolean,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { CapabilityValue } from "./Catalog.js"
+import { CapabilityValue } from "./Capability.js"
 import { field } from "./Field.js"
 import { ConnectionId, CredentialId, ValidationId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"

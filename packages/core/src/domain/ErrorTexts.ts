@@ -103,7 +103,7 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
     next: "Choose one that `GET /api/harnesses` lists with another tier than `disabled`."
   },
   unsupported_capability: {
-    when: "The provider or the forge cannot do this. For a provider the capability is not `supported`, and `unknown` counts as not supported.",
+    when: "The provider or the forge cannot do this. For a provider the capability is not `supported`, and what is `unknown` or unproven counts as not supported.",
     next: "Do without it, or choose a provider or a method that can. `GET /api/harnesses` has the capabilities."
   },
   executor_unavailable: {

@@ -1,25 +1,8 @@
 import { Schema } from "effect"
+import { CapabilityValue } from "../domain/Capability.js"
 import { GatewayProtocol } from "../domain/Connection.js"
 import { StopPolicy } from "../executor/StopPolicy.js"
-
-/** The declaration of a capability. `unknown` is refused like `unsupported`. */
-export const CapabilityValue = Schema.Literal("supported", "unsupported", "unknown")
-export type CapabilityValue = typeof CapabilityValue.Type
-
-export const capabilityNames = [
-  "event_stream",
-  "model_discovery",
-  "native_resume",
-  "native_state_export",
-  "usage",
-  "interrupt",
-  "steer",
-  "interactive_approval",
-  "credential_writeback"
-] as const
-
-export const CapabilityName = Schema.Literal(...capabilityNames)
-export type CapabilityName = typeof CapabilityName.Type
+import { Evidence } from "./Evidence.js"
 
 export const Capabilities = Schema.Struct({
   event_stream: CapabilityValue,
@@ -165,7 +148,9 @@ export const Manifest = Schema.Struct({
     })
   ),
   capabilities: Capabilities,
-  runtime: Schema.NullOr(Runtime)
+  runtime: Schema.NullOr(Runtime),
+  /** What was seen of the agent. A capability without it is not relied on. */
+  evidence: exactOptional(Evidence)
 })
   .pipe(
     Schema.filter(

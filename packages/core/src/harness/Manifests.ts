@@ -6,12 +6,15 @@ import epsilon from "../../../../manifests/epsilon.json" with { type: "json" }
 import gamma from "../../../../manifests/gamma.json" with { type: "json" }
 import zeta from "../../../../manifests/zeta.json" with { type: "json" }
 import { fn } from "../base/Traced.js"
+import type { CapabilityProof } from "../domain/Capability.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
+import { type Evidence, proofsOf, subjectOf } from "./Evidence.js"
 import { Manifest } from "./Manifest.js"
 import { type ManifestSource, readDirectory } from "./ManifestFiles.js"
 import { ManifestInvalid } from "./ManifestInvalid.js"
 import { type OptionalProvider, readOptional } from "./OptionalManifests.js"
 
+export { vouched } from "./Evidence.js"
 export { ManifestInvalid } from "./ManifestInvalid.js"
 export { type OptionalProvider, optionalProviders } from "./OptionalManifests.js"
 
@@ -28,8 +31,16 @@ export interface ManifestOrigin {
    * else the path of a file.
    */
   readonly source: string
-  /** `sha256:<hex>` of the manifest as JSON with sorted keys and without white space. */
+  /** `sha256:<hex>` of the manifest, without its evidence, as JSON with sorted keys and without white space. */
   readonly digest: string
+}
+
+/** The capabilities of a provider with their evidence. */
+export interface ProvenCapabilities {
+  /** Every capability, in the order of the specification. */
+  readonly proofs: ReadonlyArray<CapabilityProof>
+  /** The evidence that counts for the manifest; null when there is none. */
+  readonly evidence: Evidence | null
 }
 
 /** The manifests of an installation besides those that every installation has. */
@@ -38,18 +49,22 @@ export interface ManifestPlaces {
   readonly directory?: string | undefined
   /** The providers of `optionalProviders` that are enabled. */
   readonly enabled?: ReadonlyArray<OptionalProvider>
+  /** The records of trials on this machine. They count in the place of the evidence that a manifest brings along. */
+  readonly evidence?: ReadonlyArray<Evidence>
 }
 
 /** The providers that this service knows. */
 export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
   Manifests,
   {
-    /** All of them, disabled ones too, in a fixed order. */
+    /** All of them, disabled ones too, in a fixed order. A capability that is declared `supported` and not proven is `unknown` here. */
     readonly list: ReadonlyArray<Manifest>
     /** The provider of a session that names none. It is the first one that can be chosen. */
     readonly defaultId: string
     /** The manifest of a provider, also of a disabled one. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly get: (providerId: string) => Effect.Effect<Manifest, HarnessNotFound>
+    /** The capabilities as the manifest declares them, with the evidence. Fails with `HarnessNotFound` for an id that no manifest declares. */
+    readonly provenOf: (providerId: string) => Effect.Effect<ProvenCapabilities, HarnessNotFound>
     /** The origin of the manifest of a provider. Fails with `HarnessNotFound` for an id that no manifest declares. */
     readonly originOf: (providerId: string) => Effect.Effect<ManifestOrigin, HarnessNotFound>
   }
@@ -61,14 +76,17 @@ export class Manifests extends Context.Tag("@reins/core/harness/Manifests")<
   static readonly layerWith = (own: ReadonlyArray<unknown>) => Layer.effect(Manifests, make([builtIn, ofProgram(own)]))
 
   /** The built-in manifests, the enabled optional ones, and those of a directory, which come before the others. Fails with `ManifestInvalid`. */
-  static readonly layerIn = ({ directory, enabled = [] }: ManifestPlaces) =>
+  static readonly layerIn = ({ directory, enabled = [], evidence = [] }: ManifestPlaces) =>
     Layer.effect(
       Manifests,
       Effect.gen(function* () {
         const optional = yield* Effect.forEach(enabled, (id) =>
           Effect.map(readOptional(id), (content): ManifestSource => ({ source: "optional", content }))
         )
-        return yield* make([builtIn, optional, directory === undefined ? [] : yield* readDirectory(directory)])
+        return yield* make(
+          [builtIn, optional, directory === undefined ? [] : yield* readDirectory(directory)],
+          evidence
+        )
       })
     )
 
@@ -87,21 +105,27 @@ const builtIn: ReadonlyArray<ManifestSource> = [alpha, beta, gamma, delta, epsil
 const ofProgram = (manifests: ReadonlyArray<unknown>): ReadonlyArray<ManifestSource> =>
   manifests.map((content) => ({ source: "program", content }))
 
-/** A manifest that was read, with what it was read from. */
-interface Declared extends ManifestSource {
+/** A manifest that was read, with what it was read from and what is proven of it. */
+interface Declared extends ManifestSource, ProvenCapabilities {
   readonly manifest: Manifest
 }
 
-/** Joins groups of manifests. A later group replaces what an earlier one has; no group has two manifests of one provider. */
-const make = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<ManifestSource>>) {
+/**
+ * Joins groups of manifests. A later group replaces what an earlier one has; no group has two manifests of one provider. `seen` is evidence of
+ * this installation.
+ */
+const make = Effect.fnUntraced(function* (
+  groups: ReadonlyArray<ReadonlyArray<ManifestSource>>,
+  seen: ReadonlyArray<Evidence> = []
+) {
   const declared = new Map<string, Declared>()
   for (const group of groups) {
     const own = new Map<string, Declared>()
     for (const given of group) {
-      const manifest = yield* decode(given)
-      const other = own.get(manifest.provider_id)
+      const one = prove(given, yield* decode(given), seen)
+      const other = own.get(one.manifest.provider_id)
       if (other !== undefined) return yield* declaredTwice(given, other)
-      own.set(manifest.provider_id, { ...given, manifest })
+      own.set(one.manifest.provider_id, one)
     }
     for (const [id, one] of own) declared.set(id, one)
   }
@@ -112,11 +136,31 @@ const make = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<Ma
     list,
     defaultId: (list.find(({ tier }) => tier !== "disabled") ?? list[0])?.provider_id ?? "",
     get: fn("Manifests.get")((providerId) => Effect.map(find(providerId), ({ manifest }) => manifest)),
+    provenOf: fn("Manifests.provenOf")((providerId) =>
+      Effect.map(find(providerId), ({ evidence, proofs }) => ({ evidence, proofs }))
+    ),
     originOf: fn("Manifests.originOf")((providerId) =>
-      Effect.map(find(providerId), ({ content, source }) => ({ source, digest: digestOf(canonicalJson(content)) }))
+      Effect.map(find(providerId), ({ content, source }) => ({
+        source,
+        digest: digestOf(canonicalJson(claims(content)))
+      }))
     )
   })
 })
+
+/** A manifest without what was seen of it. */
+const claims = (content: unknown): unknown =>
+  typeof content === "object" && content !== null ? { ...content, evidence: undefined } : content
+
+/** Leaves of the capabilities of a manifest what is proven. */
+const prove = (given: ManifestSource, manifest: Manifest, seen: ReadonlyArray<Evidence>): Declared => {
+  const subject = subjectOf(manifest)
+  const evidence = [...seen, ...(manifest.evidence ? [manifest.evidence] : [])].find(({ of }) => of === subject)
+  const proofs = proofsOf(manifest.capabilities, evidence)
+  const unproven = proofs.filter(({ shown }) => shown === "unproven").map(({ capability }) => [capability, "unknown"])
+  const capabilities = { ...manifest.capabilities, ...Object.fromEntries(unproven) }
+  return { ...given, manifest: { ...manifest, capabilities }, proofs, evidence: evidence ?? null }
+}
 
 const decodeManifest = Schema.decodeUnknown(Manifest, { onExcessProperty: "error", errors: "all" })
 

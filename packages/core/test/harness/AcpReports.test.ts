@@ -308,6 +308,7 @@ layer(services, { excludeTestServices: true })("what an agent is told", (it) => 
       ])
       assert.deepStrictEqual(yield* typesWith({}, "offered"), links)
       assert.deepStrictEqual(yield* typesWith(about, "links"), links)
+      assert.deepStrictEqual(yield* typesWith(about, "words"), ["text", "text", "text", "text"])
     })
   )
 })

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer as withLayer } from "@effect/vitest"
+import { capabilityNames } from "@reins/core/domain/Capability"
 import { Harness } from "@reins/core/harness/Harness"
 import { render } from "@reins/core/harness/Launch"
-import { capabilityNames, Manifest } from "@reins/core/harness/Manifest"
+import { Manifest } from "@reins/core/harness/Manifest"
 import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
 import { temporary } from "@reins/testing/git/Fixture"
 import { Effect, Layer, Schema } from "effect"
@@ -24,10 +25,10 @@ withLayer(Manifests.layer)("manifests", (it) => {
     })
   )
 
-  it.effect("that are bound to an agent have a file here that runs it", () =>
+  it.effect("that are bound to an agent have a file that runs it", () =>
     Effect.gen(function* () {
       const { list } = yield* Manifests
-      const here = new URL("./", import.meta.url)
+      const here = new URL("../../agents/", import.meta.url)
       const tests = readdirSync(here)
         .map((name) => readFileSync(new URL(name, here), "utf8"))
         .join("\n")

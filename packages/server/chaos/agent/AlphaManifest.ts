@@ -1,3 +1,4 @@
+import { vouched } from "@reins/core/harness/Evidence"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 
 /** The program that is started in the place of alpha's agent; alpha's own where there is none. */
@@ -6,7 +7,7 @@ const agent = process.env["REINS_SCRIPTED_AGENT"]
 /** Stands in the place of alpha's manifest in the build of this suite. */
 export default agent === undefined
   ? alpha
-  : {
+  : vouched({
       ...alpha,
       runtime: {
         ...alpha.runtime,
@@ -25,4 +26,4 @@ export default agent === undefined
         },
         state: { paths: ["sessions.json"], ignore: [] }
       }
-    }
+    })

@@ -193,17 +193,30 @@ const harnesses = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
     const install = yield* HarnessInstall
     const enabled = manifests.list.filter(({ tier }) => tier !== "disabled")
     return yield* Effect.forEach(enabled, ({ provider_id, runtime }) =>
-      Effect.map(Effect.all([Effect.either(install.find(provider_id)), manifests.originOf(provider_id)]), (about) => {
-        const [found, { digest, source }] = about
-        const agent = `${runtime?.agent.name ?? ""} ${runtime?.agent.version ?? ""} (${source}, ${shortly(digest)})`
-        return Either.isRight(found) && found.right._tag === "Some"
-          ? ok(provider_id, agent)
-          : warn(
+      Effect.map(
+        Effect.all([
+          Effect.either(install.find(provider_id)),
+          manifests.originOf(provider_id),
+          manifests.provenOf(provider_id)
+        ]),
+        ([found, { digest, source }, { proofs }]) => {
+          const agent = `${runtime?.agent.name ?? ""} ${runtime?.agent.version ?? ""} (${source}, ${shortly(digest)})`
+          const unproven = proofs.filter(({ shown }) => shown === "unproven").map(({ capability }) => capability)
+          if (Either.isLeft(found) || found.right._tag === "None")
+            return warn(
               provider_id,
               `${agent} is not installed`,
               `To use it in sessions, run: reins harnesses install ${provider_id}`
             )
-      })
+          return unproven.length === 0
+            ? ok(provider_id, agent)
+            : warn(
+                provider_id,
+                `${agent}: nothing has shown ${unproven.join(", ")}, so it counts as unknown`,
+                `To find out what it can do, run: reins harnesses verify ${provider_id}`
+              )
+        }
+      )
     )
   }).pipe(
     Effect.provide(

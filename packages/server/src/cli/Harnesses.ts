@@ -1,9 +1,9 @@
 import { Args, Command } from "@effect/cli"
 import { Providers } from "@reins/core/catalog/Providers"
+import type { CapabilityProof } from "@reins/core/domain/Capability"
 import { HarnessInstall, type InstallProgress } from "@reins/core/harness/Install"
-import { Manifest } from "@reins/core/harness/Manifest"
-import { optionalProviders, readOptional } from "@reins/core/harness/OptionalManifests"
-import { Effect, Schema } from "effect"
+import { Manifests, optionalProviders } from "@reins/core/harness/Manifests"
+import { Effect } from "effect"
 import type { Config } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { enabledProviders, enableProviders } from "./EnabledProviders.js"
@@ -12,6 +12,7 @@ import { lock } from "./Lock.js"
 import { printJson, tell } from "./Output.js"
 import { progress } from "./Progress.js"
 import { configOf, installationOptions } from "./Settings.js"
+import { storedEvidence } from "./StoredEvidence.js"
 import { table } from "./Style.js"
 import { verify } from "./Verify.js"
 
@@ -23,16 +24,21 @@ const list = Command.make("list", installationOptions, (options) =>
       Installation.layer(config)
     )
     const known = new Set(entries.map(({ provider_id }) => provider_id))
-    const off = yield* Effect.forEach(
-      optionalProviders.filter((id) => !known.has(id)),
-      (id) => Effect.orDie(Effect.flatMap(readOptional(id), Schema.decodeUnknown(Manifest)))
-    )
+    const evidence = yield* storedEvidence(config.dataDir)
+    const off = yield* Effect.gen(function* () {
+      const { list, provenOf } = yield* Manifests
+      return yield* Effect.forEach(
+        list.filter(({ provider_id: id }) => optionalProviders.some((each) => each === id) && !known.has(id)),
+        (manifest) => Effect.map(provenOf(manifest.provider_id), ({ proofs }) => ({ ...manifest, proofs }))
+      )
+    }).pipe(Effect.provide(Manifests.layerIn({ enabled: optionalProviders, evidence })), Effect.orDie)
     const rows = entries.map((entry) => [
       entry.provider_id,
       entry.display_name,
       entry.tier,
       entry.tier === "disabled" ? "-" : entry.installed ? "installed" : "not installed",
       entry.version ?? "-",
+      provenShare(entry.proofs),
       entry.source
     ])
     const offRows = off.map((each) => [
@@ -41,12 +47,19 @@ const list = Command.make("list", installationOptions, (options) =>
       each.tier,
       "not enabled",
       each.runtime?.agent.version ?? "-",
+      provenShare(each.proofs),
       "optional"
     ])
-    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "SOURCE"]
+    const heading = ["PROVIDER", "NAME", "TIER", "STATE", "VERSION", "PROVEN", "SOURCE"]
     yield* Effect.sync(() => process.stdout.write(table([heading, ...rows, ...offRows])))
   })
 ).pipe(Command.withDescription("List the agents and whether they are enabled and installed"))
+
+/** The part of what is declared that has evidence. */
+const provenShare = (proofs: ReadonlyArray<CapabilityProof>): string => {
+  const claimed = proofs.filter(({ declared }) => declared === "supported")
+  return claimed.length === 0 ? "-" : `${claimed.filter(({ shown }) => shown === "supported").length}/${claimed.length}`
+}
 
 const optional = Args.choice(optionalProviders.map((id) => [id, id] as const)).pipe(Args.atLeast(1))
 

@@ -10,6 +10,7 @@ import * as Sqlite from "@reins/core/store/Sqlite"
 import { Effect, Layer } from "effect"
 import type { Config } from "../Config.js"
 import { enabledProviders } from "./EnabledProviders.js"
+import { storedEvidence } from "./StoredEvidence.js"
 
 /** The core on the database that the configuration names. It neither listens nor works on jobs. */
 export const layer = (config: Config, placement: Layer.Layer<Placement> = Placement.layerSingle) =>
@@ -18,9 +19,16 @@ export const layer = (config: Config, placement: Layer.Layer<Placement> = Placem
     Layer.mergeAll(database(config), coreConfig(config), placement)
   )
 
-/** The providers of an installation: the built-in ones, those that were enabled, and those of its directory of manifests. */
+/**
+ * The providers of an installation: the built-in ones, those that were enabled, and those of its directory of manifests, with the evidence that
+ * it has of them.
+ */
 export const manifests = ({ dataDir, manifestsDir: directory }: Pick<Config, "dataDir" | "manifestsDir">) =>
-  Layer.unwrapEffect(Effect.map(enabledProviders(dataDir), (enabled) => Manifests.layerIn({ directory, enabled })))
+  Layer.unwrapEffect(
+    Effect.map(Effect.all([enabledProviders(dataDir), storedEvidence(dataDir)]), ([enabled, evidence]) =>
+      Manifests.layerIn({ directory, enabled, evidence })
+    )
+  )
 
 /**
  * The core of a server that works on jobs. With SQLite it keeps other servers off the data directory. With PostgreSQL other servers of the

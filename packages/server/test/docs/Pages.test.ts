@@ -10,6 +10,7 @@ import { HTTPValidationError } from "@reins/server/http/validation/Validation"
 import { Effect, Schema } from "effect"
 import { assert, describe, expect, it } from "vitest"
 import { draw, recorded } from "../../../../scripts/picture.mjs"
+import { agentPage, differences } from "./AgentPage.js"
 import { type Block, blocksOf, pages, root } from "./Blocks.js"
 import { connections, kinds } from "./ConnectionPage.js"
 import { events } from "./EventPage.js"
@@ -19,6 +20,7 @@ import { otherVariables, settingTexts } from "./Settings.js"
 
 describe("the pages that are made from the code are what the code says; `npm run docs` writes them", () => {
   const made: Readonly<Record<string, () => Promise<string> | string>> = {
+    "docs/agents.md": () => Effect.runPromise(agentPage),
     "docs/configuration.md": configuration,
     "docs/connections.md": () => Effect.runPromise(connections),
     "docs/errors.md": errors,
@@ -72,7 +74,8 @@ describe("the blocks of the pages", () => {
       "docs/command-line.md: a person at a terminal is asked here; the README runs the same commands with all that they need",
       "docs/providers.md: it installs hundreds of megabytes",
       "docs/providers.md: the file is yours",
-      "docs/providers.md: it takes a minute of an agent",
+      "docs/providers.md: it takes minutes of an agent",
+      "docs/providers.md: it takes minutes of an agent",
       "docs/self-hosting.md: it needs Docker, and a domain whose address is that of the machine",
       "docs/self-hosting.md: it changes the machine, and needs systemd as its service manager",
       "docs/self-hosting.md: it needs the user and the paths of the service above",
@@ -99,6 +102,10 @@ describe("the blocks of the pages", () => {
 
 it("the README has 80 lines at most", () => {
   assert.isAtMost(readFileSync(join(root, "README.md"), "utf8").trimEnd().split("\n").length, 80)
+})
+
+it("the README shows of the agents what their evidence says", async () => {
+  assert.include(readFileSync(join(root, "README.md"), "utf8"), await Effect.runPromise(differences))
 })
 
 it("links lead to what is there", () => {

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
-import { Manifests } from "@reins/core/harness/Manifests"
+import { Manifests, vouched } from "@reins/core/harness/Manifests"
 import alpha from "../../../../manifests/alpha.json" with { type: "json" }
 import beta from "../../../../manifests/beta.json" with { type: "json" }
 import { cacheDir } from "./Turns.js"
@@ -50,14 +50,17 @@ const withSmallAgent = (
 })
 
 /** Alpha and beta with the small agent, for tests that are not about the agent. */
-export const smallAgents = Manifests.layerOf([withSmallAgent(alpha, "allow"), withSmallAgent(beta, "allow")])
+export const smallAgents = Manifests.layerOf([
+  vouched(withSmallAgent(alpha, "allow")),
+  vouched(withSmallAgent(beta, "allow"))
+])
 
 /**
  * Alpha with the small agent, which hides that its model calls fail: it calls the turn a success and says the error as `words`, or asks
  * `again` and again without an end.
  */
 export const hidingAgents = (onError: "words" | "again") =>
-  Manifests.layerOf([withSmallAgent(alpha, "allow", { ON_ERROR: onError })])
+  Manifests.layerOf([vouched(withSmallAgent(alpha, "allow", { ON_ERROR: onError }))])
 
 /**
  * The same agents, which ask before each tool. A person answers where `approval` is supported, and the manifest's own answer is used otherwise.
@@ -65,14 +68,14 @@ export const hidingAgents = (onError: "words" | "again") =>
 export const askingAgents = (approval: "supported" | "unsupported") => {
   const manifest = withSmallAgent(alpha, "ask")
   return Manifests.layerOf([
-    { ...manifest, capabilities: { ...manifest.capabilities, interactive_approval: approval } }
+    vouched({ ...manifest, capabilities: { ...manifest.capabilities, interactive_approval: approval } })
   ])
 }
 
 /** Alpha as it is, and beta with the small agent, which can be asked, steered and interrupted. It asks where the permissions say so. */
 export const talkingAgents = Manifests.layerOf([
-  withSmallAgent(alpha, "allow"),
-  withSmallAgent(beta, "{{permissions.mode}}")
+  vouched(withSmallAgent(alpha, "allow")),
+  vouched(withSmallAgent(beta, "{{permissions.mode}}"))
 ])
 
 /**

@@ -10,6 +10,11 @@ const maxTextBytes = 32 * 1024
 
 type FileBlock = Extract<PromptBlock, { type: "file" }>
 
+const wordsOn = ({ mediaType, path, size }: FileBlock): acp.ContentBlock => ({
+  type: "text",
+  text: `Attached file: ${path} (${mediaType === null ? "" : `${mediaType}, `}${size} bytes)`
+})
+
 const linkTo = (block: FileBlock): acp.ContentBlock => ({
   type: "resource_link",
   uri: pathToFileURL(block.path).href,
@@ -61,8 +66,10 @@ export const promptBlocks = Effect.fnUntraced(function* (turn: Turn, prompt: Rea
     image: takes && promptCapabilities?.image === true,
     embeddedContext: takes && promptCapabilities?.embeddedContext === true
   }
-  const blocks = yield* Effect.forEach(prompt, (block) =>
-    block.type === "text" ? Effect.succeed<Array<acp.ContentBlock>>([block]) : fileBlocks(offered, block)
-  )
+  const isTold = turn.settings.attachments === "words"
+  const blocks = yield* Effect.forEach(prompt, (block) => {
+    if (block.type === "text") return Effect.succeed<Array<acp.ContentBlock>>([block])
+    return isTold ? Effect.succeed([wordsOn(block)]) : fileBlocks(offered, block)
+  })
   return blocks.flat()
 })

@@ -55,9 +55,10 @@ export const AcpSettings = Schema.Struct({
   steering: Schema.optionalWith(Schema.Literal("session_steering", "none"), { default: () => "none" }),
   /**
    * `offered` gives an agent the content of images and of small texts that come with a message, as far as its handshake offers to take them.
-   * `links` gives it their paths alone, for agents that hand an image to models which cannot see.
+   * `links` gives it their paths alone, for agents that hand an image to models which cannot see. `words` says the paths in the text of the
+   * prompt, for agents that pass over links.
    */
-  attachments: Schema.optionalWith(Schema.Literal("links", "offered"), { default: () => "links" }),
+  attachments: Schema.optionalWith(Schema.Literal("links", "offered", "words"), { default: () => "links" }),
   /** The kinds of permission option that are chosen, best first. */
   permission_answer: Schema.Array(Schema.Literal("allow_always", "allow_once", "reject_once", "reject_always")),
   start_timeout_ms: Schema.Int,

@@ -12,7 +12,7 @@ const floors = [
   ["events", "jobs", "executor", "forge"],
   ["harness", "identity"],
   ["connections"],
-  ["agents", "catalog", "projects"],
+  ["agents", "catalog", "projects", "webhooks"],
   ["sessions"],
   ["changes"],
   ["execution", "delegations"],

@@ -115,6 +115,10 @@ import { Readiness } from "./store/Readiness.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
+import * as Couriers from "./webhooks/Couriers.js"
+import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
+import { WebhookStore } from "./webhooks/WebhookStore.js"
+import { Webhooks } from "./webhooks/Webhooks.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
 // The lists of what is part of Reins, for programs that add to them.
@@ -272,11 +276,13 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(ValidationStore.layer)
 )
 
+const webhooks = Layer.mergeAll(Webhooks.layer, DeliveryQueue.layer).pipe(Layer.provideMerge(WebhookStore.layer))
+
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return Layer.mergeAll(
-    work,
+    work, webhooks,
     EventFeed.layer,
     WorkspaceFeed.layer,
     Layer.provideMerge(KeyRotation.layer, identity)
@@ -359,6 +365,7 @@ export const worker = Layer.mergeAll(
     }),
     endProcessesOf
   ),
+  Couriers.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

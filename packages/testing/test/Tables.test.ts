@@ -23,7 +23,10 @@ const later = [
   ["model_calls", "sessions"],
   ["session_disk", "sessions"],
   ["workspace_events", "store"],
-  ["workspace_logs", "store"]
+  ["workspace_logs", "store"],
+  ["webhook_endpoints", "webhooks"],
+  ["webhook_deliveries", "webhooks"],
+  ["webhook_attempts", "webhooks"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

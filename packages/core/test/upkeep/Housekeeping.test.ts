@@ -2,6 +2,7 @@ import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
+import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
@@ -32,7 +33,7 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.merge(EventRetention.layer, WorkspaceEvents.layer).pipe(
+    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer).pipe(
       Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )

@@ -115,11 +115,11 @@ import { Readiness } from "./store/Readiness.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
+import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 import * as Couriers from "./webhooks/Couriers.js"
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
 import { Webhooks } from "./webhooks/Webhooks.js"
-import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
 
 // The lists of what is part of Reins, for programs that add to them.
 export { builtInGateways } from "./connections/ConnectionKinds.js"
@@ -282,7 +282,8 @@ const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return Layer.mergeAll(
-    work, webhooks,
+    work,
+    webhooks,
     EventFeed.layer,
     WorkspaceFeed.layer,
     Layer.provideMerge(KeyRotation.layer, identity)

@@ -21,7 +21,10 @@ const Description = Schema.NullOr(Schema.String.pipe(Schema.maxLength(500)))
 const absent = { exact: true } as const
 
 const choices = {
-  description: field(Schema.optionalWith(Description, absent), "What it is for, at most 500 characters; null for nothing."),
+  description: field(
+    Schema.optionalWith(Description, absent),
+    "What it is for, at most 500 characters; null for nothing."
+  ),
   types: field(
     Schema.optionalWith(WebhookTypes, absent),
     "Only these types of events, as `turn.succeeded`, or of a whole resource, as `turn.*`; null for all."

@@ -19,5 +19,9 @@ export const inventory = Effect.gen(function* () {
     const message = "The database is empty: there is no installation in it. Check --data-dir and --database-url."
     return yield* new BackupError({ message })
   }
-  return { schema, sessions: yield* sessionFacts(db), keyIds: [...new Set([...(yield* SealedCredentials.keyIds(db)), ...(yield* WebhookSecrets.keyIds(db))])] }
+  return {
+    schema,
+    sessions: yield* sessionFacts(db),
+    keyIds: [...new Set([...(yield* SealedCredentials.keyIds(db)), ...(yield* WebhookSecrets.keyIds(db))])]
+  }
 })

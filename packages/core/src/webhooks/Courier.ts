@@ -1,9 +1,9 @@
 import { Clock, Effect, Random } from "effect"
+import { workspaceEventTypes } from "../domain/Event.js"
 import { fromMillis, fromNow, now, toMillis } from "../domain/Timestamp.js"
 import type { WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
 import type { EventLog } from "../events/EventLog.js"
 import { typesNamed } from "../events/EventTypes.js"
-import { workspaceEventTypes } from "../domain/Event.js"
 import type { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import type { Outbound } from "../outbound/Outbound.js"
 import type { Vault } from "../secrets/Vault.js"
@@ -50,7 +50,8 @@ export const round = Effect.fnUntraced(function* (on: Couriering, endpoint: Endp
     return retryAt === null ? longestWaitMs : Math.min(longestWaitMs, Math.max(1, toMillis(retryAt) - at))
   }
   const bySession = new Map<string, Array<WebhookDelivery>>()
-  for (const delivery of due) bySession.set(delivery.session_id, [...(bySession.get(delivery.session_id) ?? []), delivery])
+  for (const delivery of due)
+    bySession.set(delivery.session_id, [...(bySession.get(delivery.session_id) ?? []), delivery])
   // One that fails is tried with one delivery at a time, so that it is not overrun when it comes back.
   const isFailing = endpoint.failing_since !== null
   const sent = isFailing ? [due.slice(0, 1)] : [...bySession.values()]
@@ -150,8 +151,7 @@ const post = Effect.fnUntraced(function* (
       vault.unseal(sealed, secretContext(endpoint))
     )
   )
-  if (secrets._tag === "None")
-    return { ...nothing, error: "The secret of the endpoint cannot be opened. Rotate it." }
+  if (secrets._tag === "None") return { ...nothing, error: "The secret of the endpoint cannot be opened. Rotate it." }
   const { recorded_at, type } = JSON.parse(event.envelope)
   const head = JSON.stringify({ type, timestamp: recorded_at, position: delivery.position })
   const body = `${head.slice(0, -1)},"data":${event.envelope}}`
@@ -197,4 +197,3 @@ const endOf = Effect.fnUntraced(function* (
   const state = delayMs === undefined ? "failed" : "pending"
   return { attempt, state, retryAt, failingSince, disable } satisfies AttemptEnd
 })
-

@@ -63,10 +63,11 @@ export const layer = Layer.scopedDiscard(
 const courier = (on: Couriering, bell: Bell["Type"], { id, workspace_id }: Pick<EndpointRow, "id" | "workspace_id">) =>
   Effect.gen(function* () {
     const rung = yield* Effect.makeLatch(true)
-    yield* Effect.acquireRelease(
-      Effect.sync(() => [workspaceTopic(workspace_id), webhookTopic(id)].map((topic) => bell.listen(topic, rung.unsafeOpen))),
-      (listeners) => Effect.sync(() => listeners.forEach((stop) => stop()))
-    )
+    for (const topic of [workspaceTopic(workspace_id), webhookTopic(id)])
+      yield* Effect.acquireRelease(
+        Effect.sync(() => bell.listen(topic, () => rung.unsafeOpen())),
+        (stop) => Effect.sync(stop)
+      )
     yield* Effect.addFinalizer(() => Effect.ignoreLogged(Effect.sandbox(on.queue.release(id))))
     const step = Effect.gen(function* () {
       yield* rung.close
@@ -101,7 +102,8 @@ const tellOwners = Effect.gen(function* () {
     const owners = yield* Memberships.ownersOf(db, endpoint.workspace_id)
     yield* Effect.forEach(
       owners,
-      (accountId) => jobs.enqueue(webhookMailTo(accountId, { id: endpoint.id, host: new URL(endpoint.url).host, reason })),
+      (accountId) =>
+        jobs.enqueue(webhookMailTo(accountId, { id: endpoint.id, host: new URL(endpoint.url).host, reason })),
       { discard: true }
     )
   })

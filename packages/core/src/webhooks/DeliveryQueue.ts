@@ -1,5 +1,5 @@
 import { Context, Data, Effect, Layer } from "effect"
-import { type WebhookEndpointId } from "../domain/Ids.js"
+import type { WebhookEndpointId } from "../domain/Ids.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
 import { Placement } from "../placement/Placement.js"
@@ -68,7 +68,9 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       const held = <A>(id: WebhookEndpointId, command: Effect.Effect<A, never, Commit>) =>
         journal.commit(
           Effect.gen(function* () {
-            const row = yield* db.first(sql<{ id: string }>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
+            const row = yield* db.first(sql<{
+              id: string
+            }>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
               where id = ${id} and holder = ${bootId} and state = 'enabled' returning id`)
             return row === undefined ? yield* new HoldLost() : yield* command
           })

@@ -17,7 +17,9 @@ export const signed = (
 })
 
 const signature = (secret: Redacted.Redacted, text: string): string =>
-  createHmac("sha256", Buffer.from(Redacted.value(secret).slice(prefix.length), "base64")).update(text).digest("base64")
+  createHmac("sha256", Buffer.from(Redacted.value(secret).slice(prefix.length), "base64"))
+    .update(text)
+    .digest("base64")
 
 /** A part of an answer that can be kept: bounded, without control characters, and without anything like a secret of ours. */
 export const evidence = (answer: string): string =>

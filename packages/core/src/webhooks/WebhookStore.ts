@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { newId, type WebhookEndpointId, WebhookDeliveryId, type WorkspaceId } from "../domain/Ids.js"
+import { newId, WebhookDeliveryId, type WebhookEndpointId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"

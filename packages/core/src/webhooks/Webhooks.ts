@@ -82,140 +82,171 @@ export class Webhooks extends Context.Tag("@reins/core/webhooks/Webhooks")<
 >() {
   static readonly layer = Layer.effect(
     Webhooks,
-    Effect.gen(function* () {
-      const access = yield* Access
-      const events = yield* WorkspaceEvents
-      const journal = yield* Journal
-      const store = yield* WebhookStore
-      const vault = yield* Vault
-
-      const manage = (principal: Principal, workspaceId: string) =>
-        Effect.zipRight(access.own(principal, workspaceId), access.requireScope(principal, "admin"))
-
-      const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
-        const row = yield* store.find(id)
-        yield* manage(principal, row.workspace_id)
-        return row
-      })
-      const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
-        const row = yield* store.lock(id)
-        yield* manage(principal, row.workspace_id)
-        return row
-      })
-      const ring = (id: WebhookEndpointId) =>
-        Effect.zipRight(journal.ringAfterCommit(webhooksTopic), journal.ringAfterCommit(webhookTopic(id)))
-
-      return Webhooks.of({
-        list: fn("Webhooks.list")(function* (principal, workspaceId, page) {
-          yield* manage(principal, workspaceId)
-          return yield* store.list(workspaceId, page)
-        }),
-        create: (principal, workspaceId, input) =>
-          journal.prepared(
-            "Webhooks.create",
-            Effect.gen(function* () {
-              yield* manage(principal, workspaceId)
-              const { head } = yield* events.ends(workspaceId)
-              return Effect.gen(function* () {
-                const used = yield* store.count(workspaceId)
-                if (used >= maxEndpoints) return yield* tooMany(used)
-                const id = yield* newId(WebhookEndpointId)
-                const workspace_id = WorkspaceId.make(workspaceId)
-                const secret = newSecret()
-                const at = yield* now
-                const row: EndpointRow = {
-                  id,
-                  workspace_id,
-                  url: input.url,
-                  description: input.description ?? null,
-                  types: textOf(input.types),
-                  project_id: input.project_id ?? null,
-                  label: input.label ?? null,
-                  state: "enabled",
-                  disabled_reason: null,
-                  failing_since: null,
-                  position: head,
-                  secret: yield* vault.seal(secret, secretContext({ id, workspace_id })),
-                  previous_secret: null,
-                  previous_until: null,
-                  created_at: at,
-                  updated_at: at
-                }
-                yield* store.insert(row)
-                yield* ring(id)
-                return { ...(yield* store.toEndpoint(row)), secret: Redacted.value(secret) }
-              })
-            })
-          ),
-        get: fn("Webhooks.get")((principal, id) => Effect.flatMap(readable(principal, id), store.toEndpoint)),
-        update: (principal, id, patch) =>
-          journal.command(
-            "Webhooks.update",
-            Effect.gen(function* () {
-              const before = yield* locked(principal, id)
-              const { state = before.state, types, ...rest } = patch
-              const isTurned = state !== before.state
-              yield* store.update(before.id, {
-                ...rest,
-                ...(types !== undefined && { types: textOf(types) }),
-                ...(isTurned && { state, disabled_reason: state === "disabled" ? "by_hand" : null, failing_since: null }),
-                updated_at: yield* now
-              })
-              yield* ring(before.id)
-              return yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
-            })
-          ),
-        remove: (principal, id) =>
-          journal.command(
-            "Webhooks.remove",
-            Effect.gen(function* () {
-              const row = yield* locked(principal, id)
-              const removed = yield* store.toEndpoint(row)
-              yield* store.remove(row.id)
-              yield* ring(row.id)
-              return removed
-            })
-          ),
-        rotate: (principal, id, { overlap_seconds = 86_400 }) =>
-          journal.command(
-            "Webhooks.rotate",
-            Effect.gen(function* () {
-              const before = yield* locked(principal, id)
-              const secret = newSecret()
-              yield* store.update(before.id, {
-                secret: yield* vault.seal(secret, secretContext(before)),
-                previous_secret: overlap_seconds === 0 ? null : before.secret,
-                previous_until: overlap_seconds === 0 ? null : yield* fromNow(overlap_seconds * 1000),
-                updated_at: yield* now
-              })
-              const endpoint = yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
-              return { ...endpoint, secret: Redacted.value(secret) }
-            })
-          ),
-        deliveries: fn("Webhooks.deliveries")(function* (principal, id, page) {
-          const endpoint = yield* readable(principal, id)
-          return yield* store.deliveries(endpoint.id, page)
-        }),
-        delivery: fn("Webhooks.delivery")(function* (principal, id) {
-          const found = yield* store.findDelivery(id)
-          yield* readable(principal, found.endpoint_id)
-          return { ...found, attempts: yield* store.attempts(found.id) }
-        }),
-        retry: (principal, id) =>
-          journal.command(
-            "Webhooks.retry",
-            Effect.gen(function* () {
-              const found = yield* store.findDelivery(id)
-              yield* locked(principal, found.endpoint_id)
-              yield* store.again(found.id)
-              yield* ring(found.endpoint_id)
-              return yield* store.findDelivery(id)
-            })
-          )
-      })
-    })
+    Effect.map(
+      Effect.suspend(() => makeParts()),
+      (on) => Webhooks.of({ ...readsOf(on), ...commandsOf(on), ...secretCommandsOf(on) })
+    )
   )
 }
+
+/** The services, with the checks that every method begins with. */
+const makeParts = () =>
+  Effect.gen(function* () {
+    const access = yield* Access
+    const events = yield* WorkspaceEvents
+    const journal = yield* Journal
+    const store = yield* WebhookStore
+    const vault = yield* Vault
+
+    const manage = (principal: Principal, workspaceId: string) =>
+      Effect.zipRight(access.own(principal, workspaceId), access.requireScope(principal, "admin"))
+
+    const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
+      const row = yield* store.find(id)
+      yield* manage(principal, row.workspace_id)
+      return row
+    })
+    const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
+      const row = yield* store.lock(id)
+      yield* manage(principal, row.workspace_id)
+      return row
+    })
+    const ring = (id: WebhookEndpointId) =>
+      Effect.zipRight(journal.ringAfterCommit(webhooksTopic), journal.ringAfterCommit(webhookTopic(id)))
+
+    return { events, journal, locked, manage, readable, ring, store, vault }
+  })
+
+type Parts = Effect.Effect.Success<ReturnType<typeof makeParts>>
+type Methods = Webhooks["Type"]
+
+const readsOf = ({ manage, readable, store }: Parts): Pick<Methods, "deliveries" | "delivery" | "get" | "list"> => ({
+  list: fn("Webhooks.list")(function* (principal, workspaceId, page) {
+    yield* manage(principal, workspaceId)
+    return yield* store.list(workspaceId, page)
+  }),
+  get: fn("Webhooks.get")((principal, id) => Effect.flatMap(readable(principal, id), store.toEndpoint)),
+  deliveries: fn("Webhooks.deliveries")(function* (principal, id, page) {
+    const endpoint = yield* readable(principal, id)
+    return yield* store.deliveries(endpoint.id, page)
+  }),
+  delivery: fn("Webhooks.delivery")(function* (principal, id) {
+    const found = yield* store.findDelivery(id)
+    yield* readable(principal, found.endpoint_id)
+    return { ...found, attempts: yield* store.attempts(found.id) }
+  })
+})
+
+const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "remove" | "retry" | "update"> => ({
+  update: (principal, id, patch) =>
+    journal.command(
+      "Webhooks.update",
+      Effect.gen(function* () {
+        const before = yield* locked(principal, id)
+        const { state = before.state, types, ...rest } = patch
+        const isTurned = state !== before.state
+        yield* store.update(before.id, {
+          ...rest,
+          ...(types !== undefined && { types: textOf(types) }),
+          ...(isTurned && {
+            state,
+            disabled_reason: state === "disabled" ? "by_hand" : null,
+            failing_since: null
+          }),
+          updated_at: yield* now
+        })
+        yield* ring(before.id)
+        return yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
+      })
+    ),
+  remove: (principal, id) =>
+    journal.command(
+      "Webhooks.remove",
+      Effect.gen(function* () {
+        const row = yield* locked(principal, id)
+        const removed = yield* store.toEndpoint(row)
+        yield* store.remove(row.id)
+        yield* ring(row.id)
+        return removed
+      })
+    ),
+  retry: (principal, id) =>
+    journal.command(
+      "Webhooks.retry",
+      Effect.gen(function* () {
+        const found = yield* store.findDelivery(id)
+        yield* locked(principal, found.endpoint_id)
+        yield* store.again(found.id)
+        yield* ring(found.endpoint_id)
+        return yield* store.findDelivery(id)
+      })
+    )
+})
+
+/** The commands that make a secret and show it once. */
+const secretCommandsOf = ({
+  events,
+  journal,
+  locked,
+  manage,
+  ring,
+  store,
+  vault
+}: Parts): Pick<Methods, "create" | "rotate"> => ({
+  create: (principal, workspaceId, input) =>
+    journal.prepared(
+      "Webhooks.create",
+      Effect.gen(function* () {
+        yield* manage(principal, workspaceId)
+        const { head } = yield* events.ends(workspaceId)
+        return Effect.gen(function* () {
+          const used = yield* store.count(workspaceId)
+          if (used >= maxEndpoints) return yield* tooMany(used)
+          const id = yield* newId(WebhookEndpointId)
+          const workspace_id = WorkspaceId.make(workspaceId)
+          const secret = newSecret()
+          const at = yield* now
+          const row: EndpointRow = {
+            id,
+            workspace_id,
+            url: input.url,
+            description: input.description ?? null,
+            types: textOf(input.types),
+            project_id: input.project_id ?? null,
+            label: input.label ?? null,
+            state: "enabled",
+            disabled_reason: null,
+            failing_since: null,
+            position: head,
+            secret: yield* vault.seal(secret, secretContext({ id, workspace_id })),
+            previous_secret: null,
+            previous_until: null,
+            created_at: at,
+            updated_at: at
+          }
+          yield* store.insert(row)
+          yield* ring(id)
+          return { ...(yield* store.toEndpoint(row)), secret: Redacted.value(secret) }
+        })
+      })
+    ),
+  rotate: (principal, id, { overlap_seconds = 86_400 }) =>
+    journal.command(
+      "Webhooks.rotate",
+      Effect.gen(function* () {
+        const before = yield* locked(principal, id)
+        const secret = newSecret()
+        yield* store.update(before.id, {
+          secret: yield* vault.seal(secret, secretContext(before)),
+          previous_secret: overlap_seconds === 0 ? null : before.secret,
+          previous_until: overlap_seconds === 0 ? null : yield* fromNow(overlap_seconds * 1000),
+          updated_at: yield* now
+        })
+        const endpoint = yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
+        return { ...endpoint, secret: Redacted.value(secret) }
+      })
+    )
+})
 
 const textOf = (types: WebhookEndpointInput["types"]): string | null =>
   types === undefined || types === null ? null : JSON.stringify(types)

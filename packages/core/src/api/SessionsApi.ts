@@ -254,7 +254,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           project_id: Schema.optionalWith(Schema.String, { exact: true }),
           parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
           label: field(
-            LabelText,
+            Schema.optionalWith(LabelText, { exact: true }),
             "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
           )
         })

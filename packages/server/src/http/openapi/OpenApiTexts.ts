@@ -52,6 +52,9 @@ export const parameters: Readonly<Record<string, string>> = {
   interaction_id: "The interaction, by its id, which begins with `int_`.",
   job_id: "The job, by its id, which begins with `job_`.",
   key_id: "The API key, by its id and not its secret; it begins with `key_`.",
+  label:
+    "Only what is of sessions that have this label now, as `name=value` with the exact value; the first `=` ends the name. The events of a " +
+    "workspace have every `session.updated` besides, because it may tell that a session has taken the label or lost it.",
   lifecycle: "Only sessions in this state.",
   limit: "The most items of a page; of a stream, how many events are read at a time.",
   max_seconds: "How long a stream stays open; from 0.5 to 600. A page is answered at once.",
@@ -65,6 +68,8 @@ export const parameters: Readonly<Record<string, string>> = {
   state: "Only items in this state.",
   turn_id: "The turn, by its id, which begins with `turn_`.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
+  webhook_delivery_id: "The delivery to a webhook endpoint, by its id, which begins with `whd_`.",
+  webhook_endpoint_id: "The webhook endpoint, by its id, which begins with `whe_`.",
   workspace_id: "The workspace, by its id, which begins with `wsp_`."
 }
 

@@ -14,7 +14,10 @@ export interface WebhookMessage {
 
 /** The headers of a request, as Node gives them or as a `Headers`. */
 export type WebhookHeaders =
-  | { readonly get: (name: string) => string | null }
+  | {
+      /** The value of a header, whatever the case of its name; null when it is absent. */
+      readonly get: (name: string) => string | null
+    }
   | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 /** A delivery is not from whom it says, or is too old. Answer it with 400. */
@@ -22,6 +25,7 @@ export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError"
 }
 
+/** How a delivery is verified. */
 export interface VerifyOptions {
   /** The seconds by which the time of a delivery may differ from the clock; 300 when absent. */
   readonly toleranceSeconds?: number

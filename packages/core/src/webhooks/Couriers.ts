@@ -18,7 +18,7 @@ import { type EndpointRow, WebhookStore } from "./WebhookStore.js"
 const places = 128
 
 /** Milliseconds between two renewals of a hold while deliveries are on their way. */
-const renewMs = 15_000
+const renewMs = 7_500
 
 /**
  * Sends the events of workspaces to their webhook endpoints until the layer ends. Each endpoint has a courier of its own, so that a slow one

@@ -140,8 +140,8 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
   )
 }
 
-/** A hold ends when nothing was written under it for so long. An attempt takes a fourth of that at most. */
-const holdMs = 60_000
+/** A hold ends when nothing was written under it for so long. An attempt takes half of that at most. */
+const holdMs = 30_000
 
 /** A shorter wait runs out by itself. */
 const longWaitMs = 60_000

@@ -275,7 +275,7 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { receiver, sessionId, webhooks, principal, endpoint, workspaceId } = yield* newEndpoint()
           const sessions = [sessionId, ...(yield* Effect.replicateEffect(addSession(workspaceId), 4))]
-          const each = 60
+          const each = 30
           let cuts = 0
           // A receiver that dies takes the connection with it, before or after it has taken the delivery in.
           receiver.answer = (response) => {

@@ -31,6 +31,7 @@ export const tags: Readonly<Record<string, string>> = {
   projects: "What sessions of the same kind start from, in published versions that never change.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
   turns: "What an agent does with one message.",
+  webhooks: "Addresses to which the events of a workspace are sent, and what became of each delivery.",
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
 }
 

@@ -15,7 +15,7 @@ const methods = Object.entries(client).flatMap(([group, value]) =>
 
 const text = `import { Reins } from "../src/index.js"\ndeclare const reins: Reins\n${[...methods, "reins.run"].join("\n")}\n`
 
-/** What an editor shows of a place in the program. */
+/** The text that an editor shows for a place in the program. */
 const editor = (): ts.LanguageService => {
   const { config } = ts.readConfigFile(`${here}../tsconfig.json`, ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, `${here}..`)

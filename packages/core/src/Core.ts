@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
+import { BudgetStore } from "./budgets/BudgetStore.js"
 import { Installed } from "./catalog/Installed.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
@@ -49,6 +50,7 @@ import { activationJob } from "./execution/ActivationJob.js"
 import { AgentNetwork } from "./execution/AgentNetwork.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
+import * as Prewarming from "./execution/Prewarming.js"
 import { releaseJob } from "./execution/ReleaseJob.js"
 import { SessionExecutors } from "./execution/SessionExecutors.js"
 import { turnJob } from "./execution/TurnRunner.js"
@@ -289,7 +291,9 @@ const compose = <E>(layers: Layers<E>) => {
     Layer.provideMerge(KeyRotation.layer, identity)
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
-    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)
+    ),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(layers)),
     Layer.provideMerge(database)
@@ -367,6 +371,7 @@ export const worker = Layer.mergeAll(
     endProcessesOf
   ),
   Couriers.layer,
+  Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

@@ -20,6 +20,12 @@ export const requestSeconds = share(15, 120)
 /** The model calls of real agents whose usage is compared with what their gateway said. */
 export const meteredCalls = share(100, 1000)
 
+/** The runs whose budgets are compared with what the gateway said, each killed once. */
+export const budgetedRuns = share(8, 200)
+
+/** The turns of each agent that asks a person before it acts. */
+export const askedTurns = share(3, 100)
+
 export const randomKills = share(15, 100)
 
 /** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */

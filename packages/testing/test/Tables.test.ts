@@ -21,6 +21,8 @@ const later = [
   ["usage_days", "sessions"],
   ["known_clients", "identity"],
   ["model_calls", "sessions"],
+  ["budgets", "budgets"],
+  ["calls_in_flight", "budgets"],
   ["session_disk", "sessions"],
   ["workspace_events", "store"],
   ["workspace_logs", "store"],

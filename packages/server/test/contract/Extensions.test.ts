@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { operations, successes } from "./Document.js"
 
-/** What goes beyond the specification and clients may count on: each operation with its one success. */
+/** The operations beyond the specification that clients may count on, each with its one success. */
 const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces": 200,
   "GET /api/workspaces/{workspace_id}": 200,
+  "PATCH /api/workspaces/{workspace_id}": 200,
+  "PATCH /api/api-keys/{key_id}": 200,
+  "PATCH /api/turns/{turn_id}": 200,
   "GET /api/workspaces/{workspace_id}/members": 200,
   "POST /api/workspaces/{workspace_id}/members": 202,
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": 200,

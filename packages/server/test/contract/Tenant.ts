@@ -62,7 +62,7 @@ export interface Tenant {
   readonly person: Person
   /** By the path parameters of the API. */
   readonly ids: Readonly<Record<string, string>>
-  /** What bodies and queries may refer to besides. */
+  /** The ids that bodies and queries may refer to besides. */
   readonly projectVersionId: string
   readonly forgeConnectionId: string
   readonly uploadId: string

@@ -100,7 +100,7 @@ export const streamExample = [
 export const bodyDescription =
   "Fields that the operation does not know are passed over, and named in the header `Reins-Unknown-Fields` of the answer."
 
-/** What a success is answered with, as the schema of the answer says; the work itself where there is no body. */
+/** The answer of a success, as its schema describes it; the work itself where there is no body. */
 export const answerDescription = (summary: string, ast: SchemaAST.AST): string =>
   Option.getOrElse(SchemaAST.getDescriptionAnnotation(ast), () => `${summary}: done, without a body.`)
 

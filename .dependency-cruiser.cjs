@@ -13,7 +13,7 @@ const floors = [
   ["harness", "identity"],
   ["connections"],
   ["agents", "catalog", "projects"],
-  ["sessions"],
+  ["sessions", "webhooks"],
   ["changes"],
   ["execution", "delegations"],
   ["backup", "upkeep"]

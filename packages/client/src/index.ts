@@ -1,7 +1,15 @@
 import type { Methods } from "./generated/Methods.js"
 import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
 
-export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "./EventStream.js"
+export type {
+  EventFamily,
+  EventPayload,
+  EventType,
+  StreamInput,
+  TypedEvent,
+  WorkspaceEventType,
+  WorkspaceStreamInput
+} from "./EventStream.js"
 export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"
@@ -30,3 +38,10 @@ export type InteractionOption = Interaction["options"][number]
 export type InteractionState = Interaction["state"]
 /** Where a turn stands. */
 export type TurnState = Turn["state"]
+export {
+  type VerifyOptions,
+  type WebhookHeaders,
+  type WebhookMessage,
+  WebhookVerificationError,
+  webhooks
+} from "./Webhooks.js"

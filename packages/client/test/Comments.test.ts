@@ -42,7 +42,13 @@ it("an editor tells of every method what it does, and of an operation where it g
     const info = service.getQuickInfoAtPosition(probe, text.indexOf(`\n${method}\n`) + method.length)
     const shown = ts.displayPartsToString(info?.documentation ?? [])
     assert.match(shown, /^[A-Z].{10,}\./s, method)
-    const own = ["reins.run", "reins.sessions.stream", "reins.turns.wait", "reins.jobs.wait"].includes(method)
+    const own = [
+      "reins.run",
+      "reins.sessions.stream",
+      "reins.workspaces.stream",
+      "reins.turns.wait",
+      "reins.jobs.wait"
+    ].includes(method)
     if (!own) assert.match(shown, /`(GET|POST|PUT|PATCH|DELETE) \/api\//, method)
   }
 })

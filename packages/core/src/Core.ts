@@ -44,6 +44,8 @@ import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
+import { WorkspaceEvents } from "./events/WorkspaceEvents.js"
+import { WorkspaceFeed } from "./events/WorkspaceFeed.js"
 import { activationJob } from "./execution/ActivationJob.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
@@ -116,6 +118,10 @@ import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
+import * as Couriers from "./webhooks/Couriers.js"
+import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
+import { WebhookStore } from "./webhooks/WebhookStore.js"
+import { Webhooks } from "./webhooks/Webhooks.js"
 
 // The lists of what is part of Reins, for programs that add to them.
 export { builtInGateways } from "./connections/ConnectionKinds.js"
@@ -271,11 +277,19 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(ValidationStore.layer)
 )
 
+const webhooks = Layer.mergeAll(Webhooks.layer, DeliveryQueue.layer).pipe(Layer.provideMerge(WebhookStore.layer))
+
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
-    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
+  return Layer.mergeAll(
+    work,
+    webhooks,
+    EventFeed.layer,
+    WorkspaceFeed.layer,
+    Layer.provideMerge(KeyRotation.layer, identity)
+  ).pipe(
+    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
     Layer.provideMerge(
       Layer.mergeAll(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)
     ),
@@ -362,6 +376,7 @@ const jobs = Layer.unwrapEffect(
  */
 export const worker = Layer.mergeAll(
   jobs,
+  Couriers.layer,
   Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layer,

@@ -33,3 +33,9 @@ export const storms = {
   SQLite: { events: share(2000, 10_000), kills: share(2, 5), readers: share(20, 50) },
   PostgreSQL: { events: share(600, 2000), kills: share(1, 2), readers: share(10, 20) }
 }
+
+/** The deliveries of webhooks, the sessions that they are of, and how often the server and the receiver are killed meanwhile. */
+export const deliveries = {
+  SQLite: { events: share(800, 10_000), sessions: 8, kills: share(2, 10) },
+  PostgreSQL: { events: share(400, 4000), sessions: 8, kills: share(1, 5) }
+}

@@ -1,10 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { everySealed } from "../projects/ProjectSecretStore.js"
 import * as SealedRecords from "../secrets/SealedRecords.js"
 import { sessionFacts } from "../sessions/SessionFacts.js"
 import { Database } from "../store/Database.js"
 import { applied, requireKnown } from "../store/Migrations.js"
+import { everySealed } from "../webhooks/SealedSecrets.js"
 import { BackupError } from "./BackupManifest.js"
 
 /**

@@ -1,5 +1,4 @@
 import { Effect, Option, type Redacted } from "effect"
-import * as SealedCredentials from "../connections/SealedCredentials.js"
 import type { ProjectSecret } from "../domain/Project.js"
 import { now } from "../domain/Timestamp.js"
 import type { SealedRecord } from "../secrets/SealedRecords.js"
@@ -88,11 +87,8 @@ const shown = ({ created_at, name, updated_at, version }: SecretRow): ProjectSec
   updated_at
 })
 
-/** Every sealed value of the installation that is not an answer to a request: the secrets of projects, and the credentials of connections. */
-export const everySealed = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> =>
-  Effect.zipWith(SealedCredentials.records(db), records(db), (credentials, secrets) => [...credentials, ...secrets])
-
-const records = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> => {
+/** The stored secrets of projects. */
+export const records = (db: Db): Effect.Effect<ReadonlyArray<SealedRecord>> => {
   const { sql } = db
   const rows = db.all(sql<{ project_id: string; name: string; sealed: string; workspace_id: string }>`
     select project_secrets.project_id, project_secrets.name, sealed, workspace_id

@@ -56,3 +56,12 @@ export const steeringTopic = (turnId: string): string => `steering:${turnId}`
 
 /** Rings when the session has a new event. */
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`
+
+/** Rings when a session of the workspace has a new event that a list of sessions needs. */
+export const workspaceTopic = (workspaceId: string): string => `workspace:${workspaceId}`
+
+/** Rings when a webhook endpoint was made, enabled, disabled or removed. */
+export const webhooksTopic = "webhooks"
+
+/** Rings when there is something to do for a webhook endpoint besides new events of its workspace. */
+export const webhookTopic = (endpointId: string): string => `webhook:${endpointId}`

@@ -10,6 +10,8 @@ import { boundCredentials } from "./migrations/0004_bound_credentials.js"
 import { modelCalls } from "./migrations/0005_model_calls.js"
 import { budgets } from "./migrations/0006_budgets.js"
 import { projectSetup } from "./migrations/0007_project_setup.js"
+import { workspaceEvents } from "./migrations/0008_workspace_events.js"
+import { webhooks } from "./migrations/0009_webhooks.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -27,7 +29,9 @@ const steps = {
   "0004_bound_credentials": statements(boundCredentials),
   "0005_model_calls": statements(modelCalls),
   "0006_budgets": statements(budgets),
-  "0007_project_setup": statements(projectSetup)
+  "0007_project_setup": statements(projectSetup),
+  "0008_workspace_events": workspaceEvents,
+  "0009_webhooks": statements(webhooks)
 }
 
 /** A step of the schema, as the database remembers it. */

@@ -1,11 +1,13 @@
 import { Effect, Layer, Schedule } from "effect"
 import { EventRetention } from "../events/EventRetention.js"
+import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
 import { setupSweep } from "../sessions/SetupSweep.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
+import { WebhookStore } from "../webhooks/WebhookStore.js"
 
 /** Deletes records that can no longer be used, at the start and then every hour. A deletion that fails is tried again an hour later. */
 export const layer = Layer.scopedDiscard(
@@ -15,7 +17,8 @@ export const layer = Layer.scopedDiscard(
       logins: (yield* LoginSessions).purge,
       invitations: (yield* Members).purge,
       answers: (yield* Idempotency).purge,
-      events: (yield* EventRetention).purge,
+      webhooks: (yield* WebhookStore).purge,
+      events: Effect.zipRight((yield* WorkspaceEvents).keepUp, (yield* EventRetention).purge),
       setups: yield* setupSweep
     }
     const sweep = Effect.forEach(

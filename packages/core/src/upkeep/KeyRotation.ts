@@ -2,18 +2,18 @@ import { Context, Data, Effect, Layer } from "effect"
 import * as SealedCredentials from "../connections/SealedCredentials.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { LoginStore } from "../identity/LoginStore.js"
-import { everySealed } from "../projects/ProjectSecretStore.js"
 import { KeyRing } from "../secrets/KeyRing.js"
 import { type KeyRingUnusable, withNewKey, without } from "../secrets/KeyRingFile.js"
 import * as SealedRecords from "../secrets/SealedRecords.js"
 import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 import { Idempotency } from "../store/Idempotency.js"
+import { everySealed } from "../webhooks/SealedSecrets.js"
 
 /** The uses that keep an old key in the ring. */
 export interface KeyUse {
   readonly id: string
-  /** The number of stored credentials and secrets of projects that the key seals. */
+  /** The number of stored credentials, and of secrets of projects and webhook endpoints, that the key seals. */
   readonly credentials: number
   /** The number of stored answers that the key seals or signs. */
   readonly answers: number
@@ -39,7 +39,7 @@ export class KeysMissing extends Data.TaggedError("KeysMissing")<{ readonly ids:
     return (
       `Credentials are sealed with the key ${ids}, which is not in the key ring. Put the right key ring in its place (REINS_KEY_FILE, ` +
       `or keyring.json in the data directory). If it is lost, give those credentials up: reins keyring forget ${this.ids.join(" ")}; ` +
-      "each of their connections then needs its credential again."
+      "each of their connections then needs its credential again, and each webhook endpoint a new secret."
     )
   }
 }

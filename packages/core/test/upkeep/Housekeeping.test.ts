@@ -1,9 +1,11 @@
 import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
+import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
+import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { goodPassword, identity, newClient, newEmail, nextMail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, TestClock } from "effect"
@@ -31,7 +33,7 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    EventRetention.layer.pipe(
+    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer).pipe(
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )

@@ -6,6 +6,7 @@ import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Usages } from "@reins/core/sessions/Usages"
 import { Effect } from "effect"
+import { EventStreams } from "../EventStreams.js"
 import type { Handlers } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 
@@ -40,6 +41,7 @@ export const apiKeys = Effect.gen(function* () {
 
 export const workspaces = Effect.gen(function* () {
   const workspaces = yield* Workspaces
+  const events = yield* EventStreams
   const members = yield* Members
   const usages = yield* Usages
   const handlers: Handlers<"workspaces"> = {
@@ -47,6 +49,8 @@ export const workspaces = Effect.gen(function* () {
     get: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
     update: ({ body, path, principal }) => workspaces.update(principal, path.workspace_id, body),
     getUsage: ({ path, principal, query }) => usages.workspace(principal, path.workspace_id, query),
+    listEvents: ({ exchange, path, principal, query }) =>
+      events.answerWorkspace(exchange, principal, path.workspace_id, query),
     listMembers: ({ path, principal, query }) => members.list(principal, path.workspace_id, query),
     addMember: ({ body, path, principal }) => members.add(principal, path.workspace_id, body),
     removeMember: ({ path, principal }) => members.remove(principal, path.workspace_id, path.account_id)

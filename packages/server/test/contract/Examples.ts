@@ -124,6 +124,17 @@ const examples = {
     credential: { base_url: "https://gateway.example/v1", api_key: "canary-second-key" }
   }),
   "POST /api/connections/{connection_id}/validations": nothing,
+  "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
+    url: "https://hooks.example/other",
+    types: ["turn.action_required", "delivery.*"]
+  }),
+  "PATCH /api/webhook-endpoints/{webhook_endpoint_id}": only({ description: "The bot of the team.", label: "team=a" }),
+  "DELETE /api/webhook-endpoints/{webhook_endpoint_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "webhook-endpoints", { url: "https://hooks.example/old" }), (endpoint) =>
+      idOf("webhook_endpoint_id", endpoint)
+    ),
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/secret-rotations": only({ overlap_seconds: 3600 }),
+  "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": nothing,
   "POST /api/workspaces/{workspace_id}/projects": () =>
     Effect.sync(() => ({ body: { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Another" } })),
   "PATCH /api/projects/{project_id}": only({ name: "Renamed" }),

@@ -40,6 +40,16 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/limits": 200,
   "GET /api/sessions/{session_id}/usage": 200,
   "GET /api/workspaces/{workspace_id}/usage": 200,
+  "GET /api/workspaces/{workspace_id}/events": 200,
+  "GET /api/workspaces/{workspace_id}/webhook-endpoints": 200,
+  "POST /api/workspaces/{workspace_id}/webhook-endpoints": 201,
+  "GET /api/webhook-endpoints/{webhook_endpoint_id}": 200,
+  "PATCH /api/webhook-endpoints/{webhook_endpoint_id}": 200,
+  "DELETE /api/webhook-endpoints/{webhook_endpoint_id}": 200,
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/secret-rotations": 200,
+  "GET /api/webhook-endpoints/{webhook_endpoint_id}/deliveries": 200,
+  "GET /api/webhook-deliveries/{webhook_delivery_id}": 200,
+  "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": 202,
   "GET /api/version": 200
 }
 

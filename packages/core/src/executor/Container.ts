@@ -11,7 +11,7 @@ import { entry, preface, unnameable } from "./container/Entry.js"
 import { profileHere } from "./container/SeccompProfile.js"
 import { type AgentCommand, type Executor, ExecutorError, type Isolation } from "./Executor.js"
 import { markLimit } from "./Marks.js"
-import { inNamespaceSince } from "./ProcessTable.js"
+import { bearingSince, inNamespaceSince } from "./ProcessTable.js"
 import * as Supervision from "./Supervision.js"
 import { nodeDirectory } from "./sandbox/Arguments.js"
 import * as Bridge from "./sandbox/Bridge.js"
@@ -172,7 +172,13 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
   const limits = options.limits ?? defaultAgentLimits
   const engine = yield* Engine.find(options.engine)
   const image = yield* Engine.imageOf(engine.name, reference)
-  const files = ownFiles(engine, options.cacheDir, seccomp)
+  const files = yield* Effect.try({
+    try: () => ownFiles(engine, options.cacheDir, seccomp),
+    catch: () =>
+      new Engine.ContainerUnavailable({
+        message: `Nothing can be written in ${options.cacheDir}, which has to hold files for containers: give it to the service's user.`
+      })
+  })
   const marksOf = (leaseId: string) =>
     `${markLimit({ kind: "lease", id: leaseId })}:${markLimit({ kind: "boot", id: bootId })}`
   const containerOf = (
@@ -216,7 +222,10 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
       preface: preface(environment),
       family: async (since) => {
         const inside = await Effect.runPromise(namespace)
-        return Option.isNone(inside) ? [] : inNamespaceSince(inside.value, since)
+        // Without the word of the engine, the marks are what tells the processes of a container.
+        return Option.isNone(inside)
+          ? bearingSince({ kind: "lease", id: leaseId }, since)
+          : inNamespaceSince(inside.value, since)
       },
       exitOf: (exit) => {
         killed = exit.signal !== null

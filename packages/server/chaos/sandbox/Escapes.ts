@@ -21,7 +21,7 @@ afterEach(async () => {
 /** The server that runs the agents of the attempts. */
 interface Attacked {
   readonly executor: "bubblewrap" | "container" | "local"
-  /** What `startServer` needs besides the data directory and the cache. */
+  /** The options of `startServer` besides the data directory and the cache. */
   readonly options?: Pick<ServerOptions, "env" | "launcher">
   /** The user of the server, unless it is that of the test. */
   readonly user?: { readonly uid: number; readonly gid: number }

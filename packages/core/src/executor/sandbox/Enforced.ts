@@ -48,5 +48,5 @@ export const inWords = (limits: EnforcedLimits): string => {
   ]
   const held = named.flatMap(([name, value, by]) => (by === null ? [] : [`${name} ${value} (${words[by]})`]))
   const free = named.flatMap(([name, , by]) => (by === null ? [name] : []))
-  return `Limits: ${held.join(", ")}${free.length === 0 ? "" : `; none of ${free.join(" and ")}`}.`
+  return `Limits: ${held.join(", ")}${free.length === 0 ? "" : `; none of ${free.join(", ")}`}.`
 }

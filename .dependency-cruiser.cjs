@@ -8,7 +8,7 @@ const floors = [
   ["base"],
   ["secrets"],
   ["store", "outbound", "files"],
-  ["access", "placement", "git"],
+  ["access", "placement", "git", "budgets"],
   ["events", "jobs", "executor", "forge"],
   ["harness", "identity"],
   ["connections"],

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
+import { BudgetStore } from "./budgets/BudgetStore.js"
 import { Installed } from "./catalog/Installed.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
@@ -276,7 +277,9 @@ const compose = <E>(layers: Layers<E>) => {
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
-    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)
+    ),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(layers)),
     Layer.provideMerge(database)

@@ -20,6 +20,9 @@ export const requestSeconds = share(15, 120)
 /** The model calls of real agents whose usage is compared with what their gateway said. */
 export const meteredCalls = share(100, 1000)
 
+/** The runs whose budgets are compared with what the gateway said, each killed once. */
+export const budgetedRuns = share(8, 200)
+
 /** The turns of each agent that asks a person before it acts. */
 export const askedTurns = share(3, 100)
 

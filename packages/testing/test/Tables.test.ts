@@ -19,6 +19,8 @@ const later = [
   ["usage_days", "sessions"],
   ["known_clients", "identity"],
   ["model_calls", "sessions"],
+  ["budgets", "budgets"],
+  ["calls_in_flight", "budgets"],
   ["session_disk", "sessions"]
 ] as const
 

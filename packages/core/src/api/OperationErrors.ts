@@ -21,11 +21,13 @@ export const operationErrors = {
   "accounts.resetPassword": ["token_expired", "version_conflict", "waiting_capacity"],
   "accounts.getMe": ["not_found"],
   "apiKeys.list": ["insufficient_scope", "invalid_cursor"],
-  "apiKeys.create": ["insufficient_scope", "not_found"],
+  "apiKeys.create": ["forbidden", "insufficient_scope", "not_found"],
+  "apiKeys.update": ["forbidden", "insufficient_scope", "not_found"],
   "apiKeys.revoke": ["insufficient_scope", "not_found"],
   "workspaces.list": ["invalid_cursor"],
   "workspaces.get": ["not_found"],
-  "workspaces.getUsage": ["not_found"],
+  "workspaces.update": ["forbidden", "insufficient_scope", "not_found"],
+  "workspaces.getUsage": ["invalid_cursor", "not_found"],
   "workspaces.listMembers": ["invalid_cursor", "not_found"],
   "workspaces.addMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found", "rate_limited"],
   "workspaces.removeMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"],
@@ -46,6 +48,7 @@ export const operationErrors = {
   "projects.publish": ["forbidden", "invalid_transition", "not_found"],
   "sessions.list": ["invalid_cursor", "not_found"],
   "sessions.create": [
+    "budget_unenforceable",
     "connection_required",
     "connection_revoked",
     "context_unavailable",
@@ -63,6 +66,7 @@ export const operationErrors = {
   "sessions.get": ["not_found"],
   "sessions.getUsage": ["not_found"],
   "sessions.update": [
+    "budget_unenforceable",
     "forbidden",
     "harness_switch_required",
     "invalid_transition",
@@ -86,6 +90,7 @@ export const operationErrors = {
   ],
   "sessions.listDelegations": ["invalid_cursor", "not_found"],
   "sessions.delegate": [
+    "budget_unenforceable",
     "connection_required",
     "connection_revoked",
     "context_unavailable",
@@ -119,6 +124,7 @@ export const operationErrors = {
   "sessions.listFiles": ["executor_unavailable", "invalid_transition", "not_found", "waiting_capacity"],
   "sessions.getFile": ["executor_unavailable", "invalid_transition", "not_found", "waiting_capacity"],
   "sessions.switchHarness": [
+    "budget_unenforceable",
     "connection_required",
     "connection_revoked",
     "context_unavailable",
@@ -142,6 +148,7 @@ export const operationErrors = {
   ],
   "messages.list": ["invalid_cursor", "not_found"],
   "messages.send": [
+    "budget_unenforceable",
     "connection_required",
     "connection_revoked",
     "context_unavailable",
@@ -158,7 +165,15 @@ export const operationErrors = {
   "turns.list": ["invalid_cursor", "not_found"],
   "turns.get": ["not_found"],
   "turns.cancel": ["forbidden", "invalid_transition", "not_found"],
-  "turns.retry": ["forbidden", "invalid_transition", "model_required", "not_found", "quota_exhausted"],
+  "turns.update": ["budget_unenforceable", "forbidden", "invalid_transition", "not_found"],
+  "turns.retry": [
+    "budget_unenforceable",
+    "forbidden",
+    "invalid_transition",
+    "model_required",
+    "not_found",
+    "quota_exhausted"
+  ],
   "turns.acknowledge": ["forbidden", "invalid_transition", "not_found"],
   "interactions.list": ["invalid_cursor", "not_found"],
   "interactions.answer": ["forbidden", "invalid_transition", "not_found"],
@@ -199,6 +214,7 @@ export const operationErrors = {
   "delegations.get": ["not_found"],
   "delegations.cancel": ["forbidden", "invalid_transition", "not_found"],
   "delegations.sendMessage": [
+    "budget_unenforceable",
     "connection_required",
     "connection_revoked",
     "context_unavailable",

@@ -17,8 +17,10 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "turn.queued": "A turn waits for its time, or waits again because its agent could not be started.",
   "turn.preparing": "A worker has taken the turn and prepares executor, workspace and agent.",
   "turn.started": "The agent was asked, and works.",
-  "turn.action_required": "The agent waits for an answer to an approval or a question.",
-  "turn.action_resolved": "An approval or a question was answered, has expired or was taken back.",
+  "turn.action_required":
+    "The agent waits for an answer to an approval or a question, or until a budget that is used up is raised.",
+  "turn.action_resolved":
+    "An approval or a question was answered, has expired or was taken back, or the budget was raised.",
   "turn.cancel_requested": "The turn was cancelled while it ran, and its agent is being stopped.",
   "turn.succeeded": "The turn ended well.",
   "turn.failed":

@@ -56,6 +56,7 @@ export const errorKinds = {
   connection_in_use: kind(409, "state"),
   connection_required: kind(409, "credential"),
   model_required: kind(409, "capability"),
+  budget_unenforceable: kind(409, "capability"),
   connection_revoked: kind(409, "credential"),
   credential_invalid: kind(409, "credential"),
   provider_disabled: kind(409, "capability"),

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { OptionChoices } from "./AgentReport.js"
+import { Budget } from "./Budget.js"
 import { field } from "./Field.js"
 import {
   ConnectionId,
@@ -237,6 +238,10 @@ export const Session = Schema.Struct({
     "The delegation that a child session works for; null for every other session."
   ),
   usage: field(Usage, "What its turns have used."),
+  budget: field(
+    Schema.NullOr(Budget),
+    "What its model calls may spend, with those of the sessions that work for it or go on from it; null for no limit."
+  ),
   event_watermark: field(Schema.Int, "The `seq` of the newest event."),
   version: field(
     Schema.Int,

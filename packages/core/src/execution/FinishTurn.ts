@@ -164,9 +164,9 @@ const healthAfter = (problem: TurnProblem | undefined): ConnectionHealth | undef
   return problem.reason === "credential_invalid" ? "reauth_required" : undefined
 }
 
-/** The problem of a turn: what its model calls prove comes first, then what its agent says. */
+/** The problem of a turn: a budget that has ended it comes first, then what its model calls prove, then what its agent says. */
 const problemOf = (run: AgentRun): TurnProblem | undefined =>
-  verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
+  run.gate.problem() ?? verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
 
 /** The problem of a turn whose agent stopped by itself without being asked to; undefined for a proper end. */
 const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {

@@ -48,6 +48,9 @@ export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 /** Rings when the interaction has ended. */
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 
+/** Rings when the budget of a turn, a session, an API key or a workspace was set. */
+export const budgetTopic = (subjectId: string): string => `budget:${subjectId}`
+
 /** Rings when something is said to the agent of a turn that runs. */
 export const steeringTopic = (turnId: string): string => `steering:${turnId}`
 

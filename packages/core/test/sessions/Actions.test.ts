@@ -159,7 +159,8 @@ const turnCommands = (principal: Principal, id: string) =>
     (turns): Record<TurnAction, Effect.Effect<unknown, unknown>> => ({
       acknowledge: turns.acknowledge(principal, id),
       cancel: turns.cancel(principal, id),
-      retry: turns.retry(principal, id)
+      retry: turns.retry(principal, id),
+      update: turns.update(principal, id, { budget: { max_tokens: 1000 } })
     })
   )
 

@@ -64,12 +64,18 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
   }
 }
 
+interface GivenAnswer {
+  readonly answer: string
+  readonly content?: FormContent
+}
+
 const answerOf = async (
   { description, form, kind, options, title, url, ...interaction }: Interaction,
   answering: Answering,
   signal: AbortSignal
-): Promise<{ readonly answer: string; readonly content?: FormContent } | undefined> => {
+): Promise<GivenAnswer | undefined> => {
   const paint = painter(process.stderr)
+  if (kind === "budget") return budgetAnswerOf({ options, title }, answering, signal)
   const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${harmless(title)}`
   if (answering !== "ask") {
     const wanted = answering === "allow" ? /^allow/ : /^reject/
@@ -84,6 +90,24 @@ const answerOf = async (
   const answer = await ask.choice(what, choices, { signal })
   const takesValues = form !== null && options.find(({ id }) => id === answer)?.kind === "accept"
   return { answer, ...(takesValues && { content: await valuesOf(form, signal) }) }
+}
+
+/** A budget is raised with a command of its own, which nobody gives where there is no terminal. */
+const budgetAnswerOf = async (
+  { options, title }: Pick<Interaction, "options" | "title">,
+  answering: Answering,
+  signal: AbortSignal
+): Promise<GivenAnswer | undefined> => {
+  const of = /\b(?:sess|turn|key|wsp)_\w+/.exec(title)?.[0] ?? "ID"
+  const stop = options[0]
+  tell(`${painter(process.stderr)("yellow", "?")} ${harmless(title)}. Raise it: reins budget ${of} AMOUNT`)
+  if (answering !== "ask") return stop && { answer: stop.id }
+  const choices = [
+    { value: "", label: "Wait until somebody has raised it" },
+    ...options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
+  ]
+  const answer = await ask.choice("The turn waits", choices, { signal })
+  return answer === "" ? undefined : { answer }
 }
 
 const refusal = " (no terminal to ask; --approve allows it)"

@@ -5,6 +5,9 @@ import { operations, successes } from "./Document.js"
 const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces": 200,
   "GET /api/workspaces/{workspace_id}": 200,
+  "PATCH /api/workspaces/{workspace_id}": 200,
+  "PATCH /api/api-keys/{key_id}": 200,
+  "PATCH /api/turns/{turn_id}": 200,
   "GET /api/workspaces/{workspace_id}/members": 200,
   "POST /api/workspaces/{workspace_id}/members": 202,
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": 200,

@@ -24,10 +24,10 @@ withLayer(Manifests.layer)("manifests", (it) => {
     })
   )
 
-  it.effect("that are bound to an agent have a file here that runs it", () =>
+  it.effect("that are bound to an agent have a file that runs it", () =>
     Effect.gen(function* () {
       const { list } = yield* Manifests
-      const here = new URL("./", import.meta.url)
+      const here = new URL("../../agents/", import.meta.url)
       const tests = readdirSync(here)
         .map((name) => readFileSync(new URL(name, here), "utf8"))
         .join("\n")

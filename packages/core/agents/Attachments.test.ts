@@ -11,8 +11,11 @@ import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { withAgent } from "../test/execution/Agent.js"
 
+/** The smallest image. */
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 it.scopedLive(
-  "an agent is given the files of a message, and is told of one that has changed or gone since it was uploaded",
+  "an agent is given the files of a message, its model is shown the images, and it is told of one that has changed or gone since it was uploaded",
   () =>
     withAgent(
       "alpha_gateway",
@@ -24,6 +27,11 @@ it.scopedLive(
           const kept = yield* put("docs/the plan.md", "Plant a pear tree.")
           const changed = yield* put("changed.txt", "The first version.")
           const gone = yield* put("gone.txt", "Nobody reads this.")
+          const shown = yield* files.upload(principal, session.id, {
+            path: "pixel.png",
+            content: pixel,
+            encoding: "base64"
+          })
           const root = (yield* WorkingTrees).paths(session.id).workTree
           yield* Effect.promise(() => writeFile(join(root, "changed.txt"), "The second version."))
           yield* Effect.promise(() => rm(join(root, "gone.txt")))
@@ -31,10 +39,13 @@ it.scopedLive(
           const turn = yield* runTurn(session.id, script("Read them.", { say: "I have." }), [
             kept.upload_id,
             changed.upload_id,
-            gone.upload_id
+            gone.upload_id,
+            shown.upload_id
           ])
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
           const asked = gateway.requests.filter((request) => request.tools.length > 0).at(-1)
+          const images = asked?.messages.flatMap((message) => message.images ?? [])
+          assert.deepStrictEqual(images, [`data:image/png;base64,${pixel}`])
           const told = asked?.messages.map(({ text }) => text).join("\n") ?? ""
           assert.include(told, join(root, "docs/the plan.md"))
           assert.include(told, "Plant a pear tree.")

@@ -18,7 +18,15 @@ import { configOf, serverOptions } from "./Settings.js"
 export const serverLayer = (
   config: Pick<
     Config,
-    "corsOrigins" | "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "requestSeconds" | "trustedProxies"
+    | "console"
+    | "corsOrigins"
+    | "heartbeatSeconds"
+    | "host"
+    | "metrics"
+    | "port"
+    | "publicUrl"
+    | "requestSeconds"
+    | "trustedProxies"
   > &
     Pick<HttpServer.HttpServerOptions, "measured">,
   stop: Pick<ListenOptions, "notice"> = {}
@@ -29,6 +37,7 @@ export const serverLayer = (
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
     corsOrigins: config.corsOrigins,
+    console: config.console,
     metrics: config.metrics,
     measured: config.measured ?? false,
     heartbeat: Duration.seconds(config.heartbeatSeconds),

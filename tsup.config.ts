@@ -87,9 +87,10 @@ const placeOfConsole: Plugin = {
   setup: (build) =>
     build.onLoad({ filter: /\/ConsoleDirectory\.ts$/ }, ({ path }) => ({
       loader: "ts",
+      // The first folder in which it looks for packages stands beside the program.
       contents: readFileSync(path, "utf8").replace(
         "import.meta.url",
-        'require("node:url").pathToFileURL(require.resolve("./main.js"))'
+        'require("node:url").pathToFileURL((require.resolve.paths("@reins/server") ?? [""])[0] ?? "")'
       )
     }))
 }

@@ -99,10 +99,12 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
           </span>
         </div>
       </nav>
-      <main id="main" tabIndex={-1}>
-        {children}
-      </main>
-      <Approvals />
+      <div class="column">
+        <Approvals />
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
     </div>
   )
 }

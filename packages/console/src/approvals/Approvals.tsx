@@ -1,11 +1,13 @@
-import { useSignal } from "@preact/signals"
+import { signal } from "@preact/signals"
 import { questions } from "../inbox/Workspace.js"
 import { parts } from "../route/Route.js"
 import { Question } from "./Question.js"
 
+/** A phone has no room for more than the first line of it. */
+const isFolded = signal(innerWidth < 600)
+
 /** What agents ask, pinned to every page but the one of the session that asks, which shows it in its place. */
 export const Approvals = () => {
-  const isFolded = useSignal(false)
   const [page, id] = parts.value
   const list = questions.value.filter(({ standing }) => page !== "sessions" || standing.session.id !== id)
   const [first] = list
@@ -18,7 +20,10 @@ export const Approvals = () => {
         aria-expanded={!isFolded.value}
         onClick={() => (isFolded.value = !isFolded.value)}
       >
-        {list.length === 1 ? "An agent waits for you" : `${list.length} agents wait for you`}
+        <span>
+          {list.length === 1 ? "An agent waits for you" : `${list.length} agents wait for you`}
+          {isFolded.value && `: ${first.interaction.title}`}
+        </span>
         <span aria-hidden="true">{isFolded.value ? "▴" : "▾"}</span>
       </button>
       {!isFolded.value && (

@@ -1,3 +1,4 @@
+import type { Harness } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
@@ -19,12 +20,14 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
         reins.catalog.listExecutorBackends({}, { signal })
       ])
       const installed = harnesses.items.filter((each) => each.installed)
-      const kinds = new Set(installed.map(({ connection }) => connection?.kind))
-      const own = connections.items.filter((each) => each.state === "active" && kinds.has(each.kind))
+      const active = connections.items.filter(({ state }) => state === "active")
+      const connectionOf = (harness: Harness) => active.find(({ kind }) => kind === harness.connection?.kind)
+      const served = installed.find((each) => connectionOf(each) !== undefined)
       return {
         installed,
         harnesses: harnesses.items,
-        connection: own[0],
+        served,
+        connection: served && connectionOf(served),
         executor: executors.items.find((each) => each.default)
       }
     },
@@ -34,7 +37,7 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
     <>
       <PageHead title="First steps" under="From an empty server to the first session." />
       <Await of={state}>
-        {({ connection, executor, harnesses, installed }) => (
+        {({ connection, executor, harnesses, installed, served }) => (
           <ol class="first-steps">
             <Step title="An agent" isDone={installed.length > 0}>
               {installed.length > 0 ? (
@@ -72,7 +75,11 @@ export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) =>
                     {connection.label} <State of={connection.health} />
                   </p>
                   <Validation connectionId={connection.id} validated={state.reload} />
-                  <Models workspaceId={workspaceId} connectionId={connection.id} />
+                  <Models
+                    workspaceId={workspaceId}
+                    connectionId={connection.id}
+                    providerId={served?.provider_id ?? ""}
+                  />
                 </>
               )}
             </Step>
@@ -122,11 +129,23 @@ const Step = ({
   </li>
 )
 
-const Models = ({ connectionId, workspaceId }: { readonly workspaceId: string; readonly connectionId: string }) => {
+const Models = ({
+  connectionId,
+  providerId,
+  workspaceId
+}: {
+  readonly workspaceId: string
+  readonly connectionId: string
+  readonly providerId: string
+}) => {
   const models = useLoaded(
     "the models of the connection",
-    (signal) => reins.catalog.listModels({ workspace_id: workspaceId, connection_id: connectionId }, { signal }),
-    [workspaceId, connectionId]
+    (signal) =>
+      reins.catalog.listModels(
+        { workspace_id: workspaceId, connection_id: connectionId, provider_id: providerId },
+        { signal }
+      ),
+    [workspaceId, connectionId, providerId]
   )
   return (
     <Await of={models}>

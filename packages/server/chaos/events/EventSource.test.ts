@@ -8,7 +8,7 @@ import { upTo } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import type { Page } from "playwright-core"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { type Browser, startBrowser } from "../browser/Browser.js"
+import { type Browser, startBrowser } from "@reins/testing/browser/Browser"
 
 const place = placeForEachTest(inMemory)
 let options: ServerOptions

@@ -14,7 +14,7 @@ import type { Route } from "./Route.js"
  * There is none where the console was not built. The files are read with the first request for them.
  */
 export const consoleRoutes: Effect.Effect<ReadonlyArray<Route>> = Effect.gen(function* () {
-  if (!existsSync(join(consoleDirectory, "index.html"))) return []
+  if (!existsSync(join(consoleDirectory(), "index.html"))) return []
   const html = yield* Effect.cached(read("index.html"))
   // The page names its files relative to itself, so that it works below the path of a proxy. So it differs with its depth.
   const pages = yield* Effect.all(
@@ -63,17 +63,17 @@ const withoutSlash = (path: string): Reply => {
 }
 
 const read = (name: string): Effect.Effect<string> =>
-  Effect.promise(() => readFile(join(consoleDirectory, name), "utf8"))
+  Effect.promise(() => readFile(join(consoleDirectory(), name), "utf8"))
 
 /** The names of the files hold digests of their content. */
 const assetFiles: Effect.Effect<ReadonlyMap<string, CachedFile>> = Effect.gen(function* () {
-  const names = yield* Effect.promise(() => readdir(join(consoleDirectory, "assets")))
+  const names = yield* Effect.promise(() => readdir(join(consoleDirectory(), "assets")))
   const files = yield* Effect.forEach(names, (name) =>
     Effect.map(
       Effect.flatMap(read(join("assets", name)), (content) =>
         cachedFile(
           content,
-          { "content-type": types[extname(name)] ?? "text/plain; charset=utf-8" },
+          { ...assetHeaders, "content-type": types[extname(name)] ?? "text/plain; charset=utf-8" },
           { immutable: true }
         )
       ),
@@ -88,6 +88,9 @@ const types: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml"
 }
+
+/** A worker does not have the policy of its page but that of its script. */
+const assetHeaders = { "content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self'" }
 
 /** The page runs the scripts of this service and asks it alone. Agents send pictures as data. */
 const pageHeaders = {

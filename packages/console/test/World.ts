@@ -19,6 +19,8 @@ export interface World {
   readonly forgeToken: string
   /** A caller with a key, of an account whose password is `password`, with a connection to the gateway. */
   readonly newCaller: () => Promise<Caller>
+  /** An empty page; one with fingers has a browser context of its own. */
+  readonly newPage: (size?: Size, hasTouch?: boolean) => Promise<Page>
   /** A page of the console that is logged in. */
   readonly loggedIn: (path?: string, size?: Size) => Promise<Page>
 }
@@ -58,6 +60,15 @@ export const worldForEachTest = (): World => {
     await browser.close()
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
+  const newPage: World["newPage"] = async (size = desk, hasTouch = false) => {
+    const own = hasTouch
+      ? await browser.context.browser()?.newContext({ hasTouch, isMobile: true, viewport: size })
+      : undefined
+    const page = await (own ?? browser.context).newPage()
+    page.setDefaultTimeout(30_000)
+    await page.setViewportSize(size)
+    return page
+  }
   return {
     place,
     get server() {
@@ -74,9 +85,9 @@ export const worldForEachTest = (): World => {
     },
     forgeToken: token,
     newCaller: () => newCaller(server, place.dataDir, place.gateway, env),
+    newPage,
     loggedIn: async (path = "", size = desk) => {
-      const page = await browser.context.newPage()
-      await page.setViewportSize(size)
+      const page = await newPage(size)
       await page.goto(`${server.url}/ui${path === "" ? "" : `/${path}`}`)
       await logIn(page)
       return page

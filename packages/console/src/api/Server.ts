@@ -20,6 +20,11 @@ export const reins = new Reins({ baseUrl: serviceUrl, fetch: withLogin })
 
 /** Asks who is logged in. Fails when the server cannot be asked. */
 export const whoAmI = async (): Promise<void> => {
+  // Without the cookie that goes along with a login there is none, and nothing has to be asked.
+  if (!/(?:^|; )reins_csrf=./.test(document.cookie)) {
+    me.value = null
+    return
+  }
   try {
     me.value = await reins.accounts.getMe()
   } catch (error) {

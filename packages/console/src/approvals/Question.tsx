@@ -16,7 +16,7 @@ export const Question = ({ interaction }: { readonly interaction: Interaction })
       <p class="question-title">
         <State of={state === "pending" ? "requires_action" : state} as={state === "pending" ? kind : state} /> {title}
       </p>
-      {description !== null && <pre class="question-text">{description}</pre>}
+      {description !== null && <pre class="question-text">{readable(description)}</pre>}
       {url !== null && (
         <p>
           The agent asks you to open{" "}
@@ -35,6 +35,17 @@ export const Question = ({ interaction }: { readonly interaction: Interaction })
       )}
     </section>
   )
+}
+
+/** The input of a tool comes as JSON. One that is a single text, as a command, is shown as that text. */
+const readable = (text: string): string => {
+  try {
+    const values: ReadonlyArray<unknown> = Object.values(JSON.parse(text))
+    const [only] = values
+    return values.length === 1 && typeof only === "string" ? only : JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
 }
 
 const nameOf = (options: Interaction["options"], id: string): string =>

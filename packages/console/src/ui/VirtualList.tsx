@@ -52,10 +52,16 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
     onTop?.(indexAt(offsets, scrollTop + 1))
   }
 
+  const looking = useRef(look)
+  looking.current = look
+  const following = useRef(follows)
+  following.current = follows
+
   useLayoutEffect(() => {
     const element = box.current
     if (element === null) return
     const watcher = new ResizeObserver((entries) => {
+      const wasAtEnd = atEnd.current
       let moved = 0
       let changed = false
       for (const { target } of entries) {
@@ -70,8 +76,10 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
         if (Number(target.dataset["top"]) + before <= element.scrollTop) moved += now - before
       }
       if (changed) measured.value++
-      if (moved !== 0 && !atEnd.current) element.scrollTop += moved
-      look()
+      if (following.current && wasAtEnd) element.scrollTop = element.scrollHeight
+      else if (moved !== 0) element.scrollTop += moved
+      looking.current()
+      atEnd.current = wasAtEnd
     })
     observer.current = watcher
     watcher.observe(element)

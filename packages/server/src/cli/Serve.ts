@@ -60,8 +60,8 @@ const announce = (config: Config) =>
       )
       if (items.length > 0) return
       yield* Effect.logInfo(
-        "There is no account yet. Make one, and a key for it: reins accounts create --email you@example.com, " +
-          "then reins keys create --email you@example.com --name first"
+        `There is no account yet. Make one${config.console ? ` at ${server.url}/ui, or` : ""}, and a key for it: reins accounts create --email ` +
+          "you@example.com, then reins keys create --email you@example.com --name first"
       )
     })
   )

@@ -112,7 +112,7 @@ describe("the pages of the console", () => {
       await page.emulateMedia({ colorScheme: look })
       for (const [path, words] of Object.entries(all)) {
         await page.goto(`${world.server.url}/ui/${path}`)
-        await page.getByText(words).first().waitFor()
+        await page.locator("main").getByText(words).first().waitFor()
         await page.getByText(/Waiting for/).waitFor({ state: "detached" })
         found.push(...(await findingsOf(page)).map((finding) => `${look} /ui/${path}: ${finding}`))
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)

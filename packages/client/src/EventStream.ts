@@ -1,8 +1,8 @@
 import { type Circumstances, limited, sleep } from "./Clock.js"
-import type { Event, MessageDelta } from "./generated/Resources.js"
+import type { Event, MessageDelta, WorkspaceEvent } from "./generated/Resources.js"
 import { ReinsConnectionError } from "./ReinsClientError.js"
 import { delayMs, Failure, mayRepeat, unanswered } from "./RetryPolicy.js"
-import { routeOf } from "./Route.js"
+import { type Route, routeOf } from "./Route.js"
 import { type Frame, makeParser } from "./ServerSentEvents.js"
 import type { OpenResponse, Transport } from "./Transport.js"
 
@@ -39,6 +39,29 @@ export interface StreamInput {
   readonly onDelta?: ((delta: MessageDelta) => void) | undefined
 }
 
+/** The families of types that the stream of a workspace has. */
+type WorkspaceFamily = `${"session" | "turn" | "usage" | "changeset" | "delivery" | "merge_request" | "delegation"}.*`
+
+/** The types of events that the stream of a workspace has: what a list of sessions shows. */
+export type WorkspaceEventType = Extract<
+  EventType,
+  WorkspaceFamily extends `${infer Resource}.*` ? `${Resource}.${string}` : never
+>
+
+/** The events that the stream of a workspace gives. */
+export interface WorkspaceStreamInput {
+  /** The workspace whose sessions they belong to. */
+  readonly workspace_id: string
+  /** The position after which to begin; from the first event that is kept when absent. */
+  readonly after?: number | undefined
+  /** Only these types. */
+  readonly types?: ReadonlyArray<WorkspaceEventType | WorkspaceFamily> | undefined
+  /** Only events of the sessions of this project. */
+  readonly project_id?: string | undefined
+  /** Only events of sessions that have this label now, as `name=value`, and every `session.updated`. */
+  readonly label?: string | undefined
+}
+
 interface Connection extends OpenResponse {
   readonly openedAt: number
   readonly decoder: TextDecoder
@@ -53,13 +76,22 @@ const longestSilenceMs = 45_000
 /** A connection that lived as long was not refused, even when it said nothing. */
 const settledMs = 10_000
 
-const route = routeOf("sessions", "listEvents")
+/** A log, and the events that are wanted of it. */
+interface LogInput<Item> {
+  readonly route: Route
+  /** The query but for `after`. */
+  readonly query: Readonly<Record<string, unknown>>
+  readonly after: number | undefined
+  /** The item that a reader gets for an event and its place in the log. */
+  readonly itemOf: (event: TypedEvent, seq: number) => Item
+  readonly onDelta: ((delta: MessageDelta) => void) | undefined
+}
 
-/** A position in the events of a session that moves on as it is read. Only one reader may use it at a time. */
-export class EventReader {
-  private cursor: number
+/** A position in a log that moves on as it is read. Only one reader may use it at a time. */
+export class LogReader<Item> {
+  private cursor: number | undefined
   private connection: Connection | undefined
-  private ready: ReadonlyArray<TypedEvent> = []
+  private ready: ReadonlyArray<Item> = []
   private reached = false
   /** Tries in a row that brought nothing. */
   private failures = 0
@@ -70,10 +102,10 @@ export class EventReader {
    */
   constructor(
     private readonly transport: Transport,
-    private readonly input: StreamInput,
+    private readonly input: LogInput<Item>,
     private readonly maxRetries = transport.maxRetries
   ) {
-    this.cursor = input.after ?? 0
+    this.cursor = input.after
   }
 
   /**
@@ -91,8 +123,8 @@ export class EventReader {
     }
   }
 
-  /** The events that have come, in the order of their `seq`. */
-  take(): ReadonlyArray<TypedEvent> {
+  /** The events that have come, in their order. */
+  take(): ReadonlyArray<Item> {
     const events = this.ready
     this.ready = []
     return events
@@ -108,7 +140,7 @@ export class EventReader {
     const from = this.connection ?? (await this.connect(circumstances))
     const chunk = await nextChunk(from, circumstances)
     from.reading = undefined
-    const events: Array<TypedEvent> = []
+    const events: Array<Item> = []
     this.ready = events
     const deltas: Array<MessageDelta> = []
     for (const frame of from.parse(from.decoder.decode(chunk, { stream: true }))) {
@@ -126,14 +158,8 @@ export class EventReader {
   }
 
   private async connect(circumstances: Circumstances): Promise<Connection> {
-    const { after: _, onDelta, types, ...scope } = this.input
-    const query = {
-      ...scope,
-      after: this.cursor,
-      ...(types !== undefined && { types: types.join(",") }),
-      ...(onDelta !== undefined && { deltas: true })
-    }
-    const opened = await this.transport.open(route, query, circumstances)
+    const query = { ...(this.cursor !== undefined && { after: this.cursor }), ...this.input.query }
+    const opened = await this.transport.open(this.input.route, query, circumstances)
     this.reached = true
     this.connection = {
       ...opened,
@@ -147,14 +173,14 @@ export class EventReader {
   }
 
   /** The event of a frame. A frame without an id is not of the log, and `stream.end` is followed by the end of the body. */
-  private accept(from: Connection, frame: Frame): Array<TypedEvent> {
+  private accept(from: Connection, frame: Frame): Array<Item> {
     const seq = frame.id === undefined ? Number.NaN : Number(frame.id)
-    if (!Number.isSafeInteger(seq) || seq <= this.cursor) return []
+    if (!Number.isSafeInteger(seq) || seq <= (this.cursor ?? 0)) return []
     // Boundary: the server wrote the event by its schema.
     const event: TypedEvent | undefined = frame.data === undefined ? undefined : JSON.parse(frame.data)
     this.cursor = seq
     from.advanced = true
-    return event === undefined ? [] : [event]
+    return event === undefined ? [] : [this.input.itemOf(event, seq)]
   }
 
   /** Gives the connection up, and counts it as a failure unless it was healthy. */
@@ -173,6 +199,29 @@ export class EventReader {
     if (this.failures > 0) await sleep(delayMs(this.failures - 1, failure.afterMs, circumstances.clock), circumstances)
   }
 }
+
+const listOf = (types: ReadonlyArray<string> | undefined) => types !== undefined && { types: types.join(",") }
+
+/** A reader of the events of a session. */
+export class EventReader extends LogReader<TypedEvent> {
+  constructor(transport: Transport, { after, onDelta, types, ...scope }: StreamInput, maxRetries?: number) {
+    const query = { ...scope, ...listOf(types), ...(onDelta !== undefined && { deltas: true }) }
+    const itemOf = (event: TypedEvent) => event
+    super(transport, { route: sessionRoute, query, after: after ?? 0, itemOf, onDelta }, maxRetries)
+  }
+}
+
+/** A reader of the events of all sessions of a workspace. */
+export class WorkspaceEventReader extends LogReader<WorkspaceEvent> {
+  constructor(transport: Transport, { after, types, ...scope }: WorkspaceStreamInput) {
+    const itemOf = (event: TypedEvent, position: number) => ({ position, event })
+    const query = { ...scope, ...listOf(types) }
+    super(transport, { route: workspaceRoute, query, after, itemOf, onDelta: undefined })
+  }
+}
+
+const sessionRoute = routeOf("sessions", "listEvents")
+const workspaceRoute = routeOf("workspaces", "listEvents")
 
 /** The next bytes of a connection. A read that was given up is taken up again, so no bytes are lost. */
 const nextChunk = async (from: Connection, circumstances: Circumstances): Promise<Uint8Array> => {

@@ -1,21 +1,21 @@
 import type { Clock } from "./Clock.js"
-import type { EventReader, TypedEvent } from "./EventStream.js"
+import type { LogReader } from "./EventStream.js"
 
-export interface Iterated {
-  readonly open: () => EventReader | Promise<EventReader>
+export interface Iterated<Item> {
+  readonly open: () => LogReader<Item> | Promise<LogReader<Item>>
   /** True for the event that is the last one. */
-  readonly isLast: (event: TypedEvent) => boolean
+  readonly isLast: (event: Item) => boolean
   readonly clock: Clock
   readonly signal: AbortSignal | undefined
 }
 
 /** The events of a reader as a loop takes them. Leaving the loop closes the connection, also while an event is waited for. */
-export const iterate = ({ clock, isLast, open, signal }: Iterated): AsyncIterableIterator<TypedEvent> => {
+export const iterate = <Item>({ clock, isLast, open, signal }: Iterated<Item>): AsyncIterableIterator<Item> => {
   const stopped = new AbortController()
   let left = false
   const abort = () => stopped.abort(signal?.reason)
-  const read = async function* (): AsyncGenerator<TypedEvent, undefined> {
-    let reader: EventReader | undefined
+  const read = async function* (): AsyncGenerator<Item, undefined> {
+    let reader: LogReader<Item> | undefined
     signal?.throwIfAborted()
     signal?.addEventListener("abort", abort)
     try {
@@ -37,7 +37,7 @@ export const iterate = ({ clock, isLast, open, signal }: Iterated): AsyncIterabl
     }
   }
   const events = read()
-  const iterator: AsyncIterableIterator<TypedEvent> = {
+  const iterator: AsyncIterableIterator<Item> = {
     next: () => events.next(),
     // A generator alone would answer only after the next event.
     return: () => {

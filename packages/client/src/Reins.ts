@@ -1,8 +1,14 @@
 import { systemClock } from "./Clock.js"
-import { EventReader, type StreamInput, type TypedEvent } from "./EventStream.js"
+import {
+  EventReader,
+  type StreamInput,
+  type TypedEvent,
+  WorkspaceEventReader,
+  type WorkspaceStreamInput
+} from "./EventStream.js"
 import * as Following from "./Following.js"
 import type { Methods } from "./generated/Methods.js"
-import type { Job, Turn } from "./generated/Resources.js"
+import type { Job, Turn, WorkspaceEvent } from "./generated/Resources.js"
 import { iterate } from "./Iteration.js"
 import { listOf } from "./List.js"
 import { ReinsApiError, ReinsConnectionError, ReinsValidationError } from "./ReinsClientError.js"
@@ -19,7 +25,7 @@ export interface ReinsOptions extends Transport.ServerOptions {
 type Waiting = Pick<Transport.RequestOptions, "signal">
 
 /** A client of a Reins server. Every method rejects with a `ReinsClientError`. */
-export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
+export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs" | "workspaces"> {
   /** The URL that it calls, without a slash at the end. */
   readonly baseUrl: string
   /** The operations on sessions, and their events as a stream. */
@@ -29,6 +35,14 @@ export interface Reins extends Omit<Methods, "sessions" | "turns" | "jobs"> {
      * and reads no faster than the loop does.
      */
     readonly stream: (input: StreamInput, options?: Waiting) => AsyncIterableIterator<TypedEvent>
+  }
+  /** The operations on workspaces, and the events of all sessions of one as a stream. */
+  readonly workspaces: Methods["workspaces"] & {
+    /**
+     * The events of a workspace that a list of sessions needs, from the log and then live, until you leave the loop. It reconnects by itself,
+     * without gap or repeat, and reads no faster than the loop does.
+     */
+    readonly stream: (input: WorkspaceStreamInput, options?: Waiting) => AsyncIterableIterator<WorkspaceEvent>
   }
   /** The operations on turns, and the wait for the end of one. */
   readonly turns: Methods["turns"] & {
@@ -70,6 +84,11 @@ const connect = (options: ReinsOptions): Reins => {
       ...methods.sessions,
       stream: (input, { signal } = {}) =>
         iterate({ open: () => new EventReader(transport, input), isLast: () => false, clock, signal })
+    },
+    workspaces: {
+      ...methods.workspaces,
+      stream: (input, { signal } = {}) =>
+        iterate({ open: () => new WorkspaceEventReader(transport, input), isLast: () => false, clock, signal })
     },
     turns: {
       ...methods.turns,

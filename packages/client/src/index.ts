@@ -1,7 +1,15 @@
 import type { Methods } from "./generated/Methods.js"
 import type { ApiKey, Interaction, Turn } from "./generated/Resources.js"
 
-export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "./EventStream.js"
+export type {
+  EventFamily,
+  EventPayload,
+  EventType,
+  StreamInput,
+  TypedEvent,
+  WorkspaceEventType,
+  WorkspaceStreamInput
+} from "./EventStream.js"
 export type { JobLike, RunInput, RunResult, TurnLike } from "./Following.js"
 export type * from "./generated/Methods.js"
 export type * from "./generated/Resources.js"

@@ -85,6 +85,33 @@ describe("EventStream", () => {
     assert.strictEqual(server.received[0]?.headers.accept, "text/event-stream")
   })
 
+  it("gives the events of a workspace with their positions, and resumes by them", async () => {
+    await using server = await serve((response, _, ordinal) => {
+      openStream(response)
+      if (ordinal === 0) response.end(`${frame(8)}id: 11\n\n`)
+      else response.write(frame(12))
+    })
+    const reins = new Reins({ baseUrl: server.url })
+    const seen: Array<number> = []
+    for await (const { event, position } of reins.workspaces.stream({
+      workspace_id: "w",
+      types: ["turn.*", "session.created"],
+      project_id: "p",
+      label: "a=b"
+    })) {
+      assert.strictEqual(event.type, "usage.observed")
+      seen.push(position)
+      if (seen.length === 2) break
+    }
+    assert.deepStrictEqual(seen, [8, 12])
+    assert.deepStrictEqual(
+      server.received.map(({ url }) => new URL(url, "http://x")).map(({ pathname, search }) => pathname + search),
+      ["", "after=11&"].map(
+        (after) => `/api/workspaces/w/events?${after}project_id=p&label=a%3Db&types=turn.*%2Csession.created`
+      )
+    )
+  })
+
   it("asks again for an event that arrived malformed", async () => {
     await using server = await serve((response, _, ordinal) => {
       openStream(response)

@@ -43,6 +43,8 @@ import { wakeJob } from "./delegations/WakeJob.js"
 import { EventFeed } from "./events/EventFeed.js"
 import { EventLog } from "./events/EventLog.js"
 import { EventRetention } from "./events/EventRetention.js"
+import { WorkspaceEvents } from "./events/WorkspaceEvents.js"
+import { WorkspaceFeed } from "./events/WorkspaceFeed.js"
 import { activationJob } from "./execution/ActivationJob.js"
 import { AgentNetwork } from "./execution/AgentNetwork.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
@@ -273,8 +275,13 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
-  return Layer.mergeAll(work, EventFeed.layer, Layer.provideMerge(KeyRotation.layer, identity)).pipe(
-    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer)),
+  return Layer.mergeAll(
+    work,
+    EventFeed.layer,
+    WorkspaceFeed.layer,
+    Layer.provideMerge(KeyRotation.layer, identity)
+  ).pipe(
+    Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
     Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(layers)),

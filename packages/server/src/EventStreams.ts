@@ -1,11 +1,15 @@
 import type { EventQuery } from "@reins/core/api/SessionsApi"
+import type { WorkspaceEventQuery } from "@reins/core/api/WorkspaceEvents"
 import { fn } from "@reins/core/base/Traced"
 import type { Principal } from "@reins/core/domain/Principal"
 import { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import type { Subscription } from "@reins/core/events/Audiences"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog, type Unreadable } from "@reins/core/events/EventLog"
-import { parseEventTypes } from "@reins/core/events/EventTypes"
+import { parseEventTypes, parseWorkspaceTypes } from "@reins/core/events/EventTypes"
+import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
+import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import { openStreams } from "./Figures.js"
 import type { Exchange } from "./http/Exchange.js"
@@ -15,7 +19,7 @@ import { Shutdown } from "./Shutdown.js"
 import { type EndReason, StreamWriter } from "./StreamWriter.js"
 
 export interface StreamOptions {
-  /** The most streams of one principal on one session at a time; null for any number. */
+  /** The most streams of one principal on one session, or on one workspace, at a time; null for any number. */
   readonly perSession: number | null
   /** The time between two beats of a stream. The access of its caller is looked at again as often. */
   readonly heartbeat: Duration.DurationInput
@@ -28,21 +32,29 @@ export const streamDefaults: StreamOptions = { perSession: 8, heartbeat: "15 sec
 /** The refusals of a stream or a page. */
 export type Refusal = Unreadable | ReinsError<"rate_limited"> | RequestInvalid
 
-type Query = typeof EventQuery.Type
+type SessionQuery = typeof EventQuery.Type
+type WorkspaceQuery = typeof WorkspaceEventQuery.Type
 
 /** Answers `GET .../events`: with a page of the log, or with a stream when the client accepts one. */
 export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
   EventStreams,
   {
     /**
-     * A stream is written to the response of the exchange, and the reply comes when it has ended. Fails like `EventLog.page`, and with
-     * `rate_limited` when the principal reads too many streams of the session.
+     * The events of a session. A stream is written to the response of the exchange, and the reply comes when it has ended. Fails like
+     * `EventLog.page`, and with `rate_limited` when the principal reads too many streams of the session.
      */
     readonly answer: (
       exchange: Exchange,
       principal: Principal,
       sessionId: string,
-      query: Query
+      query: SessionQuery
+    ) => Effect.Effect<Reply, Refusal>
+    /** The same for the events of a workspace, like `WorkspaceEvents.page`. */
+    readonly answerWorkspace: (
+      exchange: Exchange,
+      principal: Principal,
+      workspaceId: string,
+      query: WorkspaceQuery
     ) => Effect.Effect<Reply, Refusal>
   }
 >() {
@@ -51,10 +63,11 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
       EventStreams,
       Effect.gen(function* () {
         const log = yield* EventLog
+        const feed = yield* EventFeed
+        const workspaceLog = yield* WorkspaceEvents
+        const workspaceFeed = yield* WorkspaceFeed
         const streams: Streams = {
           options,
-          log,
-          feed: yield* EventFeed,
           authentication: yield* Authentication,
           shutdown: yield* Shutdown,
           seats: new Map(),
@@ -66,29 +79,98 @@ export class EventStreams extends Context.Tag("@reins/server/EventStreams")<
             for (const end of streams.open) end("shutdown")
           })
         )
-        return EventStreams.of({
-          answer: fn("EventStreams.answer")(function* (exchange, principal, sessionId, query) {
-            const { vary } = exchange.headers
-            exchange.headers["vary"] = vary === undefined ? "Accept" : `${vary}, Accept`
-            if (acceptsStream(exchange)) return yield* stream(streams, exchange, principal, sessionId, query)
-            const types = yield* parseEventTypes(query.types)
-            const { after, limit, turn_id: turnId } = query
-            const { envelopes, ...rest } = yield* log.storedPage(principal, sessionId, { after, limit, types, turnId })
-            return Reply.jsonText(200, `{"items":[${envelopes.join(",")}],${JSON.stringify(rest).slice(1)}`)
+
+        const answer = fn("EventStreams.answer")(function* (
+          exchange: Exchange,
+          principal: Principal,
+          sessionId: string,
+          query: SessionQuery
+        ) {
+          const { after, deltas, limit, turn_id: turnId } = query
+          const types = yield* parseEventTypes(query.types)
+          if (!negotiated(exchange)) {
+            const page = { after, limit, types, turnId }
+            const { envelopes, ...rest } = yield* log.storedPage(principal, sessionId, page)
+            return pageOf(envelopes, rest)
+          }
+          return yield* stream(streams, exchange, principal, {
+            of: "session",
+            id: sessionId,
+            query,
+            subscribe: (from, writer) => {
+              const request = { after: from, types, turnId, batch: limit, deltas: deltas ? writer.delta : undefined }
+              return feed.subscribe(principal, sessionId, request, writer.sink)
+            },
+            mayRead: (caller, cursor) => log.open(caller, sessionId, cursor)
           })
         })
+
+        const answerWorkspace = fn("EventStreams.answerWorkspace")(function* (
+          exchange: Exchange,
+          principal: Principal,
+          workspaceId: string,
+          query: WorkspaceQuery
+        ) {
+          const { after, limit, project_id: projectId } = query
+          const label = labelOf(query.label)
+          const types = yield* parseWorkspaceTypes(query.types)
+          if (!negotiated(exchange)) {
+            const page = { after, limit, types, projectId, label }
+            const { entries, ...rest } = yield* workspaceLog.storedPage(principal, workspaceId, page)
+            return pageOf(
+              entries.map(({ envelope, seq }) => `{"position":${seq},"event":${envelope}}`),
+              rest
+            )
+          }
+          return yield* stream(streams, exchange, principal, {
+            of: "workspace",
+            id: workspaceId,
+            query,
+            subscribe: (from, writer) => {
+              const request = { after: from, types, projectId, label, batch: limit }
+              return workspaceFeed.subscribe(principal, workspaceId, request, writer.sink)
+            },
+            mayRead: (caller, cursor) => workspaceLog.open(caller, workspaceId, cursor)
+          })
+        })
+
+        return EventStreams.of({ answer, answerWorkspace })
       })
     )
+}
+
+/** A log as a stream reads it. */
+interface Source {
+  readonly of: "session" | "workspace"
+  readonly id: string
+  readonly query: { readonly after?: number; readonly max_seconds: number }
+  readonly subscribe: (after: number | undefined, writer: StreamWriter) => Effect.Effect<Subscription, Unreadable>
+  /** Fails when the caller would be refused the log now. */
+  readonly mayRead: (caller: Principal, cursor: number) => Effect.Effect<unknown, Unreadable>
+}
+
+/** True for a request that is answered with a stream. A cache has to tell the two answers apart. */
+const negotiated = (exchange: Exchange): boolean => {
+  const { vary } = exchange.headers
+  exchange.headers["vary"] = vary === undefined ? "Accept" : `${vary}, Accept`
+  return acceptsStream(exchange)
+}
+
+const pageOf = (items: ReadonlyArray<string>, rest: object): Reply =>
+  Reply.jsonText(200, `{"items":[${items.join(",")}],${JSON.stringify(rest).slice(1)}`)
+
+const labelOf = (text: string | undefined) => {
+  if (text === undefined) return undefined
+  const end = text.indexOf("=")
+  return { name: text.slice(0, end), value: text.slice(end + 1) }
 }
 
 /** The streams of this process, and the services that they need. */
 interface Streams {
   readonly options: StreamOptions
-  readonly log: EventLog["Type"]
-  readonly feed: EventFeed["Type"]
   readonly authentication: Authentication["Type"]
   readonly shutdown: Shutdown["Type"]
-  /** The number of streams of each principal on each session. */
+  /** The number of streams of each principal on each log. */
   readonly seats: Map<string, number>
   /** The functions that end the open streams. */
   readonly open: Set<(reason: EndReason) => void>
@@ -101,23 +183,16 @@ const stream = Effect.fnUntraced(function* (
   streams: Streams,
   exchange: Exchange,
   principal: Principal,
-  sessionId: string,
-  query: Query
+  source: Source
 ) {
-  const { feed, open, options, shutdown } = streams
-  const after = yield* cursorOf(exchange, query.after)
-  const types = yield* parseEventTypes(query.types)
-  yield* takeSeat(streams, seatOf(sessionId, principal))
+  const { open, options, shutdown } = streams
+  const after = yield* cursorOf(exchange, source.query.after)
+  yield* takeSeat(streams, source, principal)
   const ended = yield* Deferred.make<EndReason>()
   // Only the first reason counts.
   const end = (reason: EndReason) => Deferred.unsafeDone(ended, Effect.succeed(reason))
   const writer = new StreamWriter(exchange.response, () => end("slow_consumer"), Duration.toMillis(options.patience))
-  const { limit: batch, turn_id: turnId } = query
-  const deltas = query.deltas ? writer.delta : undefined
-  const subscription = yield* Effect.acquireRelease(
-    feed.subscribe(principal, sessionId, { after, types, turnId, batch, deltas }, writer.sink),
-    ({ close }) => Effect.sync(close)
-  )
+  const subscription = yield* Effect.acquireRelease(source.subscribe(after, writer), ({ close }) => Effect.sync(close))
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       if (open.delete(end)) openStreams.unsafeModify(-1, [])
@@ -136,12 +211,12 @@ const stream = Effect.fnUntraced(function* (
   // The rights of credentials can change while they are used, and a stream must not outlive them. Beats do not wait for this check.
   yield* inEachHeartbeat(
     streams,
-    Effect.flatMap(mayReadOn(streams, exchange, sessionId, subscription.cursor), (mayRead) =>
+    Effect.flatMap(mayReadOn(streams, exchange, source, subscription.cursor), (mayRead) =>
       Effect.sync(() => mayRead || end("refused"))
     )
   )
   const reason = yield* Effect.timeoutTo(Deferred.await(ended), {
-    duration: Duration.seconds(clamp(query.max_seconds)),
+    duration: Duration.seconds(clamp(source.query.max_seconds)),
     onSuccess: (given): EndReason => given,
     onTimeout: (): EndReason => "max_seconds"
   })
@@ -149,15 +224,16 @@ const stream = Effect.fnUntraced(function* (
   return new Reply(200)
 }, Effect.scoped)
 
-const seatOf = (sessionId: string, { accountId, via }: Principal): string =>
-  `${sessionId} ${accountId} ${via.kind === "api_key" ? via.keyId : ""}`
+const seatOf = (id: string, { accountId, via }: Principal): string =>
+  `${id} ${accountId} ${via.kind === "api_key" ? via.keyId : ""}`
 
 /** Takes one of the places for streams, until the scope ends. */
-const takeSeat = ({ options: { perSession }, seats }: Streams, seat: string) =>
-  Effect.acquireRelease(
+const takeSeat = ({ options: { perSession }, seats }: Streams, { id, of }: Source, principal: Principal) => {
+  const seat = seatOf(id, principal)
+  return Effect.acquireRelease(
     Effect.suspend(() => {
       const taken = seats.get(seat) ?? 0
-      if (perSession !== null && taken >= perSession) return Effect.fail(tooManyStreams(perSession))
+      if (perSession !== null && taken >= perSession) return Effect.fail(tooManyStreams(of, perSession))
       seats.set(seat, taken + 1)
       return Effect.void
     }),
@@ -168,6 +244,7 @@ const takeSeat = ({ options: { perSession }, seats }: Streams, seat: string) =>
         else seats.set(seat, left)
       })
   )
+}
 
 /** Does something once in each heartbeat. Streams that opened in one moment have their turns one after another. */
 const inEachHeartbeat = ({ opened, options }: Streams, effect: Effect.Effect<unknown>) => {
@@ -178,9 +255,9 @@ const inEachHeartbeat = ({ opened, options }: Streams, effect: Effect.Effect<unk
 
 /** False when the caller of a stream would be refused now. True when that cannot be determined. */
 const mayReadOn = Effect.fnUntraced(
-  function* ({ authentication, log }: Streams, exchange: Exchange, sessionId: string, cursor: () => number) {
+  function* ({ authentication }: Streams, exchange: Exchange, source: Source, cursor: () => number) {
     const caller = yield* authentication.identify(exchange)
-    return caller !== undefined && !(yield* Effect.isFailure(log.open(caller, sessionId, cursor())))
+    return caller !== undefined && !(yield* Effect.isFailure(source.mayRead(caller, cursor())))
   },
   Effect.catchAllDefect(() => Effect.succeed(true))
 )
@@ -213,10 +290,10 @@ const badLastEventId = new ReinsError({
   message: "Last-Event-ID is not the id of an event of this stream. Send the last id that it gave, or none."
 })
 
-const tooManyStreams = (limit: number) =>
+const tooManyStreams = (of: Source["of"], limit: number) =>
   new ReinsError({
     code: "rate_limited",
-    message: `These credentials already read ${limit} streams of this session. Close one first.`,
+    message: `These credentials already read ${limit} streams of this ${of}. Close one first.`,
     details: { limit },
     retryAfterSeconds: 5
   })

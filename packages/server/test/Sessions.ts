@@ -26,8 +26,28 @@ export const newSession = Effect.gen(function* () {
   const read = yield* Schema.decodeUnknown(Schema.Struct({ event_watermark: Schema.Int }))(
     (yield* send("GET", `/api/sessions/${id}`, { headers })).json
   )
-  return { sessionId: SessionId.make(id), events: `/api/sessions/${id}/events`, watermark: read.event_watermark }
+  return {
+    sessionId: SessionId.make(id),
+    workspace,
+    events: `/api/sessions/${id}/events`,
+    watermark: read.event_watermark
+  }
 }).pipe(Effect.orDie)
+
+/** Appends events that the stream of a workspace has in one commit. */
+export const appendListed = (sessionId: SessionId, count: number, title = "x") =>
+  Effect.flatMap(Journal, (journal) => {
+    const harness = { provider_id: "alpha", model: null }
+    const payload = { lifecycle: "open" as const, title, labels: {}, harness, version: 2 }
+    const event: NewEvent = { type: "session.updated", payload }
+    return journal.commit(
+      journal.append(
+        sessionId,
+        { kind: "system", id: "test" },
+        Array.from({ length: count }, () => event)
+      )
+    )
+  })
 
 /** Appends `count` events in one commit, each with a line of `size` characters, of a turn if one is named. */
 export const append = (sessionId: SessionId, count: number, size = 10, turnId?: TurnId) =>

@@ -10,7 +10,9 @@ const migrations = join(source, "store/migrations")
 /** Statements that name a table of another room for good, with the reason. */
 const lasting: Readonly<Record<string, string>> = {
   "store/SessionLog.ts names sessions":
-    "the ends of a log stand in the row of its session, so that an append needs one lock"
+    "the ends of a log stand in the row of its session, so that an append needs one lock",
+  "store/WorkspaceLog.ts names sessions":
+    "a reader of a workspace picks events by the project and the labels of their session"
 }
 
 /** The rooms of the tables that later steps make. */
@@ -19,7 +21,9 @@ const later = [
   ["usage_days", "sessions"],
   ["known_clients", "identity"],
   ["model_calls", "sessions"],
-  ["session_disk", "sessions"]
+  ["session_disk", "sessions"],
+  ["workspace_events", "store"],
+  ["workspace_logs", "store"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

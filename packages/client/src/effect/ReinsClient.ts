@@ -1,7 +1,14 @@
 import { Chunk, Context, Effect, Layer, Option, Redacted, Stream } from "effect"
-import { EventReader, type StreamInput, type TypedEvent } from "../EventStream.js"
+import {
+  EventReader,
+  type LogReader,
+  type StreamInput,
+  type TypedEvent,
+  WorkspaceEventReader,
+  type WorkspaceStreamInput
+} from "../EventStream.js"
 import * as Following from "../Following.js"
-import type { Job, SentMessage, Turn } from "../generated/Resources.js"
+import type { Job, SentMessage, Turn, WorkspaceEvent } from "../generated/Resources.js"
 import { nextOf } from "../List.js"
 import type { ReinsClientError } from "../ReinsClientError.js"
 import * as Transport from "../Transport.js"
@@ -26,11 +33,16 @@ export interface Run {
 }
 
 /** A client of a Reins server, whose calls are effects. Each fails with a `ReinsClientError`. */
-export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs"> {
+export interface Client extends Omit<EffectMethods, "sessions" | "turns" | "jobs" | "workspaces"> {
   /** The operations on sessions, and their events as a stream. */
   readonly sessions: EffectMethods["sessions"] & {
     /** The events of a session from the log and then live, without end. It reconnects by itself, without gap or repeat. */
     readonly stream: (input: StreamInput) => Stream.Stream<TypedEvent, ReinsClientError>
+  }
+  /** The operations on workspaces, and the events of all sessions of one as a stream. */
+  readonly workspaces: EffectMethods["workspaces"] & {
+    /** The events of a workspace that a list of sessions needs, from the log and then live, without end, gap or repeat. */
+    readonly stream: (input: WorkspaceStreamInput) => Stream.Stream<WorkspaceEvent, ReinsClientError>
   }
   /** The operations on turns, and the wait for the end of one. */
   readonly turns: EffectMethods["turns"] & {
@@ -58,6 +70,10 @@ export const make = ({ apiKey, ...options }: ClientOptions): Client => {
   return {
     ...methods,
     sessions: { ...methods.sessions, stream: (input) => eventsOf(() => new EventReader(transport, input)) },
+    workspaces: {
+      ...methods.workspaces,
+      stream: (input) => eventsOf(() => new WorkspaceEventReader(transport, input))
+    },
     turns: {
       ...methods.turns,
       wait: (turn) => fromPromise((circumstances) => Following.waitForTurn(transport, turn, circumstances))
@@ -87,7 +103,7 @@ const runOf = (followed: Following.Followed): Run => {
   }
 }
 
-const eventsOf = (open: () => EventReader): Stream.Stream<TypedEvent, ReinsClientError> =>
+const eventsOf = <Item>(open: () => LogReader<Item>): Stream.Stream<Item, ReinsClientError> =>
   Effect.acquireRelease(Effect.sync(open), (reader) => Effect.sync(() => reader.close())).pipe(
     Effect.map((reader) =>
       Stream.repeatEffectChunk(

@@ -1,4 +1,12 @@
-export type { EventFamily, EventPayload, EventType, StreamInput, TypedEvent } from "../EventStream.js"
+export type {
+  EventFamily,
+  EventPayload,
+  EventType,
+  StreamInput,
+  TypedEvent,
+  WorkspaceEventType,
+  WorkspaceStreamInput
+} from "../EventStream.js"
 export type { JobLike, RunInput, RunResult, TurnLike } from "../Following.js"
 export type * from "../generated/Resources.js"
 export type { Page } from "../List.js"

@@ -26,6 +26,7 @@ export const operationErrors = {
   "workspaces.list": ["invalid_cursor"],
   "workspaces.get": ["not_found"],
   "workspaces.getUsage": ["not_found"],
+  "workspaces.listEvents": ["history_reset_required", "invalid_cursor", "not_found", "rate_limited"],
   "workspaces.listMembers": ["invalid_cursor", "not_found"],
   "workspaces.addMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found", "rate_limited"],
   "workspaces.removeMember": ["forbidden", "insufficient_scope", "invalid_transition", "not_found"],

@@ -78,3 +78,6 @@ export const pageFields = {
   limit: Schema.optionalWith(integer({ min: 1, max: 200 }), { exact: true }),
   cursor: Schema.optionalWith(Schema.String, { exact: true })
 }
+
+/** A label in a query, as `name=value`: the first `=` ends the name. */
+export const LabelText = Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^[^=]+=/)), { exact: true })

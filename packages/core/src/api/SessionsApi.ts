@@ -16,7 +16,7 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { extension, idPath, optional, patch, post, read, TakesFile, withStatus } from "./Endpoint.js"
-import { boolean, integer, number, pageFields } from "./Query.js"
+import { boolean, integer, LabelText, number, pageFields } from "./Query.js"
 import { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "./SessionExecutor.js"
 import { SessionUsage } from "./Usage.js"
 
@@ -254,7 +254,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           project_id: Schema.optionalWith(Schema.String, { exact: true }),
           parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
           label: field(
-            Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^[^=]+=/)), { exact: true }),
+            LabelText,
             "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
           )
         })

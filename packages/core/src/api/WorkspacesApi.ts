@@ -6,6 +6,7 @@ import { Page } from "../domain/Page.js"
 import { extension, idPath, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 import { UsageQuery, WorkspaceUsage } from "./Usage.js"
+import { WorkspaceEventPage, WorkspaceEventQuery } from "./WorkspaceEvents.js"
 
 export const MemberInput = Schema.Struct({
   email: field(EmailAddress, "The address of the person."),
@@ -30,6 +31,17 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
       .setPath(idPath("workspace_id"))
       .setUrlParams(UsageQuery)
       .addSuccess(WorkspaceUsage)
+      .annotateContext(extension)
+  )
+  .add(
+    read(
+      "listEvents",
+      "/api/workspaces/:workspace_id/events",
+      "Read or stream the events of all sessions of a workspace"
+    )
+      .setPath(idPath("workspace_id"))
+      .setUrlParams(WorkspaceEventQuery)
+      .addSuccess(WorkspaceEventPage)
       .annotateContext(extension)
   )
   .add(

@@ -276,6 +276,20 @@ export type EventPayload<T extends EventType> = Schema.Schema.Type<(typeof event
 
 export const eventTypes = Object.keys(eventPayloads).filter((type): type is EventType => type in eventPayloads)
 
+/** The resources whose events are in the stream of a workspace. */
+const listed: ReadonlySet<string> = new Set([
+  "session",
+  "turn",
+  "usage",
+  "changeset",
+  "delivery",
+  "merge_request",
+  "delegation"
+])
+
+/** The types of the stream of a workspace: what a list of sessions shows, and none of the words and tools of agents. */
+export const workspaceEventTypes = eventTypes.filter((type) => listed.has(type.split(".")[0] ?? ""))
+
 export const Actor = Schema.Struct({
   kind: field(
     Schema.Literal("account", "api_key", "harness", "system"),
@@ -336,6 +350,15 @@ export const Event = Schema.Struct({
     "One fact of a session. `seq` starts at 1 and has no gaps; the pair (session_id, seq) never changes its meaning."
 })
 export type Event = typeof Event.Type
+
+export const WorkspaceEvent = Schema.Struct({
+  position: field(
+    Schema.Int,
+    "Its place among the events of the workspace, counted from 1 without a gap. `after` takes it."
+  ),
+  event: field(Event, "The event, as the stream of its session gives it. Its `seq` counts in the session.")
+}).annotations({ identifier: "WorkspaceEvent", description: "An event of one of the sessions of a workspace." })
+export type WorkspaceEvent = typeof WorkspaceEvent.Type
 
 /** An event as a typed union, for readers that switch over `type`. */
 export type TypedEvent = {

@@ -1,11 +1,11 @@
 import type { MessageDelta } from "../domain/Message.js"
-import type { LogFilter, StoredEvent } from "../store/SessionLog.js"
+import type { LogEntry } from "../store/Slices.js"
 
 /** An event that is ready to be delivered. All of its readers share it. */
-export class Frame {
+export class Frame<Entry extends LogEntry = LogEntry> {
   private encoded: Buffer | undefined
 
-  constructor(readonly event: StoredEvent) {}
+  constructor(readonly event: Entry) {}
 
   /** The event as a server-sent event, encoded once. */
   get bytes(): Buffer {
@@ -32,13 +32,20 @@ export const bytesOf = (frames: ReadonlyArray<Frame>): Buffer => {
  * Takes the events that a reader asked for, in ascending `seq`. `cursor` is the last `seq` that was read, which is beyond the last frame when
  * the filter left events out. A sink that answers false is given no more until the reader is resumed.
  */
-export type Sink = (frames: ReadonlyArray<Frame>, cursor: number) => boolean
+export type Sink<Entry extends LogEntry = LogEntry> = (frames: ReadonlyArray<Frame<Entry>>, cursor: number) => boolean
 
-export interface Reader {
-  readonly filter: LogFilter
-  readonly sink: Sink
-  /** Takes deltas as server-sent events. Undefined for a reader that wants none. */
-  readonly deltas: ((frame: Buffer) => void) | undefined
+/** Takes deltas as server-sent events. */
+export interface DeltaSink {
+  readonly wants: (delta: MessageDelta) => boolean
+  readonly take: (frame: Buffer) => void
+}
+
+export interface Reader<Entry extends LogEntry> {
+  /** True for the events that the reader wants. Undefined for a reader that wants all. */
+  readonly wants: ((event: Entry) => boolean) | undefined
+  readonly sink: Sink<Entry>
+  /** Undefined for a reader that wants no deltas. */
+  readonly deltas: DeltaSink | undefined
   /** Events that are read of the log at once. */
   readonly batch: number
   /** The `seq` of the last event that was delivered or left out. */
@@ -52,27 +59,27 @@ const ringFrames = 256
 const ringBytes = 512 * 1024
 
 /**
- * The readers of one session and the end of its log. It decides which events each reader gets next, and reads nothing itself. No reader gets
+ * The readers of one log, as that of a session, and the end of it. It decides which events each reader gets next, and reads nothing itself. No reader gets
  * an event twice or out of order, and none misses one: events that the audience no longer holds are asked for from the log.
  */
-export class Audience {
-  readonly readers = new Set<Reader>()
-  private ring: Array<Frame> = []
+export class Audience<Entry extends LogEntry> {
+  readonly readers = new Set<Reader<Entry>>()
+  private ring: Array<Frame<Entry>> = []
 
   /** `head` is the `seq` that the audience has read to; `catchUp` reads the log from a reader's cursor and hands it to `supply`. */
   constructor(
     public head: number,
-    private readonly catchUp: (reader: Reader) => void
+    private readonly catchUp: (reader: Reader<Entry>) => void
   ) {}
 
   /** Starts a reader, or goes on with one that had paused. */
-  resume(reader: Reader): void {
+  resume(reader: Reader<Entry>): void {
     if (reader.state !== "paused" || !this.readers.has(reader)) return
     this.advance(reader)
   }
 
   /** Gives a reader the events that were read from its cursor on. */
-  supply(reader: Reader, events: ReadonlyArray<StoredEvent>): void {
+  supply(reader: Reader<Entry>, events: ReadonlyArray<Entry>): void {
     if (!this.readers.has(reader)) return
     if (
       this.deliver(
@@ -84,7 +91,7 @@ export class Audience {
   }
 
   /** Gives all live readers the events that were read from the head on. */
-  publish(events: ReadonlyArray<StoredEvent>): void {
+  publish(events: ReadonlyArray<Entry>): void {
     const frames = events.map((event) => new Frame(event))
     this.head = frames.at(-1)?.event.seq ?? this.head
     this.ring = newest(this.ring.concat(frames))
@@ -94,14 +101,14 @@ export class Audience {
   /** Gives a delta to the live readers that want deltas. It is not kept for others. */
   whisper(delta: MessageDelta): void {
     let frame: Buffer | undefined
-    for (const { deltas, filter, state } of this.readers) {
-      if (deltas === undefined || state !== "live" || !wantsDelta(delta, filter)) continue
+    for (const { deltas, state } of this.readers) {
+      if (deltas === undefined || state !== "live" || !deltas.wants(delta)) continue
       frame ??= Buffer.from(`event: message.delta\ndata: ${JSON.stringify(delta)}\n\n`)
-      deltas(frame)
+      deltas.take(frame)
     }
   }
 
-  private advance(reader: Reader): void {
+  private advance(reader: Reader<Entry>): void {
     const first = this.ring[0]
     const holdsNext = first !== undefined && first.event.seq <= reader.cursor + 1
     if (reader.cursor < this.head && !holdsNext) {
@@ -114,14 +121,14 @@ export class Audience {
   }
 
   /** True when the reader wants more. Readers who want all frames are given the same list. */
-  private deliver(reader: Reader, frames: ReadonlyArray<Frame>): boolean {
-    const { cursor, filter, sink } = reader
+  private deliver(reader: Reader<Entry>, frames: ReadonlyArray<Frame<Entry>>): boolean {
+    const { cursor, sink, wants } = reader
     const [first] = frames
     const last = frames.at(-1)
     if (first === undefined || last === undefined || last.event.seq <= cursor) return true
     reader.cursor = last.event.seq
     const fresh = first.event.seq > cursor ? frames : frames.filter(({ event }) => event.seq > cursor)
-    const wanted = wantsAll(filter) ? fresh : fresh.filter(({ event }) => matches(event, filter))
+    const wanted = wants === undefined ? fresh : fresh.filter(({ event }) => wants(event))
     const wantsMore = sink(wanted, reader.cursor)
     if (!wantsMore) reader.state = "paused"
     return wantsMore
@@ -129,17 +136,9 @@ export class Audience {
 }
 
 /** The newest of the frames, but the last one in any case. */
-const newest = (frames: ReadonlyArray<Frame>): Array<Frame> => {
+const newest = <Entry extends LogEntry>(frames: ReadonlyArray<Frame<Entry>>): Array<Frame<Entry>> => {
   let bytes = 0
   let from = frames.length
   while (from > 0 && frames.length - from < ringFrames && bytes < ringBytes) bytes += frames[--from]?.bytes.length ?? 0
   return frames.slice(from)
 }
-
-const wantsDelta = (delta: MessageDelta, { turnId, types }: LogFilter): boolean =>
-  (types === undefined || types.has("message.part_updated")) && (turnId === undefined || delta.turn_id === turnId)
-
-const wantsAll = ({ turnId, types }: LogFilter): boolean => turnId === undefined && types === undefined
-
-const matches = (event: StoredEvent, { turnId, types }: LogFilter): boolean =>
-  (types === undefined || types.has(event.type)) && (turnId === undefined || event.turn_id === turnId)

@@ -7,6 +7,7 @@ import type { Principal } from "../domain/Principal.js"
 import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { Database } from "../store/Database.js"
 import * as SessionLog from "../store/SessionLog.js"
+import type { Slice } from "../store/Slices.js"
 
 export interface EventPageRequest extends SessionLog.LogFilter {
   /** The `seq` to read on from, exclusive; the beginning when undefined. */
@@ -47,7 +48,7 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
      * At most `limit` events of any kind after a cursor, for readers that have opened the session. Of large ones fewer, but one at
      * least, so that no reader makes this process hold much.
      */
-    readonly read: (sessionId: string, after: number, limit: number) => Effect.Effect<SessionLog.EventSlice>
+    readonly read: (sessionId: string, after: number, limit: number) => Effect.Effect<Slice<SessionLog.StoredEvent>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -60,10 +61,7 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
         const session = yield* log.endsOf(sessionId)
         if (session === undefined) return yield* notFound()
         yield* access.read(principal, session.workspace_id)
-        if (!Number.isSafeInteger(after) || after < 0 || after > session.event_watermark) {
-          return yield* invalidCursor(after, session.event_watermark)
-        }
-        if (after < session.first_event_seq - 1) return yield* historyReset(after, session.first_event_seq)
+        yield* checkCursor("session", after, session.first_event_seq, session.event_watermark)
         return session.event_watermark
       })
 
@@ -103,25 +101,40 @@ export class EventLog extends Context.Tag("@reins/core/events/EventLog")<
 }
 
 /** The size of the events that a reader gets at once while it catches up. */
-const maxSliceBytes = 512 * 1024
+export const maxSliceBytes = 512 * 1024
 
 /** The size of a page, however many events were asked for. */
-const maxPageBytes = 8 * 1024 * 1024
+export const maxPageBytes = 8 * 1024 * 1024
 
 const parseEvent = Schema.decodeUnknown(Schema.parseJson(Event))
 
-const historyReset = (after: number, first: number) =>
+type Log = "session" | "workspace"
+
+/** Refuses a cursor that no event of the log can have had, and one below the first event that is kept. */
+export const checkCursor = (
+  log: Log,
+  after: number,
+  first: number,
+  newest: number
+): Effect.Effect<void, ReinsError<"invalid_cursor" | "history_reset_required">> =>
+  Effect.suspend((): Effect.Effect<void, ReinsError<"invalid_cursor" | "history_reset_required">> => {
+    if (!Number.isSafeInteger(after) || after < 0 || after > newest)
+      return Effect.fail(invalidCursor(log, after, newest))
+    return after < first - 1 ? Effect.fail(historyReset(log, after, first)) : Effect.void
+  })
+
+const historyReset = (log: Log, after: number, first: number) =>
   new ReinsError({
     code: "history_reset_required",
     message:
-      `The events of this session before ${first} are no longer kept. Read its present state from the resources themselves, ` +
+      `The events of this ${log} before ${first} are no longer kept. Read its present state from the resources themselves, ` +
       `and go on with after=${first - 1}.`,
     details: { after, first_event_seq: first, next_after: first - 1 }
   })
 
-const invalidCursor = (after: number, watermark: number) =>
+const invalidCursor = (log: Log, after: number, watermark: number) =>
   new ReinsError({
     code: "invalid_cursor",
-    message: `There is no event ${after} in this session: its newest is ${watermark}. Read on from a next_after that it gave.`,
+    message: `There is no event ${after} in this ${log}: its newest is ${watermark}. Read on from a next_after that it gave.`,
     details: { after, event_watermark: watermark }
   })

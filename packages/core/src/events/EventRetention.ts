@@ -4,6 +4,7 @@ import { fromNow, type Timestamp } from "../domain/Timestamp.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import * as SessionLog from "../store/SessionLog.js"
+import * as WorkspaceLog from "../store/WorkspaceLog.js"
 
 /** Deletes the history of sessions when its time is over. */
 export class EventRetention extends Context.Tag("@reins/core/events/EventRetention")<
@@ -11,7 +12,9 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
   {
     /**
      * Deletes the events of sessions that are closed and have had no event for as long as the limit says, all of a session at once.
-     * The session keeps the `seq` that its events go on from. Without a limit nothing is deleted. Each session is a commit of its own.
+     * The session keeps the `seq` that its events go on from. The stream of a workspace loses all that is older than the limit, so that
+     * no event of it is deleted before its place in the stream. Without a limit nothing is deleted. Each session and each workspace is a
+     * commit of its own.
      */
     readonly purge: Effect.Effect<void>
   }
@@ -20,7 +23,9 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
     EventRetention,
     Effect.gen(function* () {
       const journal = yield* Journal
-      const log = SessionLog.make(yield* Database)
+      const db = yield* Database
+      const log = SessionLog.make(db)
+      const workspaceLog = WorkspaceLog.make(db)
       const days = (yield* CoreConfig).limits.eventRetentionDays
 
       const purgeFrom = (id: string, before: Timestamp): Effect.Effect<void> =>
@@ -35,8 +40,20 @@ export class EventRetention extends Context.Tag("@reins/core/events/EventRetenti
           if (last !== undefined && sessions.length === batch) yield* purgeFrom(last.id, before)
         })
 
+      const purgeWorkspaces = (before: Timestamp) =>
+        Effect.flatMap(workspaceLog.keptFromBefore(before), (workspaces) =>
+          Effect.forEach(workspaces, ({ workspace_id }) => journal.commit(workspaceLog.forget(workspace_id, before)), {
+            discard: true
+          })
+        )
+
       return EventRetention.of({
-        purge: days === null ? Effect.void : Effect.flatMap(fromNow(-days * dayMs), (before) => purgeFrom("", before))
+        purge:
+          days === null
+            ? Effect.void
+            : Effect.flatMap(fromNow(-days * dayMs), (before) =>
+                Effect.zipRight(purgeWorkspaces(before), purgeFrom("", before))
+              )
       })
     })
   )

@@ -53,3 +53,6 @@ export const steeringTopic = (turnId: string): string => `steering:${turnId}`
 
 /** Rings when the session has a new event. */
 export const sessionTopic = (sessionId: string): string => `session:${sessionId}`
+
+/** Rings when a session of the workspace has a new event that a list of sessions needs. */
+export const workspaceTopic = (workspaceId: string): string => `workspace:${workspaceId}`

@@ -2,13 +2,14 @@ import { Cause, Context, Effect, Layer, Option, Schedule } from "effect"
 import { fn } from "../base/Traced.js"
 import type { Actor, NewEvent } from "../domain/Event.js"
 import { EventId, newId, type SessionId } from "../domain/Ids.js"
-import { now } from "../domain/Timestamp.js"
-import { Bell, sessionTopic } from "./Bell.js"
+import { now, type Timestamp } from "../domain/Timestamp.js"
+import { Bell, sessionTopic, workspaceTopic } from "./Bell.js"
 import { type Commands, commandsOf } from "./Command.js"
 import { Commit, type HeldSession } from "./Commit.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 import * as SessionLog from "./SessionLog.js"
+import * as WorkspaceLog from "./WorkspaceLog.js"
 
 /**
  * Writes everything that changes. A commit keeps its rows, its events, its jobs and the answer of its request together: all of them stand, or
@@ -48,6 +49,7 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
       const db = yield* Database
       const bell = yield* Bell
       const log = SessionLog.make(db)
+      const workspaceLog = WorkspaceLog.make(db)
       const mayLoseRace = db.dialect === "pg"
 
       const commit = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
@@ -82,7 +84,12 @@ export class Journal extends Context.Tag("@reins/core/store/Journal")<
           const { topics } = yield* Commit
           topics.add(sessionTopic(sessionId))
           const session = yield* raised(sessionId, events.length, messages)
-          if (events.length > 0) yield* log.insert(yield* rowsOf(sessionId, session, actor, events))
+          if (events.length === 0) return session.event_watermark
+          const recordedAt = yield* now
+          const rows = yield* rowsOf(sessionId, session, { actor, recordedAt }, events)
+          yield* log.insert(rows)
+          if (yield* workspaceLog.add(session.workspace_id, rows, recordedAt))
+            topics.add(workspaceTopic(session.workspace_id))
           return session.event_watermark
         })
       })
@@ -117,10 +124,9 @@ const raisedBy = (db: Database["Type"], log: SessionLog.SessionLog) =>
 const rowsOf = Effect.fnUntraced(function* (
   sessionId: SessionId,
   session: HeldSession,
-  actor: Actor,
+  { actor, recordedAt }: { readonly actor: Actor; readonly recordedAt: Timestamp },
   events: ReadonlyArray<NewEvent>
 ) {
-  const recordedAt = yield* now
   const rows: Array<SessionLog.EventRow> = []
   for (const event of events) {
     const id = yield* newId(EventId)

@@ -8,6 +8,7 @@ import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
 import { sessionDisk } from "./migrations/0003_session_disk.js"
 import { boundCredentials } from "./migrations/0004_bound_credentials.js"
 import { modelCalls } from "./migrations/0005_model_calls.js"
+import { workspaceEvents } from "./migrations/0006_workspace_events.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -23,7 +24,8 @@ const steps = {
     statements([...handsOnTurns, ...knownClients, ...sessionDisk])
   ),
   "0004_bound_credentials": statements(boundCredentials),
-  "0005_model_calls": statements(modelCalls)
+  "0005_model_calls": statements(modelCalls),
+  "0006_workspace_events": workspaceEvents
 }
 
 /** A step of the schema, as the database remembers it. */

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { SessionId } from "../domain/Ids.js"
 import type { HeldSession } from "./Commit.js"
 import type { Database } from "./Database.js"
+import { cut, type Slice, type SliceLimit, type Slicing, sliceOf } from "./Slices.js"
 
 /** A row of the log. */
 export type EventRow = {
@@ -22,12 +23,6 @@ export interface LogFilter {
   readonly types?: ReadonlySet<string> | undefined
   /** Only the events of this turn. */
   readonly turnId?: string | undefined
-}
-
-/** Some of the events after a cursor. `isWhole` says that no other events follow. */
-export interface EventSlice {
-  readonly events: ReadonlyArray<StoredEvent>
-  readonly isWhole: boolean
 }
 
 /** The ends of the log of a session: the first `seq` that is kept, and the newest. */
@@ -54,7 +49,7 @@ export const make = (db: Database["Type"]) => {
   const insertEvent = db.prepareRow((row) => sql`insert into events ${sql.insert(row)}`)
   // Readers seldom want only some events, so the text for all of them is made once.
   const sliceOfAll = db.prepare((sessionId: string, after: number, limit: number, bytes: number) =>
-    sliceOf(sql, wantedOf(sql, sessionId, after, {}), limit, bytes)
+    sliceOf<StoredEvent>(sql, eventsWanted(sql, wantedOf(sql, sessionId, after, {}), { events: limit, bytes }))
   )
   return {
     /** Adds to the counts of a session, keeps other writers from its row, and gives back the session after that. */
@@ -84,17 +79,13 @@ export const make = (db: Database["Type"]) => {
       sessionId: string,
       after: number,
       filter: LogFilter,
-      most: { readonly events: number; readonly bytes: number }
-    ): Effect.fn.Return<EventSlice> {
+      most: SliceLimit
+    ): Effect.fn.Return<Slice<StoredEvent>> {
       const isOfAll = filter.turnId === undefined && filter.types === undefined
-      const wanted = () => wantedOf(sql, sessionId, after, filter)
-      const small = yield* db.all(
-        isOfAll
-          ? sliceOfAll(sessionId, after, most.events, most.bytes)
-          : sliceOf(sql, wanted(), most.events, most.bytes)
-      )
-      const events = small.length > 0 ? small : yield* db.all(largeSliceOf(sql, wanted(), most.events, most.bytes))
-      return { events, isWhole: events.length === (events[0]?.found ?? 0) }
+      const wanted = () => eventsWanted(sql, wantedOf(sql, sessionId, after, filter), most)
+      return yield* isOfAll
+        ? cut<StoredEvent>(db, wanted, sliceOfAll(sessionId, after, most.events, most.bytes))
+        : cut<StoredEvent>(db, wanted)
     }),
 
     /** Closed sessions with events, in the order of their ids. */
@@ -118,7 +109,6 @@ export const make = (db: Database["Type"]) => {
 export type SessionLog = ReturnType<typeof make>
 
 type Sql = Database["Type"]["sql"]
-type SlicedEvent = StoredEvent & { readonly found: number }
 
 /** Picks the events of a session after a cursor that a reader wants. */
 export const wantedOf = (
@@ -134,20 +124,10 @@ export const wantedOf = (
     ...(turnId === undefined ? [] : [sql`turn_id = ${turnId}`])
   ])
 
-/**
- * Reads the first wanted events in their order, or nothing when they take more than `bytes`. `found` tells how many there are, up to one
- * more than the limit.
- */
-export const sliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
-  sql<SlicedEvent>`with first as (
-      select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit} + 1
-    ) select seq, type, turn_id, envelope, (select cast(count(*) as integer) from first) as found from first
-    where (select sum(octet_length(envelope)) from first) <= ${bytes} order by seq limit ${limit}`
-
-/** The same as `sliceOf` for events that exceed the bytes: it stops when the events before take `bytes`. It costs three times as much. */
-const largeSliceOf = (sql: Sql, wanted: Statement.Fragment, limit: number, bytes: number) =>
-  sql<SlicedEvent>`select seq, type, turn_id, envelope, found from (
-    select seq, type, turn_id, envelope, cast(count(*) over () as integer) as found,
-      sum(octet_length(envelope)) over (order by seq rows unbounded preceding) - octet_length(envelope) as preceding
-    from (select seq, type, turn_id, envelope from events where ${wanted} order by seq limit ${limit} + 1) as first
-  ) as measured where preceding < ${bytes} order by seq limit ${limit}`
+/** The events that a condition picks. */
+export const eventsWanted = (sql: Sql, wanted: Statement.Fragment, { bytes, events }: SliceLimit): Slicing => ({
+  columns: "seq, type, turn_id, envelope",
+  from: sql`select seq, type, turn_id, envelope from events where ${wanted}`,
+  events,
+  bytes
+})

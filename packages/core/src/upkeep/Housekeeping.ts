@@ -1,5 +1,6 @@
 import { Effect, Layer, Schedule } from "effect"
 import { EventRetention } from "../events/EventRetention.js"
+import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
 import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
@@ -14,7 +15,7 @@ export const layer = Layer.scopedDiscard(
       logins: (yield* LoginSessions).purge,
       invitations: (yield* Members).purge,
       answers: (yield* Idempotency).purge,
-      events: (yield* EventRetention).purge
+      events: Effect.zipRight((yield* WorkspaceEvents).keepUp, (yield* EventRetention).purge)
     }
     const sweep = Effect.forEach(
       Object.entries(purges),

@@ -2,7 +2,8 @@ import { assert, describe, it, layer as layerOf } from "@effect/vitest"
 import { EventLog } from "@reins/core/events/EventLog"
 import { parseEventTypes } from "@reins/core/events/EventTypes"
 import { Database } from "@reins/core/store/Database"
-import { sliceOf, wantedOf } from "@reins/core/store/SessionLog"
+import { eventsWanted, wantedOf } from "@reins/core/store/SessionLog"
+import { sliceOf } from "@reins/core/store/Slices"
 import { faultsOf } from "@reins/testing/Faults"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
@@ -85,7 +86,10 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { all, dialect, run, sql, transaction } = yield* Database
           const { sessionId } = yield* newSession
-          const statement = sliceOf(sql, wantedOf(sql, sessionId, 3, {}), 100, 1000)
+          const statement = sliceOf(
+            sql,
+            eventsWanted(sql, wantedOf(sql, sessionId, 3, {}), { events: 100, bytes: 1000 })
+          )
           const plan =
             dialect === "sqlite"
               ? yield* all(sql`explain query plan ${statement}`)

@@ -4,11 +4,13 @@ import type { SessionId } from "@reins/core/domain/Ids"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
 import { EventRetention } from "@reins/core/events/EventRetention"
+import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
+import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Fiber, Layer, Stream, TestClock } from "effect"
-import { append, events, newSession } from "./Sessions.js"
+import { append, appendUsage, events, newSession } from "./Sessions.js"
 
 const retention = (eventRetentionDays: number | null) =>
   Layer.provide(EventRetention.layer, CoreConfig.layer({ dataDir: "/nonexistent", limits: { eventRetentionDays } }))
@@ -118,6 +120,47 @@ for (const { layer, name } of databases) {
         answers.delete(20)
         assert.isTrue(answers.size === 0 || (answers.size === 1 && answers.has("history_reset_required")))
         assert.strictEqual(yield* read, "history_reset_required")
+      })
+    )
+
+    it.effect("takes from the stream of a workspace what is older, whatever became of its sessions", () =>
+      Effect.gen(function* () {
+        const { principal, sessionId, workspaceId } = yield* newSession
+        const log = yield* WorkspaceEvents
+        const feed = yield* WorkspaceFeed
+        yield* appendUsage(sessionId, [1, 2])
+        yield* log.keepUp
+        yield* TestClock.adjust("20 days")
+        yield* appendUsage(sessionId, [3])
+        yield* log.keepUp
+        yield* purge
+        assert.lengthOf((yield* log.page(principal, workspaceId, { limit: 10 })).items, 3)
+        yield* TestClock.adjust("11 days")
+        yield* purge
+        const kept = yield* log.page(principal, workspaceId, { limit: 10 })
+        assert.deepStrictEqual(
+          kept.items.map(({ position }) => position),
+          [3]
+        )
+        for (const after of [0, 1]) {
+          const page = yield* Effect.flip(log.page(principal, workspaceId, { after, limit: 10 }))
+          const stream = yield* Effect.flip(Stream.runHead(feed.stream(principal, workspaceId, { after })))
+          for (const error of [page, stream]) {
+            assert.deepStrictEqual([error.status, error.code], [410, "history_reset_required"])
+            assert.deepStrictEqual(error.details, { after, first_event_seq: 3, next_after: 2 })
+          }
+        }
+        // A reader that was on its way when the events went is given nothing, rather than a gap.
+        assert.deepStrictEqual(yield* log.read(workspaceId, 1, 10), { events: [], isWhole: true })
+        yield* TestClock.adjust("31 days")
+        yield* purge
+        assert.deepStrictEqual(yield* log.ends(workspaceId), { head: 3, first_position: 4 })
+        yield* appendUsage(sessionId, [4])
+        const fresh = yield* log.page(principal, workspaceId, { after: 3, limit: 10 })
+        assert.deepStrictEqual(
+          fresh.items.map(({ position }) => position),
+          [4]
+        )
       })
     )
 

@@ -5,6 +5,8 @@ import { noUsage } from "@reins/core/domain/Session"
 import { now } from "@reins/core/domain/Timestamp"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { EventLog } from "@reins/core/events/EventLog"
+import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
+import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Accounts } from "@reins/core/identity/Accounts"
 import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
@@ -14,12 +16,13 @@ import { Effect, Layer } from "effect"
 
 /** The event log and feed on a database. */
 export const events = (database: Layer.Layer<Database | Bell>) =>
-  EventFeed.layer.pipe(Layer.provideMerge(EventLog.layer), Layer.provideMerge(identity(database)))
+  Layer.merge(EventFeed.layer, WorkspaceFeed.layer).pipe(
+    Layer.provideMerge(Layer.merge(EventLog.layer, WorkspaceEvents.layer)),
+    Layer.provideMerge(identity(database))
+  )
 
 /** Somebody with a session that has no events yet. */
 export const newSession = Effect.gen(function* () {
-  const db = yield* Database
-  const accounts = yield* Accounts
   const account = yield* newAccount
   const principal: Principal = {
     accountId: account.id,
@@ -27,32 +30,40 @@ export const newSession = Effect.gen(function* () {
     workspaceId: null,
     via: { kind: "embedded" }
   }
-  const me = yield* accounts.me(principal)
-  const sessionId = yield* newId(SessionId)
-  const at = yield* now
-  yield* db.run(
-    db.sql`insert into sessions ${db.sql.insert({
-      id: sessionId,
-      workspace_id: me.workspaces[0]?.id ?? "",
-      labels: "{}",
-      provider_id: "alpha",
-      backend: "local",
-      lease_state: "none",
-      workspace_state: "none",
-      auto_capture: 1,
-      context_lost: 0,
-      lifecycle: "open",
-      usage: JSON.stringify(noUsage),
-      event_watermark: 0,
-      message_count: 0,
-      turn_count: 0,
-      version: 1,
-      created_at: at,
-      updated_at: at
-    })}`
-  )
-  return { principal, sessionId }
+  const me = yield* (yield* Accounts).me(principal)
+  const workspaceId = me.workspaces[0]?.id ?? ""
+  return { principal, workspaceId, sessionId: yield* addSession(workspaceId) }
 })
+
+/** Another session of a workspace. */
+export const addSession = (workspaceId: string, labels: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    const db = yield* Database
+    const sessionId = yield* newId(SessionId)
+    const at = yield* now
+    yield* db.run(
+      db.sql`insert into sessions ${db.sql.insert({
+        id: sessionId,
+        workspace_id: workspaceId,
+        labels: JSON.stringify(labels),
+        provider_id: "alpha",
+        backend: "local",
+        lease_state: "none",
+        workspace_state: "none",
+        auto_capture: 1,
+        context_lost: 0,
+        lifecycle: "open",
+        usage: JSON.stringify(noUsage),
+        event_watermark: 0,
+        message_count: 0,
+        turn_count: 0,
+        version: 1,
+        created_at: at,
+        updated_at: at
+      })}`
+    )
+    return sessionId
+  })
 
 const actor: Actor = { kind: "system", id: "test" }
 
@@ -66,6 +77,21 @@ export const append = (sessionId: SessionId, numbers: ReadonlyArray<number>, pad
         numbers.map((number) => ({
           type: "diagnostic.reported",
           payload: { kind: "test", line: `${number}${padding}` }
+        }))
+      )
+    )
+  )
+
+/** Appends events that belong to the stream of the workspace in one commit: tokens used, as many as their number says. */
+export const appendUsage = (sessionId: SessionId, numbers: ReadonlyArray<number>) =>
+  Effect.flatMap(Journal, (journal) =>
+    journal.commit(
+      journal.append(
+        sessionId,
+        actor,
+        numbers.map((number) => ({
+          type: "usage.observed",
+          payload: { usage: { ...noUsage, input_tokens: number }, context_used: null, context_size: null }
         }))
       )
     )

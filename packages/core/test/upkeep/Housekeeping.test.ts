@@ -1,6 +1,7 @@
 import { assert, layer as withLayer } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
+import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
@@ -31,7 +32,7 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    EventRetention.layer.pipe(
+    Layer.merge(EventRetention.layer, WorkspaceEvents.layer).pipe(
       Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )

@@ -6,6 +6,7 @@ import { PasswordChanges } from "@reins/core/identity/PasswordChanges"
 import { Workspaces } from "@reins/core/identity/Workspaces"
 import { Usages } from "@reins/core/sessions/Usages"
 import { Effect } from "effect"
+import { EventStreams } from "../EventStreams.js"
 import type { Handlers } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 
@@ -39,12 +40,15 @@ export const apiKeys = Effect.gen(function* () {
 
 export const workspaces = Effect.gen(function* () {
   const workspaces = yield* Workspaces
+  const events = yield* EventStreams
   const members = yield* Members
   const usages = yield* Usages
   const handlers: Handlers<"workspaces"> = {
     list: ({ principal, query }) => workspaces.list(principal, query),
     get: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
     getUsage: ({ path, principal, query }) => usages.workspace(principal, path.workspace_id, query),
+    listEvents: ({ exchange, path, principal, query }) =>
+      events.answerWorkspace(exchange, principal, path.workspace_id, query),
     listMembers: ({ path, principal, query }) => members.list(principal, path.workspace_id, query),
     addMember: ({ body, path, principal }) => members.add(principal, path.workspace_id, body),
     removeMember: ({ path, principal }) => members.remove(principal, path.workspace_id, path.account_id)

@@ -34,6 +34,7 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/limits": 200,
   "GET /api/sessions/{session_id}/usage": 200,
   "GET /api/workspaces/{workspace_id}/usage": 200,
+  "GET /api/workspaces/{workspace_id}/events": 200,
   "GET /api/version": 200
 }
 

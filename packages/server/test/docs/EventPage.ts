@@ -1,4 +1,11 @@
-import { Event, EventSubjects, type EventType, eventPayloads, eventTypes } from "@reins/core/domain/Event"
+import {
+  Event,
+  EventSubjects,
+  type EventType,
+  eventPayloads,
+  eventTypes,
+  workspaceEventTypes
+} from "@reins/core/domain/Event"
 import { eventTexts } from "@reins/core/domain/EventTexts"
 import type { Schema } from "effect"
 import { made, table } from "./Markdown.js"
@@ -35,6 +42,8 @@ const payloadsOf = (
 }
 
 const quoted = (types: ReadonlyArray<string>): string => types.map((type) => `\`${type}\``).join(", ")
+
+const listedFamilies = [...new Set(workspaceEventTypes.map((type) => `${familyOf(type)}.*`))]
 
 const section = (family: string, title: string): string => {
   const types = eventTypes.filter((type) => familyOf(type) === family)
@@ -102,6 +111,22 @@ does all of this by itself.
 
 Where an installation keeps events for a time only (\`REINS_EVENT_RETENTION_DAYS\`), an \`after\` from before that is answered with
 \`history_reset_required\`, which says where to go on.
+
+## All sessions of a workspace
+
+\`GET /api/workspaces/{workspace_id}/events\` is one stream for a list of sessions: ${quoted(listedFamilies)}, of every session
+that the workspace has, and of those that it will have. It answers in the same two forms and with the same limits, and needs no more than the right to
+read the workspace. The rest of this page holds for it too, with these differences:
+
+- An event has a **position** in the workspace, counted from 1 without a gap. It is the \`id\` of a frame, and what \`after\`, \`Last-Event-ID\` and
+  \`next_after\` mean. \`data\` is the event as its session gives it, whose own \`seq\` counts in the session.
+- An item of a page is \`{ "position", "event" }\`, and \`event_watermark\` is the newest position.
+- The events of one session come in the order of their \`seq\`. Those of different sessions come in the order in which they were committed or read,
+  which is nearly that of time.
+- \`types\` takes the types above. \`project_id\` picks the sessions of a project, and \`label\` those that have a label now, as \`name=value\`; a
+  \`session.updated\` then comes whatever the labels are, because it may tell that a session has taken the label or lost it.
+- Without \`after\` it begins with the first event that is kept. To show a list and keep it true, read \`event_watermark\` of a page with \`limit=1\`, then
+  the list of sessions, then the stream from there: whatever the list missed is in the stream.
 
 ## Deltas
 

@@ -50,7 +50,9 @@ export const worldForEachTest = (): World => {
     forge = await Effect.runPromise(Scope.extend(remote("gitea"), scope))
     env = {
       REINS_MANIFESTS_DIR: manifestsWithSmallAgent(place.directory),
-      REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost"
+      REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1,localhost",
+      REINS_LEASE_SECONDS: "3",
+      REINS_HEARTBEAT_SECONDS: "1"
     }
     const [started, opened] = await Promise.all([startServer({ dataDir: place.dataDir, env }), startBrowser()])
     server = started
@@ -96,9 +98,9 @@ export const worldForEachTest = (): World => {
 }
 
 /** Logs in where the page asks for it. */
-export const logIn = async (page: Page): Promise<void> => {
-  await page.getByLabel("E-mail address").fill(owner.email)
-  await page.getByLabel("Password").fill(owner.password)
+export const logIn = async (page: Page, { email, password } = owner): Promise<void> => {
+  await page.getByLabel("E-mail address").fill(email)
+  await page.getByLabel("Password").fill(password)
   await page.getByRole("button", { name: "Log in" }).click()
-  await page.getByRole("navigation", { name: "Pages" }).waitFor({ state: "attached" })
+  await page.locator("#main").waitFor()
 }

@@ -13,7 +13,10 @@ export interface Loaded<A> {
   readonly reload: () => void
 }
 
-/** Reads when the component comes and whenever one of the keys changes. A read that is no longer wanted is dropped. */
+/**
+ * Reads when the component comes and whenever one of the keys changes. The first key says what it is: another one empties the value, while the
+ * others leave it until the newer one has come. A read that is no longer wanted is dropped.
+ */
 export const useLoaded = <A>(
   what: string,
   read: (signal: AbortSignal) => Promise<A>,
@@ -27,10 +30,11 @@ export const useLoaded = <A>(
   const shown = useRef("")
   const key = JSON.stringify(keys)
   const again = count.value
+  const subject = JSON.stringify(keys[0])
   useEffect(() => {
     const given = new AbortController()
-    if (shown.current !== key) value.value = undefined
-    shown.current = key
+    if (shown.current !== subject) value.value = undefined
+    shown.current = subject
     reading.current(given.signal).then(
       (answer) => {
         if (given.signal.aborted) return
@@ -42,7 +46,7 @@ export const useLoaded = <A>(
       }
     )
     return () => given.abort()
-  }, [key, again, value, failure])
+  }, [key, subject, again, value, failure])
   return { what, value, failure, reload: () => void count.value++ }
 }
 

@@ -33,6 +33,8 @@ export type News =
       readonly requestId: string | null
     }
   | { readonly kind: "healed" }
+  /** Another account has logged in, in another tab. */
+  | { readonly kind: "left" }
 
 /** News with the key of the wish that they answer. */
 export type Told = News & { readonly key: string }
@@ -40,15 +42,15 @@ export type Told = News & { readonly key: string }
 /** Something that is followed once for all who want to see it. */
 export interface Feed {
   readonly add: (tell: (news: News) => void) => () => void
-  /** True lets it hold a connection of its own; false makes it ask now and then. */
-  readonly mayStream: (allowed: boolean) => void
+  /** True lets it hold a connection of its own; false makes it ask now and then. Absent for one that always holds one. */
+  readonly mayStream?: (allowed: boolean) => void
   readonly more: () => void
   readonly isWatched: () => boolean
   readonly close: () => void
 }
 
-/** A browser opens six connections to a host over HTTP/1.1, for all its tabs together. Streams may take three of them. */
-const mostStreams = 3
+/** A browser opens six connections to a host over HTTP/1.1, for all its tabs together. One is for the workspace, and sessions may take two. */
+const mostStreams = 2
 /** A feed that nobody watches is kept for a moment, because people go back. */
 const keptMs = 20_000
 
@@ -59,6 +61,7 @@ export class Hub {
   private order: Array<string> = []
   private reins: Reins | undefined
   private account = ""
+  private readonly pages = new Set<(told: Told) => void>()
 
   /** Attaches a page. The function takes what it wishes. */
   readonly attach = (
@@ -72,9 +75,10 @@ export class Hub {
       each.stop()
       setTimeout(() => this.sweep(each.id), keptMs)
     }
+    this.pages.add(tell)
     return {
       wish: (wish) => {
-        if (wish.kind === "hello") this.greet(wish.serviceUrl, wish.account)
+        if (wish.kind === "hello") this.greet(wish.serviceUrl, wish.account, tell)
         else if (wish.kind === "unwatch") stop(wish.key)
         else if (wish.kind === "watch") {
           stop(wish.key)
@@ -89,15 +93,17 @@ export class Hub {
         }
       },
       close: () => {
+        this.pages.delete(tell)
         for (const key of [...watched.keys()]) stop(key)
       }
     }
   }
 
   /** Another account sees nothing of what was read for the one before. */
-  private greet(serviceUrl: string, account: string): void {
+  private greet(serviceUrl: string, account: string, greeting: (told: Told) => void): void {
     this.reins ??= clientOf(serviceUrl)
     if (account === this.account) return
+    if (this.account !== "") for (const tell of this.pages) if (tell !== greeting) tell({ kind: "left", key: "" })
     this.account = account
     for (const feed of this.feeds.values()) feed.close()
     this.feeds.clear()
@@ -124,8 +130,12 @@ export class Hub {
   }
 
   private share(): void {
-    const streaming = this.order.filter((id) => this.feeds.get(id)?.isWatched() === true).slice(-mostStreams)
-    for (const [id, feed] of this.feeds) feed.mayStream(streaming.includes(id))
+    const asking = this.order.filter((id) => {
+      const feed = this.feeds.get(id)
+      return feed?.mayStream !== undefined && feed.isWatched()
+    })
+    const streaming = asking.slice(-mostStreams)
+    for (const [id, feed] of this.feeds) feed.mayStream?.(streaming.includes(id))
   }
 
   private sweep(id: string): void {

@@ -1,4 +1,3 @@
-import { effect } from "@preact/signals"
 import { me, serviceUrl } from "../api/Server.js"
 import { Hub, type News, type Told, type Topic, type Wish } from "./Hub.js"
 
@@ -9,7 +8,10 @@ interface Line {
 
 const listeners = new Map<string, (news: News) => void>()
 
-const hear = ({ key, ...news }: Told): void => listeners.get(key)?.(news as News)
+const hear = ({ key, ...news }: Told): void => {
+  if (news.kind === "left") location.reload()
+  else listeners.get(key)?.(news as News)
+}
 
 /** Through the worker that all tabs share; where a browser has none, by a hub of this page. */
 const connect = (): Line => {
@@ -23,15 +25,11 @@ const connect = (): Line => {
 }
 
 let line: Line | undefined
+/** The way to the hub, which knows whose page this is. */
 const lineOf = (): Line => {
-  if (line !== undefined) return line
-  const made = connect()
-  line = made
-  const account = () => me.value?.account.id ?? ""
-  effect(() => {
-    if (account() !== "") made.wish({ kind: "hello", serviceUrl, account: account() })
-  })
-  return made
+  line ??= connect()
+  line.wish({ kind: "hello", serviceUrl, account: me.peek()?.account.id ?? "" })
+  return line
 }
 
 addEventListener("pagehide", () => {

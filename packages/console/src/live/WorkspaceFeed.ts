@@ -3,17 +3,20 @@ import { foldStanding, newStanding, type Standing, standingTypes } from "../inbo
 import { brokenBy, pause } from "./Breaks.js"
 import type { Feed, News } from "./Hub.js"
 
-const pollMs = 2500
 const sessionsOfPage = 50
 /** Requests at a time, which leaves connections for the pages. */
 const width = 2
+/** Events come in bursts, and the session itself is read once for all of them. */
+const settleMs = 200
+const retryMs = 2500
 
-/** The sessions of a workspace with where each of them stands, newest first. */
+/** The sessions of a workspace with where each of them stands, newest first: read once, and then moved by the stream of the workspace. */
 export class WorkspaceFeed implements Feed {
   private readonly standings = new Map<string, Standing>()
   private readonly readers = new Set<(news: News) => void>()
+  private readonly moved = new Set<string>()
   private readonly closed = new AbortController()
-  private wake = new AbortController()
+  private settling: ReturnType<typeof setTimeout> | undefined
   private wanted = sessionsOfPage
   private hasMore = false
   private isBroken = false
@@ -27,47 +30,59 @@ export class WorkspaceFeed implements Feed {
   }
 
   readonly add = (tell: (news: News) => void): (() => void) => {
-    tell({ kind: "standings", standings: [...this.standings.values()], hasMore: this.hasMore, isWhole: this.isWhole })
+    tell(this.news([...this.standings.values()]))
     this.readers.add(tell)
-    this.wake.abort()
     return () => void this.readers.delete(tell)
   }
 
-  readonly mayStream = (): void => undefined
   readonly more = (): void => {
     this.wanted += sessionsOfPage
-    this.wake.abort()
+    this.look().catch((error) => this.break(error))
   }
   readonly isWatched = (): boolean => this.readers.size > 0
   readonly close = (): void => {
     this.closed.abort()
-    this.wake.abort()
+    clearTimeout(this.settling)
+  }
+
+  private news(standings: ReadonlyArray<Standing>): News {
+    return { kind: "standings", standings, hasMore: this.hasMore, isWhole: this.isWhole }
   }
 
   private tell(news: News): void {
     for (const reader of this.readers) reader(news)
   }
 
+  private break(error: unknown): void {
+    if (this.closed.signal.aborted) return
+    this.isBroken = true
+    this.tell(brokenBy(error))
+  }
+
   private async follow(): Promise<void> {
-    while (!this.closed.signal.aborted) {
-      this.wake = new AbortController()
+    const { reins, workspace_id } = this
+    const { signal } = this.closed
+    const types = [...standingTypes, "session.*" as const]
+    while (!signal.aborted) {
       try {
-        if (this.isWatched()) await this.look()
+        // What comes after this position comes by the stream, and what is before it is read with the sessions.
+        const { event_watermark: after } = await reins.workspaces.listEvents({ workspace_id, limit: 1 }, { signal })
+        await this.look()
+        for await (const { event } of reins.workspaces.stream({ workspace_id, after, types }, { signal }))
+          this.take(event)
       } catch (error) {
-        this.isBroken = true
-        this.tell(brokenBy(error))
+        this.break(error)
       }
-      await pause(pollMs, this.wake.signal)
+      await pause(retryMs, signal)
     }
   }
 
   private async look(): Promise<void> {
     const sessions = await this.readSessions()
-    const changed = sessions.filter((session) => {
+    const queue = sessions.filter((session) => {
       const known = this.standings.get(session.id)
       return known === undefined || known.session.version !== session.version || known.seq < session.event_watermark
     })
-    const queue = [...changed]
     const work = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) await this.refresh(next)
     }
@@ -75,15 +90,17 @@ export class WorkspaceFeed implements Feed {
     if (this.isBroken) this.tell({ kind: "healed" })
     this.isBroken = false
     this.isWhole = true
-    this.tell({ kind: "standings", standings: [], hasMore: this.hasMore, isWhole: this.isWhole })
+    this.tell(this.news([]))
   }
 
   private async readSessions(): Promise<ReadonlyArray<Session>> {
     const { workspace_id } = this
+    const { signal } = this.closed
     const all: Array<Session> = []
     let cursor: string | null | undefined
     while (cursor !== null && all.length < this.wanted) {
-      const read = await this.reins.sessions.list({ workspace_id, limit: sessionsOfPage, ...(cursor && { cursor }) })
+      const query = { workspace_id, limit: sessionsOfPage, ...(cursor !== undefined && { cursor }) }
+      const read = await this.reins.sessions.list(query, { signal })
       all.push(...read.items)
       cursor = read.next_cursor
     }
@@ -91,26 +108,49 @@ export class WorkspaceFeed implements Feed {
     return all
   }
 
+  /** Reads what the log of a session says of where it stands, behind what is known. */
   private async refresh(session: Session): Promise<void> {
-    let standing = { ...(this.standings.get(session.id) ?? newStanding(session)), session }
-    const events: Array<Event> = []
+    const { signal } = this.closed
+    const known = this.standings.get(session.id)
+    let standing = { ...(known ?? newStanding(session)), session }
     const types = standingTypes.join(",")
-    for (;;) {
-      const read = await this.reins.sessions.listEvents({
-        session_id: session.id,
-        after: standing.seq,
-        limit: 1000,
-        types
-      })
-      events.push(...read.items)
-      standing = {
-        ...standing,
-        seq: read.has_more ? read.next_after : Math.max(read.next_after, session.event_watermark)
-      }
-      if (!read.has_more) break
+    for (let hasMore = true; hasMore; ) {
+      const query = { session_id: session.id, after: standing.seq, limit: 1000, types }
+      const read = await this.reins.sessions.listEvents(query, { signal })
+      standing = { ...read.items.reduce(foldStanding, standing), seq: read.next_after }
+      hasMore = read.has_more
     }
-    const folded = events.reduce(foldStanding, standing)
-    this.standings.set(session.id, folded)
-    this.tell({ kind: "standings", standings: [folded], hasMore: this.hasMore, isWhole: this.isWhole })
+    this.put({ ...standing, seq: Math.max(standing.seq, session.event_watermark) })
+  }
+
+  private put(standing: Standing): void {
+    const { session } = standing
+    const known = this.standings.get(session.id)
+    // The stream may have told more meanwhile.
+    const kept = known !== undefined && known.seq > standing.seq ? { ...known, session } : standing
+    this.standings.set(session.id, kept)
+    this.tell(this.news([kept]))
+  }
+
+  private take(event: Event): void {
+    const known = this.standings.get(event.session_id)
+    if (known !== undefined && event.seq > known.seq) this.put({ ...foldStanding(known, event), seq: event.seq })
+    this.moved.add(event.session_id)
+    this.settling ??= setTimeout(() => {
+      this.settling = undefined
+      this.settle().catch((error) => this.break(error))
+    }, settleMs)
+  }
+
+  /** Reads the sessions that have moved. */
+  private async settle(): Promise<void> {
+    const ids = [...this.moved]
+    this.moved.clear()
+    for (const session_id of ids) {
+      const session = await this.reins.sessions.get({ session_id }, { signal: this.closed.signal })
+      const known = this.standings.get(session.id)
+      if (known === undefined) await this.refresh(session)
+      else this.put({ ...known, session })
+    }
   }
 }

@@ -9,7 +9,8 @@ export const UsageTable = ({
   readonly total: UsageSum
   readonly byModel: ReadonlyArray<ModelUsage>
 }) => (
-  <div class="table">
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
+  <section class="table" aria-label="Usage by model" tabIndex={0}>
     <table>
       <thead>
         <tr>
@@ -34,7 +35,7 @@ export const UsageTable = ({
         <Row name="All" sum={total} />
       </tfoot>
     </table>
-  </div>
+  </section>
 )
 
 const Row = ({ name, sum }: { readonly name: string; readonly sum: UsageSum }) => (

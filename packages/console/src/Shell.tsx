@@ -5,6 +5,7 @@ import { failureOf } from "./api/Failure.js"
 import { me, reins } from "./api/Server.js"
 import { Approvals } from "./approvals/Approvals.js"
 import { choose, questions, workspace, workspaces } from "./inbox/Workspace.js"
+import { isReached } from "./live/Live.js"
 import { theme, themes } from "./look/Theme.js"
 import { parts, path } from "./route/Route.js"
 import { Mark } from "./ui/Mark.js"
@@ -100,6 +101,11 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         </div>
       </nav>
       <div class="column">
+        {!isReached.value && (
+          <p class="away" role="alert">
+            The server does not answer. What is shown may be old; it is asked again and again.
+          </p>
+        )}
         <Approvals />
         <main id="main" tabIndex={-1}>
           {children}

@@ -33,7 +33,7 @@ describe("the console, live", () => {
     await question.getByRole("button", { name: "Allow once" }).tap()
     await question.waitFor({ state: "detached" })
     await page.goto(`${world.server.url}/ui/sessions/${session.id}`)
-    await page.getByText("All is clean.", { exact: true }).waitFor()
+    await page.getByText("All is clean.", { exact: true }).first().waitFor()
     const [answered] = (await client.interactions.list({ session_id: session.id })).items
     assert.deepStrictEqual([answered?.answer, answered?.note, answered?.state], ["once", "Mind the cache.", "answered"])
   })
@@ -44,7 +44,7 @@ describe("the console, live", () => {
     const page = await world.loggedIn(`sessions/${session}`)
     await page.getByLabel("Message").fill(endless())
     await page.keyboard.press("Control+Enter")
-    await page.getByText("echo begun").first().waitFor()
+    await page.locator("summary", { hasText: "done" }).waitFor()
     const { port } = new URL(world.server.url)
     world.server.kill("SIGKILL")
     await world.server.ended

@@ -33,6 +33,8 @@ export type News =
       readonly requestId: string | null
     }
   | { readonly kind: "healed" }
+  /** False when the server does not answer, and true when it does again. */
+  | { readonly kind: "reach"; readonly isReached: boolean }
   /** Another account has logged in, in another tab. */
   | { readonly kind: "left" }
 
@@ -61,6 +63,7 @@ export class Hub {
   private order: Array<string> = []
   private reins: Reins | undefined
   private account = ""
+  private isReached = true
   private readonly pages = new Set<(told: Told) => void>()
 
   /** Attaches a page. The function takes what it wishes. */
@@ -101,13 +104,36 @@ export class Hub {
 
   /** Another account sees nothing of what was read for the one before. */
   private greet(serviceUrl: string, account: string, greeting: (told: Told) => void): void {
-    this.reins ??= clientOf(serviceUrl)
+    this.reins ??= this.clientOf(serviceUrl)
     if (account === this.account) return
     if (this.account !== "") for (const tell of this.pages) if (tell !== greeting) tell({ kind: "left", key: "" })
     this.account = account
     for (const feed of this.feeds.values()) feed.close()
     this.feeds.clear()
     this.order = []
+  }
+
+  /** The hub only reads, for which the cookie of the login is enough. Streams connect again by themselves, and here it is seen that they have to. */
+  private clientOf(baseUrl: string): Reins {
+    return new Reins({
+      baseUrl,
+      fetch: async (input, init) => {
+        try {
+          const response = await fetch(input, { ...init, credentials: "same-origin" })
+          this.reached(response.status < 502)
+          return response
+        } catch (error) {
+          if (init?.signal?.aborted !== true) this.reached(false)
+          throw error
+        }
+      }
+    })
+  }
+
+  private reached(isReached: boolean): void {
+    if (this.isReached === isReached) return
+    this.isReached = isReached
+    for (const tell of this.pages) tell({ kind: "reach", isReached, key: "" })
   }
 
   private feedOf(topic: Topic): readonly [string, Feed] {
@@ -147,7 +173,3 @@ export class Hub {
     this.share()
   }
 }
-
-/** The hub only reads, for which the cookie of the login is enough. */
-const clientOf = (baseUrl: string): Reins =>
-  new Reins({ baseUrl, fetch: (input, init) => fetch(input, { ...init, credentials: "same-origin" }) })

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals"
 import { me, serviceUrl } from "../api/Server.js"
 import { Hub, type News, type Told, type Topic, type Wish } from "./Hub.js"
 
@@ -6,10 +7,14 @@ interface Line {
   readonly bye: () => void
 }
 
+/** False while the server does not answer. */
+export const isReached = signal(true)
+
 const listeners = new Map<string, (news: News) => void>()
 
 const hear = ({ key, ...news }: Told): void => {
   if (news.kind === "left") location.reload()
+  else if (news.kind === "reach") isReached.value = news.isReached
   else listeners.get(key)?.(news as News)
 }
 

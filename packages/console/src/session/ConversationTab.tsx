@@ -1,3 +1,4 @@
+import { useMemo } from "preact/hooks"
 import { Waiting } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
 import { Composer } from "./Composer.js"
@@ -9,7 +10,8 @@ import { TurnBar } from "./TurnBar.js"
 /** What was said and done, with a place to say more. */
 export const ConversationTab = ({ log, reload, session }: TabProps) => {
   const { conversation, isWhole } = log
-  void log.revision.value
+  const revision = log.revision.value
+  const items = useMemo(() => [...conversation.items], [conversation, revision])
   return (
     <div class="conversation">
       {!isWhole.value && conversation.items.length === 0 && log.failure.value === undefined && (
@@ -17,7 +19,7 @@ export const ConversationTab = ({ log, reload, session }: TabProps) => {
       )}
       {isWhole.value && conversation.items.length === 0 && <p class="nothing">Nothing was said yet.</p>}
       <VirtualList
-        items={[...conversation.items]}
+        items={items}
         keyOf={keyOf}
         estimate={estimate}
         render={(item) => <ItemView item={item} sessionId={session.id} />}

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals"
 import type { Event } from "@reins/client"
+import { useMemo } from "preact/hooks"
 import { serviceUrl } from "../api/Server.js"
 import { Copy, Waiting } from "../ui/Basics.js"
 import { VirtualList } from "../ui/VirtualList.js"
@@ -8,10 +9,13 @@ import type { TabProps } from "./SessionPage.js"
 
 /** The log of the session as it is: every event with its number and its JSON. */
 export const EventsTab = ({ log, session }: TabProps) => {
-  void log.revision.value
+  const revision = log.revision.value
   const filter = useSignal("")
   const open = useSignal<ReadonlySet<number>>(new Set())
-  const shown = filter.value === "" ? [...log.events] : log.events.filter(({ type }) => type.includes(filter.value))
+  const shown = useMemo(
+    () => log.events.filter(({ type }) => type.includes(filter.value)),
+    [log, revision, filter.value]
+  )
   const toggle = (seq: number) => {
     const next = new Set(open.value)
     if (!next.delete(seq)) next.add(seq)

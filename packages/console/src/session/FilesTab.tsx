@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals"
 import type { FileContent } from "@reins/client"
+import { useMemo } from "preact/hooks"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { Await, Copy, Nothing } from "../ui/Basics.js"
@@ -101,7 +102,7 @@ const FileView = ({ path, sessionId }: { readonly sessionId: string; readonly pa
 const pictures = /\.(png|jpe?g|gif|webp|svg|avif)$/i
 
 const Content = ({ file: { content, encoding, path } }: { readonly file: FileContent }) => {
-  if (encoding === "utf-8") return <Lines lines={content.split("\n")} />
+  if (encoding === "utf-8") return <Lines text={content} />
   const type = pictures.exec(path)?.[1]?.toLowerCase()
   if (type === undefined) return <Nothing>The file is not a text.</Nothing>
   return (
@@ -113,9 +114,9 @@ const Content = ({ file: { content, encoding, path } }: { readonly file: FileCon
   )
 }
 
-const Lines = ({ lines }: { readonly lines: ReadonlyArray<string> }) => (
+const Lines = ({ text }: { readonly text: string }) => (
   <VirtualList
-    items={lines.map((text, index) => ({ text, number: index + 1 }))}
+    items={useMemo(() => text.split("\n").map((line, index) => ({ text: line, number: index + 1 })), [text])}
     keyOf={({ number }) => `${number}`}
     estimate={() => 19}
     label="The lines of the file"

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
-import { useLayoutEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks"
 
 /** A list of any length, of which only what is seen is in the page. */
 export interface VirtualListProps<Item> {
@@ -20,7 +20,7 @@ export interface VirtualListProps<Item> {
   readonly reveal?: { current: ((index: number) => void) | undefined }
 }
 
-const overscan = 600
+const overscan = 400
 
 /** Shows a long list. It scrolls by itself, and takes the height that it is given. */
 export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
@@ -32,11 +32,17 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
   const atEnd = useRef(true)
   const observer = useRef<ResizeObserver | undefined>(undefined)
 
-  const offsets = new Float64Array(items.length + 1)
-  for (const [index, item] of items.entries())
-    offsets[index + 1] = (offsets[index] ?? 0) + (heights.current.get(keyOf(item)) ?? estimate(item))
+  const generation = measured.value
+  const offsets = useMemo(() => {
+    const made = new Float64Array(items.length + 1)
+    let at = 0
+    items.forEach((item, index) => {
+      at += heights.current.get(keyOf(item)) ?? estimate(item)
+      made[index + 1] = at
+    })
+    return made
+  }, [items, generation])
   const total = offsets[items.length] ?? 0
-  void measured.value
 
   const { height, top } = view.value
   const first = indexAt(offsets, top - overscan)

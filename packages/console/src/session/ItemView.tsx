@@ -1,10 +1,11 @@
-import type { AgentMedia, AgentPlan, Message, TurnSnapshot } from "@reins/client"
+import type { AgentPlan, Message, TurnSnapshot } from "@reins/client"
 import { memo } from "preact/compat"
 import { Question } from "../approvals/Question.js"
 import { State, Time } from "../ui/Basics.js"
 import { Prose } from "../ui/Prose.js"
 import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
 import type { Item } from "./Conversation.js"
+import { MediaView } from "./MediaView.js"
 import { ToolCard } from "./ToolCard.js"
 
 /** One thing of a conversation. It is drawn anew only when it has changed. */
@@ -130,22 +131,6 @@ const PlanView = ({ plan }: { readonly plan: AgentPlan }) =>
       </ol>
     </section>
   )
-
-/** What an agent shows besides words. */
-export const MediaView = ({ media }: { readonly media: AgentMedia }) => {
-  const { data, kind, media_type, name, text, truncated, uri } = media
-  const source = data !== null && media_type !== null ? `data:${media_type};base64,${data}` : undefined
-  if (kind === "image" && source !== undefined && !truncated)
-    return <img class="picture" src={source} alt={name ?? "A picture of the agent"} />
-  // biome-ignore lint/a11y/useMediaCaption: agents send none
-  if (kind === "audio" && source !== undefined && !truncated) return <audio controls src={source} />
-  return (
-    <p class="card">
-      {name ?? uri ?? kind} {truncated && <span class="fine">too large to be kept</span>}
-      {text !== null && <code class="block">{text}</code>}
-    </p>
-  )
-}
 
 const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
   const { cost_usd, input_tokens, output_tokens } = turn.usage

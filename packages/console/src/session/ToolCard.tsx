@@ -1,6 +1,6 @@
 import type { ToolPayload } from "@reins/client"
 import { State } from "../ui/Basics.js"
-import { MediaView } from "./ItemView.js"
+import { MediaView } from "./MediaView.js"
 
 /** A tool that the agent called: a line with its state, which unfolds to what went in and came out. */
 export const ToolCard = ({ tool }: { readonly tool: ToolPayload }) => {

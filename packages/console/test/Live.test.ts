@@ -56,7 +56,7 @@ describe("the console, live", () => {
     await page.getByRole("alert").waitFor({ state: "detached" })
     await picture(page, "interrupted")
     await page.getByRole("button", { name: "Acknowledge" }).click()
-    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" }).catch(async (e) => { await picture(page, "debug2"); throw e })
+    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" })
     await page.getByLabel("Message").fill(script("Go on.", { say: "Here I am again." }))
     await page.getByRole("button", { name: "Send" }).click()
     await page.getByText("Here I am again.", { exact: true }).waitFor()

@@ -88,7 +88,7 @@ describe("the console with much to show", () => {
     await page.getByText("10,000 events").waitFor()
     assert.isBelow(await costliestFrame(page, "Events"), 100)
     await page.getByRole("link", { name: "Conversation" }).click()
-    await page.getByText("echo 10000").waitFor()
+    await page.getByText("echo 10000", { exact: true }).waitFor()
     await picture(page, "volume-conversation")
     assert.isBelow(await costliestFrame(page, "Conversation"), 100)
     const bytes = [...loaded.values()].reduce((sum, size) => sum + size, 0)

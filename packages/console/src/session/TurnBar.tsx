@@ -31,7 +31,7 @@ export const TurnBar = ({
       whole.reload()
       reload()
     })
-  const waits = turn.state === "interrupted" && actions.includes("acknowledge")
+  const waits = turn.state === "interrupted" && turn.acknowledged_at === null && actions.includes("acknowledge")
   if (isOver && actions.length === 0) return null
   return (
     <div class={waits ? "turn-bar asks" : "turn-bar"}>

@@ -51,6 +51,7 @@ const DeliveryCard = ({
     (signal) => reins.deliveries.listMergeRequests({ delivery_id, limit: 5 }, { signal }),
     [id, state, changed]
   )
+  const isOpened = (requests.value.value?.items ?? []).some((each) => each.state === "open" || each.state === "pending")
   const act = (doing: string, work: () => Promise<unknown>) =>
     action.run(doing, async () => {
       await work()
@@ -73,7 +74,7 @@ const DeliveryCard = ({
         </p>
         {mayWrite.value && (
           <span class="actions">
-            {actions.includes("open_merge_request") && (
+            {actions.includes("open_merge_request") && !isOpened && (
               <button type="button" class="primary small" onClick={() => (isOpening.value = true)}>
                 Open a merge request
               </button>

@@ -52,7 +52,7 @@ export const ReviewPage = ({
       {(value) => (
         <div class="review">
           <PageHead
-            title={`Review of ${session.value.value?.title ?? "a session"}`}
+            title={session.value.value?.title == null ? "Review" : `Review of ${session.value.value.title}`}
             under={
               <>
                 <State of={value.state} as={`changeset ${value.state}`} /> {count(value.file_count, "file")}{" "}

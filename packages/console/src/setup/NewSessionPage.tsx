@@ -176,12 +176,20 @@ const Agent = ({
   )
 }
 
+const longestTitle = 80
+
+/** A session without a title gets the first line of its message, by which people find it in the inbox. */
+const titleOf = (message: string): string => {
+  const line = message.trim().split("\n")[0] ?? ""
+  return line.length > longestTitle ? `${line.slice(0, longestTitle - 1)}…` : line
+}
+
 /** What the API takes, without what was left empty. */
 const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateInput, "workspace_id"> => {
   const { base_ref, executor, labels, message, model, permissions, project_id, provider_id, repository, title } = fields
   return {
     ...(message && { message }),
-    ...(title && { title }),
+    ...((title || message) && { title: title || titleOf(message ?? "") }),
     ...(project_id && { project_id }),
     ...(repository && { repository: { url: repository, ...(base_ref && { base_ref }) } }),
     ...(provider_id && { harness: { provider_id, ...(model && { model }) } }),

@@ -62,19 +62,23 @@ const ExecutorCard = ({
       </h3>
       <State of={available ? "ready" : "none"} as={available ? "available" : "not available"} />
     </div>
-    <p>
-      {isolation.security_boundary
-        ? "A boundary: an agent reaches only what it is given."
-        : "No boundary: an agent can do everything that the server's user can."}
-    </p>
-    <dl>
-      <dt>Files</dt>
-      <dd>{isolation.filesystem}</dd>
-      <dt>Network</dt>
-      <dd>{isolation.network}</dd>
-      <dt>Processes</dt>
-      <dd>{isolation.processes}</dd>
-    </dl>
+    {available && (
+      <>
+        <p>
+          {isolation.security_boundary
+            ? "A boundary: an agent reaches only what it is given."
+            : "No boundary: an agent can do everything that the server's user can."}
+        </p>
+        <dl>
+          <dt>Files</dt>
+          <dd>{isolation.filesystem}</dd>
+          <dt>Network</dt>
+          <dd>{isolation.network}</dd>
+          <dt>Processes</dt>
+          <dd>{isolation.processes}</dd>
+        </dl>
+      </>
+    )}
     <p class="fine">{note}</p>
   </li>
 )

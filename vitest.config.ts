@@ -7,17 +7,13 @@ process.env["REINS_EXECUTOR"] ??= "local"
 /** Long files, whose size does not tell it: they wait for real agents and for servers in processes of their own. */
 const long = [
   "server/test/e2e/EndToEnd",
-  "core/test/harness/OpenCode",
-  "core/test/execution/TurnEnds",
   "server/test/contract/Fuzz",
   "server/test/HostileFiles",
   "server/test/docs/Readers",
   "examples/sdk/test/session",
   "core/test/sessions/Turns",
-  "core/test/execution/Approvals",
   "core/test/changes/MergeRequests",
   "core/test/changes/Deliveries",
-  "core/test/sessions/Attachments",
   "core/test/identity/Enumeration",
   "server/test/cli/Commands",
   "server/test/Serve"

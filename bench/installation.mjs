@@ -20,7 +20,7 @@ export const install = (name, env = {}) => {
   const dataDir = join(directory, name)
   mkdirSync(dataDir, { recursive: true })
   // Only the figures about the sandbox are measured in it, so that the others are the same on every machine.
-  const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", ...env }
+  const settings = { REINS_RATE_LIMIT: "off", REINS_EXECUTOR: "local", REINS_PREWARM: "off", ...env }
   const cli = (...args) => {
     const run = spawnSync(process.execPath, [main, ...args, "--data-dir", dataDir], {
       encoding: "utf8",
@@ -69,13 +69,13 @@ export const install = (name, env = {}) => {
   return { dataDir, start }
 }
 
-/** Alpha needs a connection, but nothing calls this one. */
-export const connect = async (server, baseUrl = "http://127.0.0.1:9/v1") => {
+/** Alpha needs a connection. Nothing calls the gateway of this one, unless another is given. */
+export const connect = async (server, baseUrl = "http://127.0.0.1:9/v1", apiKey = "none") => {
   const { id } = await server.reins.connections.create({
     workspace_id: server.workspaceId,
     kind: "alpha_gateway",
     label: "bench",
-    credential: { base_url: baseUrl, api_key: "none" }
+    credential: { base_url: baseUrl, api_key: apiKey }
   })
   return server.reins.connections.update({ connection_id: id, preferred_model: "scripted-1" })
 }

@@ -25,6 +25,13 @@ export const directory = mkdtempSync(join(tmpdir(), "reins-bench-"))
 const running = new Set()
 let processes = 0
 
+/** Has a process end with the run, also when that is broken off. */
+export const track = (child) => {
+  running.add(child)
+  child.once("exit", () => running.delete(child))
+  return child
+}
+
 /** Starts a program of Node. Its first line, a JSON object with its `url`, says that it is ready. `readyMs` is the time until then. */
 export const startProcess = async (args, env = {}) => {
   const log = join(directory, `log-${++processes}`)
@@ -33,8 +40,7 @@ export const startProcess = async (args, env = {}) => {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", openSync(log, "w")]
   })
-  running.add(child)
-  child.once("exit", () => running.delete(child))
+  track(child)
   const line = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve)
     child.once("exit", (code) => reject(new Error(`${args[0]} ended with ${code}:\n${readFileSync(log, "utf8")}`)))

@@ -8,6 +8,7 @@
 // A goal that is not met is printed, and is no error: only what could not be measured is.
 import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
+import { agents } from "./agents.mjs"
 import { jobs } from "./jobs.mjs"
 import { postgres } from "./postgres.mjs"
 import { directory, killAll } from "./processes.mjs"
@@ -19,7 +20,7 @@ import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox }
+const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox, agents }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

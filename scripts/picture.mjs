@@ -61,7 +61,7 @@ const keyOf = (dataDir) => {
   return run(["keys", "create", "--email", email, "--name", "picture"])
 }
 
-/** What the picture says of an event, as the text beside its type; undefined for an event that it leaves out. */
+/** The words of the picture for an event, as the text beside its type; undefined for an event that it leaves out. */
 const words = {
   "message.accepted": ({ message: { content } }) => content[0].text,
   "turn.started": () => "opencode is asked",

@@ -1,4 +1,4 @@
-// What the demo shows of itself.
+// The words and colours in which the demo shows itself.
 const color = process.stdout.isTTY && !process.env.NO_COLOR
 const paint = (code) => (text) => (color ? `\u001b[${code}m${text}\u001b[0m` : text)
 export const bold = paint(1)

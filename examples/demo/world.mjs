@@ -63,7 +63,7 @@ export const runProjectTest = (directory) => {
   }
 }
 
-/** What the scripted model does when it is asked to make the test pass. Every tool call is carried out by the real agent. */
+/** The steps of the scripted model that make the test pass. Every tool call is carried out by the real agent. */
 const fix = [
   { think: "First the test, then the code it tests.", tool: "bash", cmd: "node --test 2>&1 | tail -n 25" },
   {

@@ -31,6 +31,8 @@ export interface Step {
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant" | "tool_call" | "tool_result"
   readonly text: string
+  /** The images of the message, as data URLs or as addresses. Absent for none. */
+  readonly images?: ReadonlyArray<string>
 }
 
 /** A request as it came. Holds no credential. */

@@ -40,7 +40,7 @@ const json = (response, status, body) => {
   response.end(JSON.stringify(body))
 }
 
-/** What providers say with a status, roughly. */
+/** The words that providers say with a status, roughly. */
 const errorMessages = /** @type {Record<number, string>} */ ({
   401: "Incorrect API key provided.",
   402: "Insufficient credits.",
@@ -58,7 +58,7 @@ const errorMessage = (status) =>
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /**
- * What to answer: the step that is due, or words that say why there is none. A request without tools is the agent's own (a title).
+ * The next answer: the step that is due, or words that say why there is none. A request without tools is the agent's own (a title).
  *
  * @param {ReturnType<Protocol["read"]>} read
  * @param {GatewayOptions} options

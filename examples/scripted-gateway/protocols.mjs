@@ -18,6 +18,21 @@ const textOf = (content) => {
   return Array.isArray(content) ? content.map((part) => part.text ?? textOf(part.content ?? "")).join("\n") : ""
 }
 
+/**
+ * The images of a message, as data URLs or as addresses.
+ *
+ * @param {any} content @returns {{ images?: string[] }}
+ */
+const imagesOf = (content) => {
+  const parts = Array.isArray(content) ? content : []
+  const images = parts.flatMap(({ image_url, source, type }) => {
+    if (type === "image" && source?.type === "base64") return [`data:${source.media_type};base64,${source.data}`]
+    const url = image_url?.url ?? image_url
+    return typeof url === "string" ? [url] : []
+  })
+  return images.length === 0 ? {} : { images }
+}
+
 /** @param {string} text */
 const words = (text) => text.match(/\S+\s*|\s+/g) ?? []
 
@@ -40,7 +55,12 @@ const chat = {
     for (const message of body.messages ?? []) {
       const text = textOf(message.content)
       if (message.role === "tool") messages.push({ role: "tool_result", text })
-      else messages.push({ role: message.role === "developer" ? "system" : message.role, text })
+      else
+        messages.push({
+          role: message.role === "developer" ? "system" : message.role,
+          text,
+          ...imagesOf(message.content)
+        })
       for (const call of message.tool_calls ?? [])
         messages.push({ role: "tool_call", text: call.function?.arguments ?? "" })
     }
@@ -109,7 +129,11 @@ const responses = {
       if (/_call$/.test(item.type ?? "")) messages.push({ role: "tool_call", text: item.arguments ?? item.input ?? "" })
       else if (/_call_output$/.test(item.type ?? "")) messages.push({ role: "tool_result", text: textOf(item.output) })
       else if (item.role)
-        messages.push({ role: item.role === "developer" ? "system" : item.role, text: textOf(item.content) })
+        messages.push({
+          role: item.role === "developer" ? "system" : item.role,
+          text: textOf(item.content),
+          ...imagesOf(item.content)
+        })
     }
     const tools = (body.tools ?? []).flatMap((/** @type {any} */ tool) =>
       tool.type === "custom"
@@ -239,7 +263,7 @@ const messages = {
         : (message.content ?? [])) {
         if (part.type === "tool_use") read.push({ role: "tool_call", text: JSON.stringify(part.input) })
         else if (part.type === "tool_result") read.push({ role: "tool_result", text: textOf(part.content) })
-        else read.push({ role: message.role, text: part.text ?? "" })
+        else read.push({ role: message.role, text: part.text ?? "", ...imagesOf([part]) })
       }
     }
     return {

@@ -8,7 +8,7 @@
  * @typedef {{ id: string, name: string, args: Record<string, unknown>, freeform?: string }} ToolCall
  */
 
-/** What an intent may be called, best first. */
+/** The names that an intent may have, best first. */
 const toolNames = {
   read: ["read", "Read", "read_file", "read_files", "exec_command", "shell_command", "shell", "bash"],
   write: [

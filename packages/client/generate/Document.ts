@@ -34,7 +34,7 @@ interface Media {
   readonly example?: unknown
 }
 
-/** What an operation of the document says that a client needs. */
+/** The part of an operation of the document that a client needs. */
 export interface Described {
   readonly operationId: string
   readonly summary: string

@@ -19,7 +19,7 @@ interface Of<T extends EventType> {
   readonly type: T
 }
 
-/** What an event of a type says. */
+/** The payload of an event of a type. */
 export type EventPayload<T extends EventType> = Extract<TypedEvent, Of<T>>["payload"]
 
 /** The events that a stream gives. */

@@ -17,7 +17,7 @@ interface Answered<Item> {
   readonly has_more?: boolean
 }
 
-/** What the next page is asked for with; undefined after the last one. */
+/** The cursor of the next page; undefined after the last one. */
 export const nextOf = (page: Answered<unknown>): object | undefined => {
   if (typeof page.next_cursor === "string") return { cursor: page.next_cursor }
   return page.has_more === true ? { after: page.next_after } : undefined

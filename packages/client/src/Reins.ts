@@ -104,7 +104,7 @@ const connect = (options: ReinsOptions): Reins => {
 
 const runOf = (transport: Transport.Transport, input: Following.RunInput, request: Transport.MutationOptions): Run => {
   const followed = Following.send(transport, input, { ...request, clock })
-  // Who loops or waits hears of a refusal there.
+  // A loop or a wait is told of a refusal itself.
   followed.catch(() => {})
   const { signal } = request
   let result: Following.RunResult | undefined

@@ -53,9 +53,9 @@ type ApiErrorFacts = "code" | "category" | "status" | "retryable" | "details" | 
 export interface ValidationIssue {
   /** As in `["body", "title"]`; starts with `path`, `query`, `header` or `body`. */
   readonly loc: ReadonlyArray<string | number>
-  /** What is wrong, in words. */
+  /** The fault, in words. */
   readonly msg: string
-  /** What is wrong, for programs, as in `string_too_short`. */
+  /** The fault, for programs, as in `string_too_short`. */
   readonly type: string
 }
 
@@ -92,7 +92,7 @@ export class ReinsConnectionError extends ClientError {
   }
 }
 
-/** What every call can fail with. Tell them apart by `instanceof` or by `_tag`. */
+/** The errors that every call can fail with. Tell them apart by `instanceof` or by `_tag`. */
 export type ReinsClientError = ReinsApiError | ReinsValidationError | ReinsConnectionError
 
 /** An answer that is not a success, as it came. */

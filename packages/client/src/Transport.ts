@@ -14,7 +14,7 @@ export interface ServerOptions {
   readonly timeoutMs?: number | undefined
 }
 
-/** How one call differs from the others of its client. */
+/** The settings of one call, in which it differs from the others of its client. */
 export interface RequestOptions {
   /** Ends the call: it rejects with the reason of the signal. What the server has begun goes on. */
   readonly signal?: AbortSignal | undefined
@@ -22,7 +22,7 @@ export interface RequestOptions {
   readonly timeoutMs?: number | undefined
 }
 
-/** How one call that changes something differs from the others of its client. */
+/** The settings of one call that changes something, in which it differs from the others of its client. */
 export interface MutationOptions extends RequestOptions {
   /** The key of the change. Without it each call has a new one, which its retries share. */
   readonly idempotencyKey?: string | undefined

@@ -38,3 +38,10 @@ export type InteractionOption = Interaction["options"][number]
 export type InteractionState = Interaction["state"]
 /** Where a turn stands. */
 export type TurnState = Turn["state"]
+export {
+  type VerifyOptions,
+  type WebhookHeaders,
+  type WebhookMessage,
+  WebhookVerificationError,
+  webhooks
+} from "./Webhooks.js"

@@ -15,7 +15,7 @@ const methods = Object.entries(client).flatMap(([group, value]) =>
 
 const text = `import { Reins } from "../src/index.js"\ndeclare const reins: Reins\n${[...methods, "reins.run"].join("\n")}\n`
 
-/** What an editor shows of a place in the program. */
+/** The text that an editor shows for a place in the program. */
 const editor = (): ts.LanguageService => {
   const { config } = ts.readConfigFile(`${here}../tsconfig.json`, ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, `${here}..`)
@@ -42,7 +42,13 @@ it("an editor tells of every method what it does, and of an operation where it g
     const info = service.getQuickInfoAtPosition(probe, text.indexOf(`\n${method}\n`) + method.length)
     const shown = ts.displayPartsToString(info?.documentation ?? [])
     assert.match(shown, /^[A-Z].{10,}\./s, method)
-    const own = ["reins.run", "reins.sessions.stream", "reins.turns.wait", "reins.jobs.wait"].includes(method)
+    const own = [
+      "reins.run",
+      "reins.sessions.stream",
+      "reins.workspaces.stream",
+      "reins.turns.wait",
+      "reins.jobs.wait"
+    ].includes(method)
     if (!own) assert.match(shown, /`(GET|POST|PATCH|DELETE) \/api\//, method)
   }
 })

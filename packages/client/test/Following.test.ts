@@ -40,7 +40,7 @@ describe("run", () => {
     assert.strictEqual(answer.turn.state, "succeeded")
     assert.strictEqual(`${answer.message?.id}`, "msg_2")
     assert.strictEqual((await run.sent()).turn_id, "turn_1")
-    // What the loop has seen is not asked for again.
+    // The loop does not ask again for events that it has seen.
     assert.strictEqual(server.received.length, 4)
     assert.deepStrictEqual(seen, ["turn.started", "message.completed", "turn.succeeded"])
     assert.strictEqual(server.received[0]?.body, `{"content":"What is 6 times 7?"}`)

@@ -8,7 +8,20 @@ import { methodsBy, type Route } from "../src/Route.js"
 const verbs = new Set([
   ...["acknowledge", "activate", "add", "answer", "apply", "archive", "cancel", "capture", "change", "close", "create"],
   ...["delegate", "deliver", "disconnect", "login", "logout", "merge", "open", "publish", "refresh", "register"],
-  ...["release", "remove", "replace", "reset", "retry", "revoke", "send", "submit", "switch", "unarchive", "update"],
+  ...[
+    "release",
+    "remove",
+    "replace",
+    "reset",
+    "retry",
+    "revoke",
+    "rotate",
+    "send",
+    "submit",
+    "switch",
+    "unarchive",
+    "update"
+  ],
   ...["upload", "validate", "verify", "wait"]
 ])
 

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Access } from "./access/Access.js"
 import { AgentPool } from "./agents/AgentPool.js"
 import { CoreConfig } from "./base/CoreConfig.js"
+import { BudgetStore } from "./budgets/BudgetStore.js"
 import { Installed } from "./catalog/Installed.js"
 import { Limits } from "./catalog/Limits.js"
 import { Models } from "./catalog/Models.js"
@@ -49,6 +50,7 @@ import { activationJob } from "./execution/ActivationJob.js"
 import { AgentNetwork } from "./execution/AgentNetwork.js"
 import { HarnessSwitches } from "./execution/HarnessSwitches.js"
 import { NativeStateExport } from "./execution/NativeStateExport.js"
+import * as Prewarming from "./execution/Prewarming.js"
 import { releaseJob } from "./execution/ReleaseJob.js"
 import { SessionExecutors } from "./execution/SessionExecutors.js"
 import { turnJob } from "./execution/TurnRunner.js"
@@ -116,6 +118,10 @@ import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
+import * as Couriers from "./webhooks/Couriers.js"
+import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
+import { WebhookStore } from "./webhooks/WebhookStore.js"
+import { Webhooks } from "./webhooks/Webhooks.js"
 
 // The lists of what is part of Reins, for programs that add to them.
 export { builtInGateways } from "./connections/ConnectionKinds.js"
@@ -272,17 +278,22 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(ValidationStore.layer)
 )
 
+const webhooks = Layer.mergeAll(Webhooks.layer, DeliveryQueue.layer).pipe(Layer.provideMerge(WebhookStore.layer))
+
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
   return Layer.mergeAll(
     work,
+    webhooks,
     EventFeed.layer,
     WorkspaceFeed.layer,
     Layer.provideMerge(KeyRotation.layer, identity)
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(EventLog.layer, EventRetention.layer, WorkspaceEvents.layer)),
-    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(BudgetStore.layer, Idempotency.layer, Jobs.layer, JobClaims.layer, JobStore.layer)
+    ),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(layers)),
     Layer.provideMerge(database)
@@ -359,6 +370,8 @@ export const worker = Layer.mergeAll(
     }),
     endProcessesOf
   ),
+  Couriers.layer,
+  Prewarming.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

@@ -1,4 +1,4 @@
-// What most programs begin with, by one name. The ports, and the databases that a program chooses itself, are entry points of their own:
+// The parts that most programs begin with, by one name. The ports, and the databases that a program chooses itself, are entry points of their own:
 // whoever imports this loads neither.
 export { CoreConfig } from "./base/CoreConfig.js"
 export * as Core from "./Core.js"

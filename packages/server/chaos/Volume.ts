@@ -20,10 +20,22 @@ export const requestSeconds = share(15, 120)
 /** The model calls of real agents whose usage is compared with what their gateway said. */
 export const meteredCalls = share(100, 1000)
 
+/** The runs whose budgets are compared with what the gateway said, each killed once. */
+export const budgetedRuns = share(8, 200)
+
+/** The turns of each agent that asks a person before it acts. */
+export const askedTurns = share(3, 100)
+
 export const randomKills = share(15, 100)
 
 /** The events of a storm, the kills in it, and how many readers follow it, as parts of each kind of reader. */
 export const storms = {
   SQLite: { events: share(2000, 10_000), kills: share(2, 5), readers: share(20, 50) },
   PostgreSQL: { events: share(600, 2000), kills: share(1, 2), readers: share(10, 20) }
+}
+
+/** The deliveries of webhooks, the sessions that they are of, and how often the server and the receiver are killed meanwhile. */
+export const deliveries = {
+  SQLite: { events: share(800, 10_000), sessions: 8, kills: share(2, 10) },
+  PostgreSQL: { events: share(400, 4000), sessions: 8, kills: share(1, 5) }
 }

@@ -4,7 +4,7 @@ import { blocksOf, pages } from "../test/docs/Blocks.js"
 import { read } from "../test/docs/Reader.js"
 import { type World, world } from "../test/docs/World.js"
 
-/** What has to be so when a page has been read. */
+/** The state that has to hold when a page has been read. */
 const after: Readonly<Record<string, (world: World) => void>> = {
   "docs/deliveries.md": ({ forges }) => {
     for (const [kind, forge] of Object.entries(forges)) {

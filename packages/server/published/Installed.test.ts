@@ -17,7 +17,7 @@ const copiesOf = (name: string, { directory }: Installed): ReadonlyArray<string>
     .filter((path) => !lstatSync(join(path, "..")).isSymbolicLink())
     .map((path) => String(JSON.parse(readFileSync(path, "utf8")).version))
 
-/** What a directory takes of a disk, in megabytes. */
+/** The space that a directory takes of a disk, in megabytes. */
 const megabytes = (directory: string): number =>
   readdirSync(directory, { recursive: true, encoding: "utf8" }).reduce(
     (sum, file) => sum + lstatSync(join(directory, file)).blocks * 512,

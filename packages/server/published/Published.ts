@@ -7,5 +7,5 @@ declare module "vitest" {
   }
 }
 
-/** What the set-up of the suite has packed and installed. */
+/** The packages that the set-up of the suite has packed and installed. */
 export const published = (): Published => inject("published")

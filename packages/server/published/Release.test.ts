@@ -49,7 +49,7 @@ describe("a release", () => {
     changeset("version")
     for (const name of ["core", "client", "server"])
       assert.strictEqual(manifestOf(`packages/${name}/package.json`).version, next, name)
-    // What is never published keeps its version, and takes the packages of the repository as before.
+    // A package that is never published keeps its version, and takes the packages of the repository as before.
     assert.strictEqual(manifestOf("packages/testing/package.json").version, before)
     for (const file of manifests) {
       const { dependencies = {}, devDependencies = {} } = manifestOf(file)

@@ -9,7 +9,7 @@ import { published } from "./Published.js"
 
 const { client, together } = published().installed
 
-/** How a program compiles: names of settings of the compiler, and what its files end with. */
+/** A way to compile a program: names of settings of the compiler, and the endings of its files. */
 const ways = {
   "modules under nodenext": { module: "NodeNext", resolution: "NodeNext", end: "mts" },
   "modules under node16": { module: "Node16", resolution: "Node16", end: "mts" },
@@ -51,7 +51,7 @@ const entryPoints = (names: Names): ReadonlyArray<string> =>
 const programsOf = (names: Names): ReadonlyArray<string> =>
   names.flatMap((name) => blocksOf(readmes[name]).flatMap(({ code, language }) => (language === "js" ? [code] : [])))
 
-/** What is said of a program that names all that is exported, and of those of READMEs, which wait at their top as only modules can. */
+/** The complaints about a program that names all that is exported, and about those of READMEs, which wait at their top as only modules can. */
 const check = async (project: Installed, way: Way, names: Names): Promise<ReadonlyArray<string>> => {
   const { end } = ways[way]
   const lines = entryPoints(names).map(

@@ -68,6 +68,8 @@ const fields = {
   idle_minutes: Whole(1, 7 * 24 * 60),
   agent_idle_minutes: Whole(0, 24 * 60),
   max_idle_agents: Whole(0, 10_000),
+  agent_free_bytes: Whole(0, 2 ** 50),
+  prewarm: Flag,
   lease_seconds: Whole(3, 600),
   heartbeat_seconds: Whole(1, 15),
   request_seconds: Whole(5, 3600),
@@ -119,6 +121,8 @@ export const expected: Readonly<Record<SettingName, string>> = {
   idle_minutes: "a number of minutes from 1 to 10080",
   agent_idle_minutes: "a number of minutes from 0 to 1440",
   max_idle_agents: "a number from 0 to 10000",
+  agent_free_bytes: "a number of bytes from 0 to 1125899906842624",
+  prewarm: "on or off",
   lease_seconds: "a number of seconds from 3 to 600",
   heartbeat_seconds: "a number of seconds from 1 to 15",
   request_seconds: "a number of seconds from 5 to 3600",
@@ -196,6 +200,10 @@ export interface Config {
   /** The time that an agent is kept ready for the next turn of its session. With 0 none is kept. */
   readonly agentIdleMinutes: number | undefined
   readonly maxIdleAgents: number | undefined
+  /** The bytes of memory that agents between their turns leave free. With 0 none gives way to memory. */
+  readonly agentFreeBytes: number | undefined
+  /** True when the agents of new sessions are started ahead of their first turns. */
+  readonly prewarm: boolean
   /** The lifetime of a claim on a job. A server renews its claims three times before they run out; then others take the job over. */
   readonly leaseSeconds: number | undefined
   /** The time between two beats of an event stream. It is 15 at most, because a client that hears nothing for 45 s connects again. */
@@ -247,6 +255,8 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     idleMinutes: settings.idle_minutes,
     agentIdleMinutes: settings.agent_idle_minutes,
     maxIdleAgents: settings.max_idle_agents,
+    agentFreeBytes: settings.agent_free_bytes,
+    prewarm: settings.prewarm ?? true,
     leaseSeconds: settings.lease_seconds,
     heartbeatSeconds: settings.heartbeat_seconds ?? 15,
     requestSeconds: settings.request_seconds ?? 120,

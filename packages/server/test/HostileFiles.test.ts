@@ -97,7 +97,7 @@ layer(Target.layer.pipe(Layer.provideMerge(service())), { excludeTestServices: t
             Effect.timeout("240 seconds")
           )
           assert.strictEqual(fingerprint(target.outside), before)
-          // What cannot be opened for reading is refused at once rather than waited for.
+          // A file that cannot be opened for reading is refused at once rather than waited for.
           for (const path of ["/dev/zero", "fifo", "socket"]) {
             const reply = yield* send("GET", `${target.content}?path=${encodeURIComponent(path)}`, { headers })
             assert.include([404, 422, 200], reply.status)

@@ -14,7 +14,7 @@ const register = Effect.gen(function* () {
   return { email, link: linkIn(yield* mailTo(email)) }
 })
 
-/** What a browser sends for a form: the fields, and where the page came from. */
+/** The request that a browser sends for a form: the fields, and the origin of the page. */
 const submit = (
   page: string,
   fields: Readonly<Record<string, string>>,

@@ -106,7 +106,7 @@ export const change = (
   options: { readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown } = {}
 ) => send(method, path, { ...options, headers: { "idempotency-key": newKey(), ...options.headers } })
 
-/** What an error answer says in its envelope. */
+/** The content of the envelope of an error answer. */
 export const codeOf = (reply: Reply): unknown => {
   const json = reply.json
   return typeof json === "object" &&

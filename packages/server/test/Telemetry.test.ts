@@ -13,7 +13,7 @@ const place = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** What a collector was sent, by the paths of OTLP, and with which key. */
+/** The requests to a collector, by the paths of OTLP, with the key of each. */
 const collector = Effect.acquireRelease(
   Effect.promise(async () => {
     const received = new Map<string, string>()

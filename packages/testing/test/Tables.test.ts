@@ -21,9 +21,14 @@ const later = [
   ["usage_days", "sessions"],
   ["known_clients", "identity"],
   ["model_calls", "sessions"],
+  ["budgets", "budgets"],
+  ["calls_in_flight", "budgets"],
   ["session_disk", "sessions"],
   ["workspace_events", "store"],
-  ["workspace_logs", "store"]
+  ["workspace_logs", "store"],
+  ["webhook_endpoints", "webhooks"],
+  ["webhook_deliveries", "webhooks"],
+  ["webhook_attempts", "webhooks"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

@@ -10,7 +10,7 @@ import {
 import { methodsBy } from "../Route.js"
 import type { MutationOptions, Transport } from "../Transport.js"
 
-/** How one call differs from the others of its client. An interruption ends it. */
+/** The settings of one call, in which it differs from the others of its client. An interruption ends it. */
 export type CallOptions = Omit<MutationOptions, "signal">
 
 /** The same as an effect. Each time that it runs is a call of its own, with an idempotency key of its own. */
@@ -36,7 +36,7 @@ export const effectMethods = (transport: Transport): EffectMethods =>
         )
   )
 
-/** What the client does with promises as an effect: on the clock of the fiber that runs it, and ended by an interruption. */
+/** A promise of the client as an effect: on the clock of the fiber that runs it, and ended by an interruption. */
 export const fromPromise = <A>(
   work: (circumstances: Circumstances) => Promise<A>
 ): Effect.Effect<A, ReinsClientError> =>

@@ -1,5 +1,5 @@
 import type { SqlClient, Statement } from "@effect/sql"
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { Role } from "../domain/Account.js"
 import type { AccountId, WorkspaceId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
@@ -43,6 +43,14 @@ export const setRole = (
 /** Removes an account from a workspace. */
 export const remove = (db: Db, workspaceId: string, accountId: string): Effect.Effect<void, never, Commit> =>
   db.run(db.sql`delete from workspace_members where workspace_id = ${workspaceId} and account_id = ${accountId}`)
+
+/** The accounts that own a workspace. */
+export const ownersOf = (db: Db, workspaceId: string): Effect.Effect<ReadonlyArray<AccountId>> =>
+  Effect.map(
+    db.all(db.sql<{ account_id: AccountId }>`select account_id from workspace_members
+      where workspace_id = ${workspaceId} and role = 'owner'`),
+    (rows) => rows.map(({ account_id }) => account_id)
+  )
 
 /** A table to join: the `account_id`, `role` and `created_at` of each member of a workspace. */
 export const membersOf = (sql: Sql, workspaceId: string): Fragment =>

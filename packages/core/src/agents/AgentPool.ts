@@ -31,8 +31,13 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
      * stream has ended, and no process of the agent when the turn has failed, was cancelled or was interrupted. A lease runs one turn at a time.
      */
     readonly run: (turn: PooledTurn) => Stream.Stream<HarnessEvent, HarnessFailure>
-    /** Begins to start the agent of a lease for a turn that may come, unless there is one. A failure is left to the turn, which starts another. */
-    readonly prepare: (start: AgentStart) => Effect.Effect<void>
+    /** True while one more agent can be kept without another one giving way. */
+    readonly hasRoom: Effect.Effect<boolean>
+    /**
+     * Begins to start the agent of a lease for a turn that may come, where there is room and the lease has none. Gives the effect that waits
+     * until it has started or failed. A failure is left to the turn, which starts another.
+     */
+    readonly prepare: (start: AgentStart) => Effect.Effect<Effect.Effect<void>>
     /** True while an agent is kept for the lease. Nobody else changes the state of the agent until it is stopped. */
     readonly isKept: (leaseId: string) => Effect.Effect<boolean>
     /** Stops the agent that is kept for a lease, and waits until nothing of it is left. Does nothing to an agent that works on a turn. */
@@ -44,7 +49,8 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
   /** The pool of a process that runs no turns. */
   static readonly layerNone = Layer.succeed(AgentPool, {
     run: () => Stream.dieMessage("this process runs no turns"),
-    prepare: () => Effect.void,
+    hasRoom: Effect.succeed(false),
+    prepare: () => Effect.succeed(Effect.void),
     isKept: () => Effect.succeed(false),
     stop: () => Effect.void,
     dismiss: () => Effect.void
@@ -89,7 +95,8 @@ export class AgentPool extends Context.Tag("@reins/core/agents/AgentPool")<
                   : agents.end(agent, Effect.void)
             ).pipe(Effect.map(({ reason }) => reason))
           ),
-        prepare: (start) => (agentIdleMs === 0 ? Effect.void : agents.prepare(start)),
+        hasRoom: agents.hasRoom,
+        prepare: agents.prepare,
         isKept: (leaseId) => Effect.sync(() => agents.find(leaseId)?.state === "idle"),
         stop: (leaseId) => Effect.suspend(() => agents.stop(agents.find(leaseId))),
         dismiss: (leaseId) => Effect.suspend(() => agents.dismiss(agents.find(leaseId)))

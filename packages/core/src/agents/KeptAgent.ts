@@ -12,7 +12,7 @@ import type { WayOut } from "../outbound/WayOut.js"
 
 /** The start of an agent that may be kept between its turns. */
 export interface AgentStart extends Omit<AgentInput, "passage"> {
-  /** What the project lets the agent connect to; undefined where it says nothing. */
+  /** The hosts that the project lets the agent connect to; undefined where it says nothing. */
   readonly network: NetworkAccess | undefined
   /** Runs once the agent was stopped between its turns, before anybody goes on from the state that it left. */
   readonly stopped: Effect.Effect<void>
@@ -60,7 +60,7 @@ export const fingerprintOf = (input: AgentStart): string => {
     name,
     name === "api_key" ? "" : Redacted.value(secret)
   ])
-  const asked = [input.isAnswered === true, input.isGuarded === true, input.additionalDirectories ?? []]
+  const asked = [input.isAnswered === true, input.isGuarded === true]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))

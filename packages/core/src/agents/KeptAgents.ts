@@ -12,7 +12,7 @@ export const keptAgents = Effect.gen(function* () {
   const start = starting(yield* Harness, yield* CredentialProxy, yield* WayOut)
   const agents = new Map<string, KeptAgent>()
   const ends = yield* ending(agents)
-  const { dismiss, stop, tell, trim } = ends
+  const { dismiss, hasRoom, stop, tell, trim } = ends
   const fork = yield* forking
   const oneByOne = (yield* Effect.makeSemaphore(1)).withPermits(1)
 
@@ -62,8 +62,13 @@ export const keptAgents = Effect.gen(function* () {
       yield* agent.isGone ? stop(agent) : trim
       yield* tell
     }),
-    /** Starts an agent that no turn has asked for, unless the lease has one. */
-    prepare: (input: AgentStart) => Effect.zipRight(begin(input, "idle"), Effect.zipRight(trim, tell))
+    /** `AgentPool.prepare` */
+    prepare: Effect.fnUntraced(function* (input: AgentStart) {
+      const agent = (yield* hasRoom) ? yield* begin(input, "idle") : undefined
+      if (agent === undefined) return Effect.void
+      yield* tell
+      return Effect.asVoid(Effect.exit(Deferred.await(agent.opened)))
+    })
   }
 })
 
@@ -79,6 +84,9 @@ const ending = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
   const idle = (): ReadonlyArray<KeptAgent> =>
     [...agents.values()].filter(({ state }) => state === "idle").sort((a, b) => a.idleSince - b.idleSince)
   const tell = Effect.suspend(() => observer.agentsKept(idle().length))
+  const isShort = () => process.availableMemory() < agentFreeMemory
+  /** `AgentPool.hasRoom` */
+  const hasRoom = Effect.sync(() => agentIdleMs > 0 && idle().length < maxIdleAgents && !isShort())
 
   /** Stops an agent that no turn can take any more. */
   const end = (agent: KeptAgent, afterwards: Effect.Effect<void>) =>
@@ -114,9 +122,9 @@ const ending = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
     const now = yield* Clock.currentTimeMillis
     const found = idle()
     const tooMany = found.length - maxIdleAgents
-    const isShort = process.availableMemory() < agentFreeMemory
+    const leastRecent = isShort() ? 1 : 0
     const leaving = found.filter(
-      ({ idleSince }, index) => now - idleSince >= agentIdleMs || index < tooMany || (isShort && index === 0)
+      ({ idleSince }, index) => now - idleSince >= agentIdleMs || index < Math.max(tooMany, leastRecent)
     )
     yield* Effect.forEach(leaving, dismiss, { discard: true })
   })
@@ -124,6 +132,7 @@ const ending = Effect.fnUntraced(function* (agents: Map<string, KeptAgent>) {
   return {
     end,
     dismiss,
+    hasRoom,
     stop,
     tell,
     trim,

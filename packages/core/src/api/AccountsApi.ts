@@ -2,11 +2,23 @@ import { HttpApiGroup, HttpApiSchema } from "@effect/platform"
 import { Schema } from "effect"
 import { Account, EmailAddress, NewPassword, Role } from "../domain/Account.js"
 import { ApiKey, IssuedApiKey, Scope } from "../domain/ApiKey.js"
+import { BudgetInput } from "../domain/Budget.js"
 import { field } from "../domain/Field.js"
 import { ApiKeyId, WorkspaceId } from "../domain/Ids.js"
 import { Page } from "../domain/Page.js"
 import { Timestamp } from "../domain/Timestamp.js"
-import { idPath, NotReplayed, optional, post, read, remove, SecretAnswer, withStatus } from "./Endpoint.js"
+import {
+  extension,
+  idPath,
+  NotReplayed,
+  optional,
+  patch,
+  post,
+  read,
+  remove,
+  SecretAnswer,
+  withStatus
+} from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 export const RegisterInput = Schema.Struct({
@@ -156,8 +168,20 @@ export const ApiKeyInput = Schema.Struct({
   workspace_id: field(
     optional(WorkspaceId),
     "The only workspace that the key is good for; every one of the account when absent."
+  ),
+  budget: field(
+    optional(BudgetInput),
+    "What the model calls of turns may spend that are made with the key, and of those that are delegated by them."
   )
 }).annotations({ identifier: "ApiKeyInput", description: "An API key to be." })
+
+export const ApiKeyPatch = Schema.Struct({
+  budget: field(
+    Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
+    "The limits of what may be spent with the key, in place of those that there are; null for none."
+  )
+}).annotations({ identifier: "ApiKeyPatch", description: "What is to change. Absent fields stay as they are." })
+export type ApiKeyPatch = typeof ApiKeyPatch.Type
 
 export class ApiKeysApi extends HttpApiGroup.make("apiKeys")
   .add(
@@ -170,6 +194,13 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys")
       .setPayload(ApiKeyInput)
       .addSuccess(withStatus(IssuedApiKey, 201))
       .annotate(SecretAnswer, true)
+  )
+  .add(
+    patch("update", "/api/api-keys/:key_id", "Change the budget of an API key", "admin")
+      .setPath(idPath("key_id"))
+      .setPayload(ApiKeyPatch)
+      .addSuccess(ApiKey)
+      .annotateContext(extension)
   )
   .add(
     remove("revoke", "/api/api-keys/:key_id", "Revoke an API key", "admin").setPath(idPath("key_id")).addSuccess(ApiKey)

@@ -8,6 +8,7 @@ import { DelegationsApi } from "./DelegationsApi.js"
 import { InteractionsApi } from "./InteractionsApi.js"
 import { ProjectsApi } from "./ProjectsApi.js"
 import { SessionsApi } from "./SessionsApi.js"
+import { WebhooksApi } from "./WebhooksApi.js"
 import { WorkspacesApi } from "./WorkspacesApi.js"
 
 /** The version of the contract, which changes with it and not with each release. */
@@ -29,6 +30,7 @@ export class Api extends HttpApi.make("reins")
   .add(DeliveriesApi)
   .add(MergeRequestsApi)
   .add(DelegationsApi)
+  .add(WebhooksApi)
   .add(CatalogApi)
   .add(JobsApi)
   .annotate(OpenApi.Title, "Reins")

@@ -1,12 +1,13 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
+import { BudgetInput } from "../domain/Budget.js"
 import { field } from "../domain/Field.js"
 import { TurnId, UploadId } from "../domain/Ids.js"
 import { OperationRef } from "../domain/Job.js"
 import { Message, MessageInput, maxAttachments, Routing } from "../domain/Message.js"
 import { Page } from "../domain/Page.js"
 import { ActionableTurn, TurnState } from "../domain/Turn.js"
-import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
+import { extension, idPath, optional, patch, post, read, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 
 export const MessageSend = Schema.Struct({
@@ -15,6 +16,10 @@ export const MessageSend = Schema.Struct({
   attachments: field(
     optional(Schema.Array(UploadId).pipe(Schema.maxItems(maxAttachments))),
     "Files that were uploaded to the session, at most 20; each becomes a block after the content."
+  ),
+  budget: field(
+    optional(BudgetInput),
+    "What the model calls of the turn may spend. Only for a message that starts a turn. A retry of the turn has the same limits anew."
   )
 }).annotations({ identifier: "MessageSend", description: "A message to the agent." })
 export type MessageSend = typeof MessageSend.Type
@@ -35,6 +40,14 @@ export const SentMessage = Schema.Struct({
   )
 }).annotations({ identifier: "SentMessage", description: "An accepted message." })
 export type SentMessage = typeof SentMessage.Type
+
+export const TurnPatch = Schema.Struct({
+  budget: field(
+    Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
+    "The limits of what the model calls of the turn may spend, in place of those that there are; null for none."
+  )
+}).annotations({ identifier: "TurnPatch", description: "What is to change. Absent fields stay as they are." })
+export type TurnPatch = typeof TurnPatch.Type
 
 export class MessagesApi extends HttpApiGroup.make("messages")
   .add(
@@ -59,6 +72,12 @@ export class TurnsApi extends HttpApiGroup.make("turns")
       .addSuccess(Page("TurnList", ActionableTurn))
   )
   .add(read("get", "/api/turns/:turn_id", "Read a turn").setPath(idPath("turn_id")).addSuccess(ActionableTurn))
+  .add(
+    patch("update", "/api/turns/:turn_id", "Change the budget of a turn that has not ended")
+      .setPath(idPath("turn_id"))
+      .setPayload(TurnPatch)
+      .addSuccess(ActionableTurn)
+  )
   .add(
     post("cancel", "/api/turns/:turn_id/cancellations", "Cancel a turn")
       .setPath(idPath("turn_id"))

@@ -80,4 +80,4 @@ export const pageFields = {
 }
 
 /** A label in a query, as `name=value`: the first `=` ends the name. */
-export const LabelText = Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^[^=]+=/)), { exact: true })
+export const LabelText = Schema.String.pipe(Schema.pattern(/^[^=]+=/))

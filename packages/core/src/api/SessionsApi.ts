@@ -1,6 +1,7 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { OptionChoices } from "../domain/AgentReport.js"
+import { BudgetInput } from "../domain/Budget.js"
 import { ActionableChangeset, ChangedFile, ChangesetOrigin, ChangesetState } from "../domain/Changeset.js"
 import { Delegation, DelegationState } from "../domain/Delegation.js"
 import { Event } from "../domain/Event.js"
@@ -27,7 +28,8 @@ export const FirstMessage = Schema.Union(
   MessageInput,
   Schema.Struct({
     content: field(MessageInput, "What is said."),
-    routing: field(optional(Routing), "Where it goes; `queue` when absent.")
+    routing: field(optional(Routing), "Where it goes; `queue` when absent."),
+    budget: field(optional(BudgetInput), "What the model calls of its turn may spend.")
   })
 ).annotations({
   identifier: "FirstMessage",
@@ -65,7 +67,15 @@ export const SessionInput = Schema.Struct({
     "What its agent may do by itself. When absent, what the project says, else what the provider is set up for."
   ),
   auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns; true when absent."),
-  message: field(optional(FirstMessage), "The first message, which starts a turn.")
+  budget: field(
+    optional(BudgetInput),
+    "What the model calls of the session may spend, with those of the sessions that work for it or go on from it."
+  ),
+  message: field(optional(FirstMessage), "The first message, which starts a turn."),
+  prewarm: field(
+    optional(Schema.Boolean),
+    "False leaves the workspace and the agent to the first turn. When absent, they are made ready ahead of it where the server has room."
+  )
 }).annotations({ identifier: "SessionInput", description: "A session to be. Every field may be absent." })
 export type SessionInput = typeof SessionInput.Type
 
@@ -92,6 +102,10 @@ export const SessionPatch = Schema.Struct({
     "The provider of the session. Another one is answered with `harness_switch_required`."
   ),
   auto_capture: field(optional(Schema.Boolean), "False captures no changeset at the end of turns."),
+  budget: field(
+    Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
+    "What the model calls of the session may spend, with those of the sessions that work for it or go on from it, in place of the limits that there are; null for no limit."
+  ),
   expected_version: field(
     optional(Schema.Int),
     "The version that the change is meant for; another one is answered with `version_conflict`."
@@ -254,7 +268,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
           project_id: Schema.optionalWith(Schema.String, { exact: true }),
           parent_session_id: Schema.optionalWith(Schema.String, { exact: true }),
           label: field(
-            LabelText,
+            Schema.optionalWith(LabelText, { exact: true }),
             "Only sessions with this label, as `name=value` with the exact value; the first `=` ends the name. One label for each list."
           )
         })

@@ -32,7 +32,7 @@ export const WorkspaceEventQuery = Schema.Struct({
     "Only events of the sessions of this project."
   ),
   label: field(
-    LabelText,
+    Schema.optionalWith(LabelText, { exact: true }),
     "Only events of sessions that have this label now, as `name=value` with the exact value; the first `=` ends the name. A `session.updated` " +
       "comes whatever the labels are, because it may tell that a session has taken the label or lost it."
   ),

@@ -1,9 +1,10 @@
 import { HttpApiGroup } from "@effect/platform"
 import { Schema } from "effect"
 import { EmailAddress, Member, Role, Workspace } from "../domain/Account.js"
+import { BudgetInput } from "../domain/Budget.js"
 import { field } from "../domain/Field.js"
 import { Page } from "../domain/Page.js"
-import { extension, idPath, post, read, remove, withStatus } from "./Endpoint.js"
+import { extension, idPath, patch, post, read, remove, withStatus } from "./Endpoint.js"
 import { pageFields } from "./Query.js"
 import { UsageQuery, WorkspaceUsage } from "./Usage.js"
 import { WorkspaceEventPage, WorkspaceEventQuery } from "./WorkspaceEvents.js"
@@ -12,6 +13,14 @@ export const MemberInput = Schema.Struct({
   email: field(EmailAddress, "The address of the person."),
   role: field(Role, "What the person may do.")
 }).annotations({ identifier: "MemberInput", description: "A person to invite, or a member whose role is to change." })
+
+export const WorkspacePatch = Schema.Struct({
+  budget: field(
+    Schema.optionalWith(Schema.NullOr(BudgetInput), { exact: true }),
+    "The limits of what the model calls of all sessions may spend, in place of those that there are; null for none."
+  )
+}).annotations({ identifier: "WorkspacePatch", description: "What is to change. Absent fields stay as they are." })
+export type WorkspacePatch = typeof WorkspacePatch.Type
 
 export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(
@@ -23,6 +32,13 @@ export class WorkspacesApi extends HttpApiGroup.make("workspaces")
   .add(
     read("get", "/api/workspaces/:workspace_id", "Read a workspace")
       .setPath(idPath("workspace_id"))
+      .addSuccess(Workspace)
+      .annotateContext(extension)
+  )
+  .add(
+    patch("update", "/api/workspaces/:workspace_id", "Change the budget of a workspace", "admin")
+      .setPath(idPath("workspace_id"))
+      .setPayload(WorkspacePatch)
       .addSuccess(Workspace)
       .annotateContext(extension)
   )

@@ -4,6 +4,7 @@ import * as SealedCredentials from "../connections/SealedCredentials.js"
 import { sessionFacts } from "../sessions/SessionFacts.js"
 import { Database } from "../store/Database.js"
 import { applied, requireKnown } from "../store/Migrations.js"
+import * as WebhookSecrets from "../webhooks/SealedSecrets.js"
 import { BackupError } from "./BackupManifest.js"
 
 /**
@@ -18,5 +19,9 @@ export const inventory = Effect.gen(function* () {
     const message = "The database is empty: there is no installation in it. Check --data-dir and --database-url."
     return yield* new BackupError({ message })
   }
-  return { schema, sessions: yield* sessionFacts(db), keyIds: yield* SealedCredentials.keyIds(db) }
+  return {
+    schema,
+    sessions: yield* sessionFacts(db),
+    keyIds: [...new Set([...(yield* SealedCredentials.keyIds(db)), ...(yield* WebhookSecrets.keyIds(db))])]
+  }
 })

@@ -45,8 +45,10 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly agentIdleMs: number
     /** The number of agents that are kept between their turns. Beyond it the one that was used least recently is stopped. */
     readonly maxIdleAgents: number
-    /** The bytes of the machine's memory that agents between their turns leave free. While less is available they are stopped. */
+    /** The bytes of the machine's memory that agents between their turns leave free. While less is available they are stopped. 0 stops none. */
     readonly agentFreeMemory: number
+    /** True starts the agent of a session when the session is made, where one more can be kept, so that its first turn need not wait for it. */
+    readonly prewarm: boolean
     /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
     /**
@@ -83,6 +85,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     agentIdleMs: 5 * 60 * 1000,
     maxIdleAgents: 8 * availableParallelism(),
     agentFreeMemory: Math.floor(process.availableMemory() / 2),
+    prewarm: true,
     leaseMs: 30_000,
     executors: null,
     limits: { ...defaultLimits, ...limits },

@@ -30,7 +30,7 @@ export class Observer extends Context.Reference<Observer>()("@reins/core/base/Ob
   })
 }) {}
 
-/** What an observer does about each event. */
+/** The reaction of an observer to each event. */
 export interface Observations {
   /** A turn has left the queue, so many milliseconds after it came in. */
   readonly turnBegun: (turn: Turn, waitedMs: number) => Effect.Effect<void>

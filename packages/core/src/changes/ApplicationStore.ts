@@ -7,7 +7,7 @@ import {
   applicationStates
 } from "../domain/Application.js"
 import type { Actor, EventType, NewEvent } from "../domain/Event.js"
-import type { ApplicationId } from "../domain/Ids.js"
+import type { ApplicationId, SessionId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -35,6 +35,8 @@ export class ApplicationStore extends Context.Tag("@reins/core/changes/Applicati
   {
     /** Reads an application without a check of access. */
     readonly find: (applicationId: string) => Effect.Effect<Application | undefined>
+    /** The paths in a session that applications have changed or were about to. */
+    readonly pathsOf: (targetSessionId: SessionId) => Effect.Effect<ReadonlyArray<string>>
     /** Adds a pending application and gives it back. */
     readonly insert: (application: NewApplication) => Effect.Effect<Application, never, Commit>
     /** Adds paths to those that an application changes, before it writes them. */
@@ -62,6 +64,11 @@ export class ApplicationStore extends Context.Tag("@reins/core/changes/Applicati
 
       return ApplicationStore.of({
         find,
+        pathsOf: fn("ApplicationStore.pathsOf")(function* (sessionId) {
+          const rows = yield* db.all(sql<Pick<ApplicationRow, "changed">>`select changed from applications
+            where target_session_id = ${sessionId} and changed <> '[]'`)
+          return rows.flatMap(({ changed }): ReadonlyArray<string> => JSON.parse(changed))
+        }),
         insert: fn("ApplicationStore.insert")(function* ({ dry_run, ...application }) {
           yield* db.run(
             sql`insert into applications ${sql.insert({

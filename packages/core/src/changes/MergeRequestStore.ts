@@ -35,7 +35,7 @@ export type NewMergeRequest = Pick<
   | "draft"
 >
 
-/** Why a merge request was not opened or merged. */
+/** The reason for which a merge request was not opened or merged. */
 export interface Declined {
   /** Null when none of the reasons fits. */
   readonly reason: MergeRequestReason | null

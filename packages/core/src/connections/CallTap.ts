@@ -5,7 +5,14 @@ import { AnswerReader } from "./AnswerReader.js"
 import { wordsOfError } from "./CallDialects.js"
 import { JsonScan } from "./JsonScan.js"
 import type { OpenLoan } from "./Loan.js"
-import { type CallOutcome, type CallProtocol, type ModelCall, modelInPath, protocolOf } from "./ModelCall.js"
+import {
+  type CallLeave,
+  type CallOutcome,
+  type CallProtocol,
+  type ModelCall,
+  modelInPath,
+  protocolOf
+} from "./ModelCall.js"
 
 /** The longest error body that is read for its words, in bytes. */
 const longestError = 8 * 1024
@@ -33,7 +40,8 @@ export class CallTap {
     private readonly protocol: CallProtocol,
     private readonly target: string,
     private readonly ended: (call: ModelCall) => void,
-    private readonly scrub: (text: string) => string
+    private readonly scrub: (text: string) => string,
+    private readonly admission: CallLeave["admission"]
   ) {
     this.answer = new AnswerReader(protocol)
   }
@@ -86,7 +94,8 @@ export class CallTap {
       outcome: this.outcome(why),
       status: error?.status ?? this.status,
       words: this.saidWords(),
-      usage
+      usage,
+      ...(this.admission !== undefined && { admission: this.admission })
     })
   }
 
@@ -121,7 +130,12 @@ const bodyWords = (body: string): string | null => {
 }
 
 /** The tap of a request that asks a model, when the calls of its loan are watched; undefined for every other request. */
-export const tapOf = (method: string | undefined, target: string, loan: OpenLoan): CallTap | undefined => {
+export const tapOf = (
+  method: string | undefined,
+  target: string,
+  loan: OpenLoan,
+  leave: CallLeave | undefined
+): CallTap | undefined => {
   const { calls, key, observer } = loan
   const protocol = protocolOf(method, target)
   if (protocol === undefined || observer === undefined) return undefined
@@ -129,7 +143,7 @@ export const tapOf = (method: string | undefined, target: string, loan: OpenLoan
     calls.delete(tap)
     observer.ended(call)
   }
-  const tap = new CallTap(protocol, target, ended, scrubber({ key }).scrub)
+  const tap = new CallTap(protocol, target, ended, scrubber({ key }).scrub, leave?.admission)
   calls.add(tap)
   return tap
 }

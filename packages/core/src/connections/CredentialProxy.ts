@@ -6,7 +6,7 @@ import type { HarnessConnection } from "../harness/TurnInput.js"
 import type { GuardedAgents } from "../outbound/GuardedAgents.js"
 import { Outbound } from "../outbound/Outbound.js"
 import { ConnectionKinds } from "./ConnectionKinds.js"
-import { refuse, relay } from "./GatewayRelay.js"
+import { type Exchange, refuse, relay } from "./GatewayRelay.js"
 import * as Loan from "./Loan.js"
 import { type CallObserver, protocolOf } from "./ModelCall.js"
 
@@ -122,11 +122,30 @@ const serve = (loans: Loan.Loans, pools: GuardedAgents) => (request: IncomingMes
   if (target === undefined) {
     return refuse(response, 400, "invalid_request_error", "The path does not stay below the connection's base_url.")
   }
-  const refusal = protocolOf(request.method, target) === undefined ? undefined : loan.observer?.refusal()
+  const observer = protocolOf(request.method, target) === undefined ? undefined : loan.observer
+  const refusal = observer?.refusal()
   if (refusal !== undefined) return refuse(response, refusal.status, refusal.type, refusal.message)
+  // From now on the end of the turn breaks the answer off, also while the call is held.
   loan.answers.add(response)
   response.once("close", () => loan.answers.delete(response))
-  relay({ loan, target, request, response }, pools)
+  const exchange = { loan, target, request, response }
+  if (observer?.admit === undefined) return relay(exchange, pools)
+  void hold(exchange, observer.admit, observer, pools)
+}
+
+/** Relays a model call once it has leave. An agent that has gone by then gets nothing, and nothing leaves. */
+const hold = async (
+  exchange: Exchange,
+  admit: NonNullable<CallObserver["admit"]>,
+  observer: CallObserver,
+  pools: GuardedAgents
+): Promise<void> => {
+  const { request, response } = exchange
+  const length = Number(request.headers["content-length"] ?? Number.NaN)
+  const answer = await admit(Number.isSafeInteger(length) ? length : null)
+  if ("status" in answer) return refuse(response, answer.status, answer.type, answer.message)
+  if (response.destroyed) return observer.withdrawn?.(answer)
+  relay({ ...exchange, leave: answer }, pools)
 }
 
 /** An agent reads the address of the relay, and people read that of the gateway. */

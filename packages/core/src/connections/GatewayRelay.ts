@@ -13,6 +13,7 @@ import { formsOf, type Scrubber, scrubber } from "../harness/Secrets.js"
 import { AddressRefused, type GuardedAgents, limitConnecting } from "../outbound/GuardedAgents.js"
 import { type CallTap, tapOf } from "./CallTap.js"
 import { credentialFields, type OpenLoan, presentedFields } from "./Loan.js"
+import type { CallLeave } from "./ModelCall.js"
 import { comesInLines, splitBlanking } from "./SplitSecrets.js"
 
 /** One request of an agent. `target` is the path and the query that the gateway is asked for. */
@@ -21,6 +22,8 @@ export interface Exchange {
   readonly target: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** The leave of a model call that an observer has let out. */
+  readonly leave?: CallLeave | undefined
 }
 
 /** Answers instead of the gateway, in a form that the clients of every protocol can read. */
@@ -177,7 +180,7 @@ const causeOf = (failure: NodeJS.ErrnoException | undefined): string => {
 /** Asks the gateway and streams its answer back. When the agent has gone, the request to the gateway ends at once. */
 export const relay = (exchange: Exchange, pools: GuardedAgents): void => {
   const { loan, request, response, target } = exchange
-  const call = tapOf(request.method, target, loan)
+  const call = tapOf(request.method, target, loan, exchange.leave)
   call?.hear(request, response)
   const secure = loan.gateway.protocol === "https:"
   const { hostname, port } = urlToHttpOptions(loan.gateway)

@@ -1,3 +1,5 @@
+import type { ModelCallId } from "../domain/Ids.js"
+
 /** The protocols of model calls that the relay can read. */
 export type CallProtocol = "openai_chat" | "openai_responses" | "anthropic_messages" | "gemini"
 
@@ -39,6 +41,8 @@ export interface ModelCall {
   readonly words: string | null
   /** Null when the gateway says nothing of tokens. */
   readonly usage: CallUsage | null
+  /** The id under which a budget has let it out; absent where no budget counts it. */
+  readonly admission?: ModelCallId
 }
 
 /** True for a call that the gateway, and not the agent, kept from its end. */
@@ -51,10 +55,22 @@ export interface CallRefusal {
   readonly message: string
 }
 
+/** The leave for a model call to go out. */
+export interface CallLeave {
+  readonly admission: ModelCallId | undefined
+}
+
 /** Watches the model calls of one agent. Its methods are called by the relay, return at once, and never throw. */
 export interface CallObserver {
   /** Asked before a model call leaves. A refusal is answered at once, and the call is not one then. */
   readonly refusal: () => CallRefusal | undefined
+  /**
+   * Asked after `refusal`, with the bytes of the request as its header says them, null where it does not. The call is held until the promise
+   * gives leave or a refusal. It is not one before it has left. Absent where nothing holds calls.
+   */
+  readonly admit?: (requestBytes: number | null) => Promise<CallLeave | CallRefusal>
+  /** Told of a call that got leave and whose agent had gone by then, so that it never left. */
+  readonly withdrawn?: (leave: CallLeave) => void
   /** Told of each model call that has left, once, when it has ended. */
   readonly ended: (call: ModelCall) => void
 }

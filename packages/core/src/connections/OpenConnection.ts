@@ -16,6 +16,6 @@ export interface OpenConnection {
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
   /** The model of sessions that name none, which a probe may try; null when nobody has chosen one. */
   readonly preferredModel: string | null
-  /** What the models of its gateway cost; empty when nobody has said it. */
+  /** The prices of the models of its gateway; empty when nobody has said them. */
   readonly prices: Prices
 }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Budget } from "./Budget.js"
 import { field } from "./Field.js"
 import { AccountId, InvitationId, WorkspaceId } from "./Ids.js"
 import * as StateMachine from "./StateMachine.js"
@@ -36,6 +37,10 @@ export const Workspace = Schema.Struct({
   name: field(Schema.String, "The name of the workspace."),
   personal: field(Schema.Boolean, "True for the workspace that an account gets by itself."),
   role: field(Role, "The role of the caller in the workspace."),
+  budget: field(
+    Schema.NullOr(Budget),
+    "What the model calls of all sessions of the workspace may spend; null for no limit."
+  ),
   created_at: field(Timestamp, "The time at which the workspace was made.")
 }).annotations({
   identifier: "Workspace",

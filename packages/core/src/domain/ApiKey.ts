@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Budget } from "./Budget.js"
 import { field } from "./Field.js"
 import { ApiKeyId, WorkspaceId } from "./Ids.js"
 import { Timestamp } from "./Timestamp.js"
@@ -17,6 +18,10 @@ export const ApiKey = Schema.Struct({
   workspace_id: field(
     Schema.NullOr(WorkspaceId),
     "The only workspace that the key is good for; null is every workspace of the account."
+  ),
+  budget: field(
+    Schema.NullOr(Budget),
+    "What the model calls of turns may spend that are made with the key; null for no limit."
   ),
   expires_at: field(
     Schema.NullOr(Timestamp),

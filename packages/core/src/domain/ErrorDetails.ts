@@ -33,6 +33,13 @@ export interface ErrorDetails {
     | { readonly connection_id: string }
     | { readonly kind: string | undefined; readonly provider_id?: string }
   readonly model_required: { readonly provider_id: string; readonly connection_id: Text }
+  /** `calls_unseen`: the calls do not pass through the service. `no_price`: the connection has no price for the model. */
+  readonly budget_unenforceable: {
+    readonly why: string
+    readonly provider_id: string
+    readonly connection_id: Text
+    readonly model: Text
+  }
   readonly connection_revoked: { readonly connection_id: string }
   readonly credential_invalid: { readonly connection_id: string; readonly status?: number | null }
   readonly provider_disabled: { readonly provider_id: string }

@@ -1,10 +1,10 @@
 import type { ErrorCode } from "./ReinsError.js"
 
-/** What a reader has to know of an error code besides its status, its category and whether a retry can help. */
+/** The text of an error code, beside its status, its category and whether a retry can help. */
 export interface ErrorText {
   /** One or two sentences: what has happened when an answer has this code. */
   readonly when: string
-  /** What the caller does next. */
+  /** The next step of the caller. */
   readonly next: string
 }
 
@@ -117,6 +117,10 @@ export const errorTexts: Readonly<Record<ErrorCode, ErrorText>> = {
   model_required: {
     when: "The provider runs with a model, and neither the session nor its connection names one. `details.provider_id` is the provider.",
     next: "Name one as `harness.model` of a new session or as `model` of a `PATCH` of this one, or give the connection a `preferred_model`."
+  },
+  budget_unenforceable: {
+    when: "A budget would not hold: `details.why` is `no_price` where the connection has no price for the model and the budget is one in US dollars, and `calls_unseen` where the model calls do not pass through the service.",
+    next: "Give the connection `prices` or set the budget in tokens; for calls that nobody sees, use a connection with an `api_key`."
   },
   harness_switch_required: {
     when: "A session keeps its provider, and the request names another one.",

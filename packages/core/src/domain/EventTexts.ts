@@ -17,8 +17,10 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "turn.queued": "A turn waits for its time, or waits again because its agent could not be started.",
   "turn.preparing": "A worker has taken the turn and prepares executor, workspace and agent.",
   "turn.started": "The agent was asked, and works.",
-  "turn.action_required": "The agent waits for an answer to an approval or a question.",
-  "turn.action_resolved": "An approval or a question was answered, has expired or was taken back.",
+  "turn.action_required":
+    "The agent waits for an answer to an approval or a question, or until a budget that is used up is raised.",
+  "turn.action_resolved":
+    "An approval or a question was answered, has expired or was taken back, or the budget was raised.",
   "turn.cancel_requested": "The turn was cancelled while it ran, and its agent is being stopped.",
   "turn.succeeded": "The turn ended well.",
   "turn.failed":
@@ -46,7 +48,8 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "executor.released": "The executor was released. The workspace stays.",
   "executor.lost": "The executor ended without a release.",
   "workspace.restored": "The workspace was made, from the base commit or empty.",
-  "workspace.changed": "A file was uploaded into the workspace.",
+  "workspace.changed":
+    "A file was uploaded into the workspace; or, with the turn whose changeset holds it, it was written between two turns.",
   "workspace.applied": "A changeset was applied to the workspace, or a dry run found that it fits.",
   "workspace.apply_conflicted": "A changeset was not applied, because files stand in the way.",
   "workspace.apply_failed": "A changeset could not be applied, for a reason other than its files.",

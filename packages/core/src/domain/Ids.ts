@@ -65,6 +65,10 @@ export const InteractionId = typeId("int", "InteractionId")
 export type InteractionId = typeof InteractionId.Type
 export const ModelCallId = typeId("call", "ModelCallId")
 export type ModelCallId = typeof ModelCallId.Type
+export const WebhookEndpointId = typeId("whe", "WebhookEndpointId")
+export type WebhookEndpointId = typeof WebhookEndpointId.Type
+export const WebhookDeliveryId = typeId("whd", "WebhookDeliveryId")
+export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
 export const OperationId = typeId("op", "OperationId")
 export type OperationId = typeof OperationId.Type
 

@@ -17,9 +17,9 @@ export const interactionStates = /* @__PURE__ */ StateMachine.make<InteractionSt
   cancelled: []
 })
 
-export const InteractionKind = Schema.Literal("approval", "question", "form", "link").annotations({
+export const InteractionKind = Schema.Literal("approval", "question", "form", "link", "budget").annotations({
   description:
-    "An `approval` asks for leave to do something; a `form` asks for values; a `link` asks somebody to visit a page; a `question` asks anything else."
+    "An `approval` asks for leave to do something; a `form` asks for values; a `link` asks somebody to visit a page; a `question` asks anything else. With `budget` it is the service that asks, because a budget is used up: the turn goes on by itself when that is raised."
 })
 export type InteractionKind = typeof InteractionKind.Type
 

@@ -21,7 +21,7 @@ export const PermissionPolicy = Schema.Struct({
 })
 export type PermissionPolicy = typeof PermissionPolicy.Type
 
-/** What holds for a kind of tool. */
+/** The rule for a kind of tool. */
 export const permissionFor = (policy: PermissionPolicy, kind: string): Permission =>
   policy.tools?.[kind] ?? policy.default ?? "allow"
 

@@ -2,7 +2,7 @@ import { Data, Effect, Schema } from "effect"
 import type { ErrorDetails } from "./ErrorDetails.js"
 import { field } from "./Field.js"
 
-/** What an error is about: a group of codes. */
+/** The subject of an error: a group of codes. */
 export const ErrorCategory = Schema.Literal(
   "request",
   "authentication",
@@ -56,6 +56,7 @@ export const errorKinds = {
   connection_in_use: kind(409, "state"),
   connection_required: kind(409, "credential"),
   model_required: kind(409, "capability"),
+  budget_unenforceable: kind(409, "capability"),
   connection_revoked: kind(409, "credential"),
   credential_invalid: kind(409, "credential"),
   provider_disabled: kind(409, "capability"),

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { OptionChoices } from "./AgentReport.js"
+import { Budget } from "./Budget.js"
 import { field } from "./Field.js"
 import {
   ConnectionId,
@@ -53,7 +54,7 @@ export const isLeaseHeld = (state: LeaseState): boolean => state !== "none" && !
 
 export const WorkspaceState = Schema.Literal("none", "preparing", "ready", "removed").annotations({
   description:
-    "`none` until the workspace is made by a turn, an activation or an upload; `removed` after the session was closed."
+    "`none` until the workspace is made, ahead of the first turn or by a turn, an activation or an upload; `removed` after the session was closed."
 })
 export type WorkspaceState = typeof WorkspaceState.Type
 
@@ -237,6 +238,10 @@ export const Session = Schema.Struct({
     "The delegation that a child session works for; null for every other session."
   ),
   usage: field(Usage, "What its turns have used."),
+  budget: field(
+    Schema.NullOr(Budget),
+    "What its model calls may spend, with those of the sessions that work for it or go on from it; null for no limit."
+  ),
   event_watermark: field(Schema.Int, "The `seq` of the newest event."),
   version: field(
     Schema.Int,

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Budget } from "./Budget.js"
 import { field } from "./Field.js"
 import { MessageId, SessionId, TurnId } from "./Ids.js"
 import { Usage } from "./Session.js"
@@ -73,6 +74,8 @@ export const TurnReason = Schema.Literal(
   "executor_unavailable",
   "credential_invalid",
   "quota_exhausted",
+  "budget_exhausted",
+  "budget_unenforceable",
   "timeout",
   "harness_crashed",
   "service_restart",
@@ -137,7 +140,7 @@ export const Turn = Schema.Struct({
 })
 export type Turn = typeof Turn.Type
 
-export const TurnAction = Schema.Literal("acknowledge", "cancel", "retry").annotations({
+export const TurnAction = Schema.Literal("acknowledge", "cancel", "retry", "update").annotations({
   description: "A command on a turn that its caller can give."
 })
 export type TurnAction = typeof TurnAction.Type
@@ -145,6 +148,10 @@ export type TurnAction = typeof TurnAction.Type
 /** A turn as clients read it, with what they can do with it. */
 export const ActionableTurn = Schema.Struct({
   ...Turn.fields,
+  budget: field(
+    Schema.NullOr(Budget),
+    "What the model calls of the turn may spend, and have spent; null for no limit of its own."
+  ),
   actions: field(
     Schema.Array(TurnAction),
     "What the caller can do with the turn now: its state and that of its session, the role and the scope of the credentials allow it. Cancelling and acknowledging once more is allowed and changes nothing. Empty for credentials that may only read."

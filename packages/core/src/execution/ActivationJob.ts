@@ -1,16 +1,14 @@
 import { Effect } from "effect"
 import { systemActor } from "../access/Access.js"
-import { AgentPool } from "../agents/AgentPool.js"
-import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { SessionId } from "../domain/Ids.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { Leases } from "../sessions/Leases.js"
-import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Journal } from "../store/Journal.js"
+import { startingAhead } from "./AgentAhead.js"
 import { activationJobKind } from "./SessionExecutors.js"
-import { liveState, mayPass, TurnSetup } from "./TurnSetup.js"
+import { mayPass } from "./TurnSetup.js"
 
 const actor = systemActor("workspaces")
 
@@ -22,7 +20,7 @@ export const activationJob = Effect.gen(function* () {
   const leases = yield* Leases
   const store = yield* SessionStore
   const trees = yield* WorkingTrees
-  const startAgent = yield* startingAgent
+  const startAhead = yield* startingAhead
   return {
     kind: activationJobKind,
     concurrency: 4,
@@ -43,7 +41,7 @@ export const activationJob = Effect.gen(function* () {
             })
         )
       )
-      yield* startAgent(id)
+      yield* startAhead(id)
       return { state: "succeeded" as const, command: Effect.void }
     }),
     failed: fn("activationJob.failed")(function* (claim, failure) {
@@ -55,38 +53,3 @@ export const activationJob = Effect.gen(function* () {
     lost: () => Effect.succeed({ next: "retry" as const, command: Effect.void })
   } satisfies JobKind
 })
-
-/** Begins to start the agent of a session that has no turn. What is in the way of a turn is left to the turn. */
-const startingAgent = Effect.gen(function* () {
-  const { agentIdleMs } = yield* CoreConfig
-  const agents = yield* AgentPool
-  const journal = yield* Journal
-  const sessions = yield* SessionStore
-  const setup = yield* TurnSetup
-  const trees = yield* WorkingTrees
-
-  const start = Effect.fnUntraced(
-    function* (id: SessionId) {
-      const session = yield* sessions.find(id)
-      if (session === undefined || !isWaiting(session)) return
-      const prepared = yield* setup.prepare(session)
-      // The agent changes its own state as soon as it starts.
-      if (prepared.nativeSessionId !== null) yield* journal.commit(sessions.change(id, { native_digest: liveState }))
-      yield* agents.prepare(prepared)
-    },
-    Effect.catchTag("TurnRefused", () => Effect.void)
-  )
-
-  return Effect.fnUntraced(function* (id: SessionId) {
-    const session = yield* sessions.find(id)
-    // A turn that runs has the workspace for itself, and its agent with it.
-    if (agentIdleMs > 0 && session !== undefined && isWaiting(session)) yield* trees.exclusive(id, start(id))
-  })
-})
-
-/** True for a session that may get a turn and has none. */
-const isWaiting = (session: SessionRow): boolean =>
-  session.lifecycle === "open" &&
-  session.lease_state === "ready" &&
-  session.active_turn_id === null &&
-  session.queued_turns === 0

@@ -7,7 +7,7 @@ import type { SessionRow } from "../sessions/SessionStore.js"
 export class AgentNetwork extends Context.Tag("@reins/core/execution/AgentNetwork")<
   AgentNetwork,
   {
-    /** What the project version of a session allows; undefined where it says nothing. */
+    /** The hosts that the project version of a session allows; undefined where it says nothing. */
     readonly accessOf: (
       session: Pick<SessionRow, "workspace_id" | "project_version_id">
     ) => Effect.Effect<NetworkAccess | undefined>

@@ -17,6 +17,7 @@ import { TurnStore } from "../sessions/TurnStore.js"
 import { Database } from "../store/Database.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Journal } from "../store/Journal.js"
+import { type BudgetGate, budgetGate } from "./BudgetGate.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
@@ -37,7 +38,9 @@ export interface AgentRun {
   readonly questions: TurnQuestions
   /** Saw the model calls of the run. Those that nobody has taken yet are not written yet. */
   readonly witness: Witness
-  /** What the models cost. */
+  /** Held the model calls of the run that no budget let out. */
+  readonly gate: BudgetGate
+  /** The prices of the models. */
   readonly prices: Prices
   /** The version of the credential that the run used; null without a connection. */
   readonly credentialId: CredentialId | null
@@ -62,6 +65,7 @@ export const runAgent = Effect.gen(function* () {
   const keepNativeState = yield* keeping
 
   const keepCalls = yield* keepingCalls
+  const gateOf = yield* budgetGate
 
   const converse = Effect.fnUntraced(function* (work: TurnWork, prepared: PreparedAgent, speech: Speech) {
     const { attempt, message, session } = work
@@ -73,7 +77,7 @@ export const runAgent = Effect.gen(function* () {
       beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
       prompt,
       observer: speech.witness,
-      cancel: Effect.raceFirst(attempt.cancelRequested, speech.witness.gaveUp),
+      cancel: Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp]),
       deadline: turnDeadlineMs,
       ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
       ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
@@ -86,16 +90,20 @@ export const runAgent = Effect.gen(function* () {
     const subjects = { turn_id: work.turn.id, job_id: work.attempt.claim.jobId }
     const told = work.session.told === null ? {} : JSON.parse(work.session.told)
     const output = new TurnOutput(messageId, subjects, prepared.nativeCost, told)
-    const witness = yield* Witness.make(prepared.model)
     const questions = new TurnQuestions(interactions, work.attempt, work.turn)
     const { credentialId, leaseId, prices } = prepared
-    const failure = yield* converse(work, prepared, { output, questions, witness, prices }).pipe(
-      Effect.tapDefect(() => keepNativeState(work)),
-      // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
-      Effect.onError(() => keepCalls(work, witness, prices))
-    )
+    const talk = Effect.gen(function* () {
+      const gate = yield* gateOf(work, prepared)
+      const speech = { output, questions, witness: yield* Witness.make(prepared.model, gate), gate, prices }
+      const failure = yield* converse(work, prepared, speech).pipe(
+        Effect.tapDefect(() => keepNativeState(work)),
+        // The end of the turn keeps the last calls. Without an end they are kept here, because they have used what they have used.
+        Effect.onError(() => keepCalls(work, speech))
+      )
+      return { ...speech, failure }
+    })
+    const run: AgentRun = { messageId, credentialId, leaseId, ...(yield* Effect.scoped(talk)) }
     yield* failpoint("turn.agent_ended")
-    const run: AgentRun = { messageId, output, questions, witness, prices, credentialId, leaseId, failure }
     return run
   })
 })
@@ -104,7 +112,7 @@ const isTalking = ({ capabilities }: Manifest): boolean =>
   capabilities.steer === "supported" || capabilities.interrupt === "supported"
 
 /** The words, the questions and the model calls of the agent in one turn. */
-interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "prices"> {}
+interface Speech extends Pick<AgentRun, "output" | "questions" | "witness" | "gate" | "prices"> {}
 
 /**
  * The moment at which the agent is asked. From then on the turn runs, and it is never run twice. False when the turn was cancelled before, and
@@ -141,11 +149,9 @@ const writing = Effect.gen(function* () {
   const calls = modelCallStore(yield* Database)
   const sessions = yield* SessionStore
 
-  const write = Effect.fnUntraced(function* (
-    { attempt, session, turn }: TurnWork,
-    { output, prices, questions, witness }: Speech,
-    batch: Chunk.Chunk<HarnessEvent>
-  ) {
+  const write = Effect.fnUntraced(function* (work: TurnWork, speech: Speech, batch: Chunk.Chunk<HarnessEvent>) {
+    const { attempt, session, turn } = work
+    const { output, prices, questions, witness } = speech
     const actor = harnessActor(session)
     const seen = witness.take()
     const events = [...output.events(batch), ...output.witnessed(seen, prices)]
@@ -216,7 +222,7 @@ const keepingCalls = Effect.gen(function* () {
   const journal = yield* Journal
   const calls = modelCallStore(yield* Database)
 
-  return ({ session, turn }: TurnWork, witness: Witness, prices: Prices) =>
+  return ({ session, turn }: TurnWork, { prices, witness }: Speech) =>
     Effect.suspend(() => {
       const seen = witness.take()
       return seen.length === 0 ? Effect.void : journal.commit(calls.add(session, turn, seen, prices))

@@ -3,8 +3,10 @@ import { type Captured, workspaceCapture } from "../changes/Capture.js"
 import { ChangesetStore } from "../changes/ChangesetStore.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { ConnectionHealth } from "../domain/Connection.js"
+import type { NewEvent } from "../domain/Event.js"
 import { ChangesetId, newId } from "../domain/Ids.js"
 import { now } from "../domain/Timestamp.js"
+import type { Turn } from "../domain/Turn.js"
 import type { GitError } from "../git/GitError.js"
 import type { Completion } from "../jobs/JobKind.js"
 import { InteractionStore } from "../sessions/InteractionStore.js"
@@ -16,6 +18,7 @@ import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
 import type { AgentRun } from "./AgentRun.js"
+import { betweenTurns } from "./BetweenTurns.js"
 import { endTurn } from "./EndTurn.js"
 import { settleNativeSession } from "./NativeSession.js"
 import { TurnSetup } from "./TurnSetup.js"
@@ -34,11 +37,15 @@ export const finishTurn = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (work: TurnWork, run: AgentRun) {
     const { session, turn } = work
-    const isCancelled = (yield* turns.find(turn.id))?.state === "cancelling"
+    const found = yield* turns.find(turn.id)
+    const isCancelled = found?.state === "cancelling"
     const problem = isCancelled ? undefined : problemOf(run)
     const isCaptured = problem === undefined && !isCancelled
     const [nativeDigest, capture] = yield* Effect.all(
-      [setup.stateAfterTurn(session, run.leaseId), isCaptured ? captures.take(session) : Effect.succeed(undefined)],
+      [
+        setup.stateAfterTurn(session, run.leaseId),
+        isCaptured ? captures.take(session, found ?? turn) : Effect.succeed(undefined)
+      ],
       { concurrency: 2 }
     )
     const sealing = capture === undefined ? Effect.void : captures.seal(work, capture)
@@ -118,23 +125,30 @@ const conclusion = Effect.gen(function* () {
 interface Capture {
   readonly id: ChangesetId
   readonly taken: Either.Either<Captured, GitError>
+  /** Tells of what was written between the turns. */
+  readonly between: ReadonlyArray<NewEvent>
 }
 
 /** The captures of succeeded turns. They are taken before the commit that ends the turn, and sealed inside of it. */
 const automaticCaptures = Effect.gen(function* () {
   const changesets = yield* ChangesetStore
+  const journal = yield* Journal
   const takeCapture = yield* workspaceCapture
   const sessions = yield* SessionStore
+  const eventsBetween = yield* betweenTurns
 
   return {
-    take: Effect.fnUntraced(function* (session: SessionRow) {
+    take: Effect.fnUntraced(function* (session: SessionRow, turn: Turn) {
       const current = yield* sessions.find(session.id)
       if (current === undefined || current.auto_capture === 0) return undefined
       const id = yield* newId(ChangesetId)
-      const capture: Capture = { id, taken: yield* Effect.either(takeCapture(current, id)) }
+      const taken = yield* Effect.either(takeCapture(current, id))
+      const between = Either.isRight(taken) ? yield* eventsBetween(current, turn, taken.right) : []
+      const capture: Capture = { id, taken, between }
       return capture
     }),
-    seal: Effect.fnUntraced(function* ({ session, turn }: TurnWork, { id, taken }: Capture) {
+    seal: Effect.fnUntraced(function* ({ session, turn }: TurnWork, { between, id, taken }: Capture) {
+      yield* journal.append(session.id, system, between)
       yield* changesets.open(id, session.id, system, { origin: "automatic", label: null, turnId: turn.id })
       yield* Either.match(taken, {
         onLeft: (error) => changesets.fail(id, error.message, system),
@@ -150,9 +164,9 @@ const healthAfter = (problem: TurnProblem | undefined): ConnectionHealth | undef
   return problem.reason === "credential_invalid" ? "reauth_required" : undefined
 }
 
-/** The problem of a turn: what its model calls prove comes first, then what its agent says. */
+/** The problem of a turn: a budget that has ended it comes first, then what its model calls prove, then what its agent says. */
 const problemOf = (run: AgentRun): TurnProblem | undefined =>
-  verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
+  run.gate.problem() ?? verdictOn(run.witness.testimony(), run.failure) ?? run.failure ?? unprovenEnd(run)
 
 /** The problem of a turn whose agent stopped by itself without being asked to; undefined for a proper end. */
 const unprovenEnd = ({ output, questions }: AgentRun): TurnProblem | undefined => {

@@ -9,6 +9,7 @@ import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Session } from "../domain/Session.js"
 import { Inbox, type Unpostable } from "../sessions/Inbox.js"
 import { SessionLifecycles, type Unbegun } from "../sessions/SessionLifecycles.js"
+import { SessionListeners } from "../sessions/SessionListeners.js"
 import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
 import { configuredRules } from "../sessions/SessionRules.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
@@ -38,6 +39,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
       const journal = yield* Journal
       const store = yield* SessionStore
       const lifecycles = yield* SessionLifecycles
+      const listeners = yield* SessionListeners
       const inbox = yield* Inbox
       const agents = yield* AgentPool
       const changesets = yield* ChangesetStore
@@ -86,6 +88,7 @@ export class HarnessSwitches extends Context.Tag("@reins/core/execution/HarnessS
               yield* journal.append(made.id, actor, [linked])
               // The work goes on elsewhere, so the agent that was kept for the next turn is not needed soon.
               if (old.lease_id !== null) yield* journal.afterCommit(agents.dismiss(old.lease_id))
+              yield* listeners.begun(made)
               const next = yield* existingOf("session", store.find)(made.id)
               return toSession(next, sessionActions(principal, old.role, next))
             })

@@ -85,7 +85,7 @@ export class TurnOutput {
     return [...this.parts].map(([key, part]) => this.partEvent(key, part, "", true))
   }
 
-  /** What the agent has said and done so far, as a message holds it. */
+  /** All that the agent has said and done so far, as a message holds it. */
   answer(): Pick<Message, "content" | "parts"> {
     return { content: this.answerParts.content(), parts: this.answerParts.list() }
   }

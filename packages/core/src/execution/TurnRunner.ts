@@ -6,6 +6,7 @@ import type { JobFailure } from "../domain/Job.js"
 import { isStarted, TurnReason, turnStates, waitingTurnState } from "../domain/Turn.js"
 import type { Claim } from "../jobs/Claim.js"
 import { type AttemptLost, type Completion, JobError, type JobKind } from "../jobs/JobKind.js"
+import { sessionBudgets } from "../sessions/SessionBudgets.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { turnJobKind } from "../sessions/TurnQueue.js"
 import { TurnStore } from "../sessions/TurnStore.js"
@@ -17,7 +18,7 @@ import { finishTurn } from "./FinishTurn.js"
 import { interruptTurn, lostTurn } from "./LostTurn.js"
 import { settleNativeSession } from "./NativeSession.js"
 import { keepWords, readWords } from "./SaidWords.js"
-import { type TurnRefused, TurnSetup } from "./TurnSetup.js"
+import { TurnRefused, TurnSetup } from "./TurnSetup.js"
 import { system, type TurnWork, turnOf } from "./TurnWork.js"
 
 /** The time that the workspace, the stop of the agent and the capture may take besides the turn, in milliseconds. */
@@ -55,11 +56,21 @@ const working = Effect.gen(function* () {
   const giveUp = yield* givingUp
   const run = yield* runAgent
   const finish = yield* finishTurn
+  const { requireHolding } = yield* sessionBudgets
+
+  const prepare = Effect.fnUntraced(function* ({ session, turn }: TurnWork) {
+    const prepared = yield* setup.prepare(session)
+    const { connection, prices } = prepared
+    yield* requireHolding(session, turn.id, connection && { prices, secrets: connection.secrets }).pipe(
+      Effect.mapError(({ code, message }) => new TurnRefused({ reason: code, message, retryable: false }))
+    )
+    return prepared
+  })
 
   return Effect.fnUntraced(function* (work: TurnWork): Effect.fn.Return<Completion, AttemptLost | JobError> {
     if (work.turn.state !== "preparing") return yield* giveUp(work)
     const cancelled = Effect.as(work.attempt.cancelRequested, "cancelled" as const)
-    const prepared = yield* Effect.either(Effect.raceFirst(setup.prepare(work.session), cancelled))
+    const prepared = yield* Effect.either(Effect.raceFirst(prepare(work), cancelled))
     if (Either.isLeft(prepared)) return yield* refuse(work, prepared.left)
     if (prepared.right === "cancelled")
       return { state: "cancelled", command: end(work.turn, "failed", { reason: "user_cancelled" }) }

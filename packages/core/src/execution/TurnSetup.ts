@@ -33,7 +33,7 @@ export class TurnRefused extends Data.TaggedError("TurnRefused")<{
 export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" | "permissions"> {
   /** The version of the connection's credential that a turn uses; null without a connection. */
   readonly credentialId: CredentialId | null
-  /** What the models of the connection cost as the turn begins. */
+  /** The prices of the models of the connection as the turn begins. */
   readonly prices: Prices
   /** The cost that the agent had counted before the turn, since its native session began. */
   readonly nativeCost: number | null
@@ -43,6 +43,8 @@ export interface PreparedAgent extends AgentStart, Pick<TurnRequest, "options" |
 export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   TurnSetup,
   {
+    /** True when the agent of a session is there to be started. */
+    readonly isInstalled: (session: SessionRow) => Effect.Effect<boolean>
     /** Makes the lease and the workspace when they are missing, and opens the connection. The caller has the workspace to itself. */
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedAgent, TurnRefused>
     /**
@@ -75,6 +77,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
       })
 
       return TurnSetup.of({
+        isInstalled: (session) => Effect.isSuccess(installed(session.provider_id)),
         prepare: fn("TurnSetup.prepare")(function* (session) {
           const agent = yield* installed(session.provider_id)
           const made = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)

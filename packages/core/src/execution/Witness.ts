@@ -1,10 +1,17 @@
 import { Deferred, Effect, Mailbox, type Stream } from "effect"
-import { type CallObserver, type CallRefusal, isFailing, type ModelCall } from "../connections/ModelCall.js"
+import {
+  type CallLeave,
+  type CallObserver,
+  type CallRefusal,
+  isFailing,
+  type ModelCall
+} from "../connections/ModelCall.js"
+import type { BudgetGate } from "./BudgetGate.js"
 
 /** A turn ends when so many of its model calls have failed in a row. Agents that retry without an end would ask on until the deadline. */
 export const mostFailingCalls = 30
 
-/** What a turn's model calls tell of its end. */
+/** The evidence that a turn's model calls give of its end. */
 export interface Testimony {
   /** The number of calls that ended, without those that the agent itself gave up. */
   readonly calls: number
@@ -36,14 +43,15 @@ export class Witness implements CallObserver {
   private constructor(
     private readonly model: string | null,
     private readonly bell: Mailbox.Mailbox<undefined>,
-    private readonly givenUp: Deferred.Deferred<void>
+    private readonly givenUp: Deferred.Deferred<void>,
+    private readonly gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">
   ) {}
 
-  /** A witness of a turn with this model; null where the agent chooses the model. */
-  static readonly make = (model: string | null) =>
+  /** A witness of a turn with this model; null where the agent chooses the model. The gate holds the calls that a budget does not let out. */
+  static readonly make = (model: string | null, gate: Pick<BudgetGate, "admit" | "withdrawn" | "ended">) =>
     Effect.gen(function* () {
       const bell = yield* Mailbox.make<undefined>({ capacity: 1, strategy: "sliding" })
-      return new Witness(model, bell, yield* Deferred.make<void>())
+      return new Witness(model, bell, yield* Deferred.make<void>(), gate)
     })
 
   /** Gives a value after calls that nobody has taken yet. Several calls may give one. It has no end. */
@@ -66,7 +74,14 @@ export class Witness implements CallObserver {
     }
   }
 
+  admit = (requestBytes: number | null): Promise<CallLeave | CallRefusal> => this.gate.admit(requestBytes)
+
+  withdrawn(leave: CallLeave): void {
+    this.gate.withdrawn(leave)
+  }
+
   ended(call: ModelCall): void {
+    this.gate.ended(call)
     this.waiting.push(call)
     this.bell.unsafeOffer(undefined)
     if (call.outcome === "abandoned") return
@@ -96,7 +111,7 @@ export class Witness implements CallObserver {
     this.waiting = [...calls, ...this.waiting]
   }
 
-  /** What the calls so far tell. */
+  /** The evidence of the calls so far. */
   testimony(): Testimony {
     return {
       calls: this.count,

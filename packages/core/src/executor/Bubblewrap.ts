@@ -85,7 +85,7 @@ const unavailable = (said: string): BubblewrapUnavailable => {
   })
 }
 
-/** What has to be seen from inside: the filter is on, no new rights can come, no capability is there, and the only network is loopback. */
+/** A look from inside has to find this: the filter is on, no new rights can come, no capability is there, and only loopback is a network. */
 const proofs: ReadonlyArray<readonly [RegExp, string]> = [
   [/^Seccomp:\t2$/m, "the filter on system calls"],
   [/^NoNewPrivs:\t1$/m, "the ban on new rights"],

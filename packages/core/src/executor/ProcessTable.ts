@@ -59,7 +59,7 @@ const otherProcesses = async (): Promise<ReadonlyArray<number>> => {
 /** The number of processes that are read together, because each takes a descriptor. */
 const atOnce = 64
 
-/** What stands in the limits of a process that bears one of the marks. */
+/** A line that stands in the limits of a process that bears one of the marks. */
 const limitOf = (marks: ReadonlyArray<Mark>): RegExp =>
   new RegExp(`^Max realtime timeout .*\\b(?:${marks.map(markLimit).join("|")})\\b`, "m")
 

@@ -14,6 +14,7 @@ import { type CloneRequest, type CloneResult, clone, type InitRequest, init } fr
 import { type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
 import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
 import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
+import { type WrittenRequest, writtenBefore } from "./Written.js"
 
 /**
  * Git over a trusted git directory that lies outside the workspace. No method ever runs git inside the workspace's own `.git`, reads its
@@ -61,6 +62,11 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
       readonly ref: string
       readonly commit: string
     }) => Effect.Effect<void, GitError>
+    /**
+     * The paths that differ between two captures of a workspace and whose files were written before a time, as the system tells it. A path that
+     * has no file any more is none of them.
+     */
+    readonly writtenBefore: (request: WrittenRequest) => Effect.Effect<ReadonlyArray<string>, GitError>
     /**
      * A unified diff for people: renames found, binary content named only. `truncated` says that files or hunks were left
      * out: at most 1,000 files, 512 KiB a file and 1 MiB in all. `path` narrows it to one file or folder.
@@ -113,6 +119,7 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         subject: method("subject", subjectOf),
         commitTree: method("commitTree", commitTree),
         keep: method("keep", keep),
+        writtenBefore: method("writtenBefore", writtenBefore),
         diff: method("diff", diff),
         patch: method("patch", patch),
         listTree: method("listTree", listTree),

@@ -1,7 +1,7 @@
 import { Data } from "effect"
 
 /**
- * Why a git operation failed.
+ * The reason for which a git operation failed.
  *
  * - `auth_required`: the remote wants a credential, or refused the one given. A new credential is the next step.
  * - `remote_refused`: this service may not contact such an address. A retry meets the same.

@@ -61,12 +61,12 @@ export const Tool = Schema.Struct({
   diffs: Schema.Array(HarnessDiff),
   /** The places in files that the call is about. */
   locations: Schema.Array(Schema.Struct({ path: Schema.String, line: Schema.NullOr(Schema.Int) })),
-  /** What the tool has given besides words. */
+  /** The media that the tool has given besides words. */
   media: Schema.Array(Media)
 }).annotations({ identifier: "HarnessTool" })
 export type Tool = typeof Tool.Type
 
-/** What the agent reports beside its answer, whole. A later report of the same kind takes the place of the one before. */
+/** A report of the agent beside its answer, whole. A later report of the same kind takes the place of the one before. */
 export const Reported = Schema.Union(
   Schema.Struct({ _tag: Schema.Literal("plan"), ...Plan.fields }),
   Schema.Struct({ _tag: Schema.Literal("notice"), ...Notice.fields }),

@@ -51,7 +51,7 @@ export type PromptBlock =
 export interface Answer {
   /** The option that was chosen, by its id. */
   readonly option: string
-  /** What the agent is to be told beside it; null for nothing. */
+  /** The words that the agent is told beside it; null for none. */
   readonly note: string | null
   /** The values of a form; null for none. */
   readonly content: FormContent | null
@@ -91,8 +91,6 @@ export interface AgentInput {
   readonly isAnswered?: boolean
   /** True for an agent that is to ask before it acts; false or absent for one that acts by itself. */
   readonly isGuarded?: boolean
-  /** Absolute paths of further directories that the agent works in; none where it is absent. */
-  readonly additionalDirectories?: ReadonlyArray<string>
   /** The agent's own session to go on with; null opens a new one. */
   readonly nativeSessionId: string | null
   /** Gets every line from the agent (`in`) and to it (`out`) before it is parsed. The connection's secrets are blanked. */
@@ -114,7 +112,7 @@ export interface TurnRequest {
    * manifest's `permission_answer` then decides at once.
    */
   readonly ask?: (requestId: string) => Effect.Effect<Answer | null>
-  /** What the agent may do without asking people; null or absent for all that its manifest lets it. */
+  /** The tools that the agent may use without asking people; null or absent for all that its manifest lets it. */
   readonly permissions?: PermissionPolicy | null
   /**
    * Gives the next thing that is said to the agent while it works. Absent where nothing is. The driver takes one only when it has settled the one

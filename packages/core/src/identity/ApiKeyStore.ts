@@ -21,21 +21,26 @@ export interface KeyHolder {
   readonly expires_at: Timestamp | null
 }
 
+/** A key as it is stored. */
+export type StoredApiKey = Omit<ApiKey, "budget">
+
 /** The rows of API keys. A secret is stored as its digest. */
 export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")<
   ApiKeyStore,
   {
     /** Stores a new key. `digest` is that of its secret. */
-    readonly insert: (accountId: AccountId, key: ApiKey, digest: string) => Effect.Effect<void, never, Commit>
+    readonly insert: (accountId: AccountId, key: StoredApiKey, digest: string) => Effect.Effect<void, never, Commit>
     /** The keys that a principal sees, revoked and expired ones too, newest first. */
     readonly list: (
       principal: Principal,
       request: PageRequest
-    ) => Effect.Effect<Page<ApiKey>, ReinsError<"invalid_cursor">>
+    ) => Effect.Effect<Page<StoredApiKey>, ReinsError<"invalid_cursor">>
     /** The time from which a key is refused; null for a key that does not expire. */
     readonly expiryOf: (keyId: string) => Effect.Effect<Timestamp | null>
+    /** A key that the principal sees; undefined when it sees no such key. */
+    readonly find: (principal: Principal, keyId: string) => Effect.Effect<StoredApiKey | undefined>
     /** Revokes a key that the principal sees, or leaves it revoked. Undefined when the principal sees no such key. */
-    readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<ApiKey | undefined, never, Commit>
+    readonly revoke: (principal: Principal, keyId: string) => Effect.Effect<StoredApiKey | undefined, never, Commit>
     /** Revokes the keys that an account has for a workspace. */
     readonly revokeBound: (accountId: string, workspaceId: string) => Effect.Effect<void, never, Commit>
     /**
@@ -83,6 +88,11 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
             db.first(sql<Pick<ApiKey, "expires_at">>`select expires_at from api_keys where id = ${keyId}`),
             (row) => row?.expires_at ?? null
           ),
+        find: (principal, keyId) =>
+          Effect.map(
+            db.first(sql<ApiKeyRow>`select * from api_keys where id = ${keyId} and ${seenBy(principal)}`),
+            (row) => row && toApiKey(row)
+          ),
         revoke: Effect.fnUntraced(function* (principal, keyId) {
           const at = yield* now
           const row = yield* db.first(sql<ApiKeyRow>`update api_keys set revoked_at = coalesce(revoked_at, ${at})
@@ -112,7 +122,7 @@ export class ApiKeyStore extends Context.Tag("@reins/core/identity/ApiKeyStore")
   )
 }
 
-interface ApiKeyRow extends Omit<ApiKey, "scopes"> {
+interface ApiKeyRow extends Omit<StoredApiKey, "scopes"> {
   readonly scopes: string
 }
 
@@ -120,7 +130,7 @@ interface KeyHolderRow extends Omit<KeyHolder, "scopes"> {
   readonly scopes: string
 }
 
-const toApiKey = (row: ApiKeyRow): ApiKey => ({
+const toApiKey = (row: ApiKeyRow): StoredApiKey => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,

@@ -1,20 +1,23 @@
 import { Context, Effect, Layer, ParseResult, Redacted } from "effect"
-import { Access, type ScopeMissing, type Unseen } from "../access/Access.js"
-import type { ApiKeyInput } from "../api/AccountsApi.js"
+import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
+import type { ApiKeyInput, ApiKeyPatch } from "../api/AccountsApi.js"
 import { fn } from "../base/Traced.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { ApiKey, IssuedApiKey, Scope } from "../domain/ApiKey.js"
+import type { BudgetInput } from "../domain/Budget.js"
 import { type AccountId, ApiKeyId, newId, type WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
-import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { notFound, ReinsError } from "../domain/ReinsError.js"
 import { RequestInvalid } from "../domain/RequestInvalid.js"
 import { now, Timestamp } from "../domain/Timestamp.js"
 import * as Token from "../secrets/Token.js"
 import type { Command } from "../store/Command.js"
 import { Journal } from "../store/Journal.js"
+import * as Keyset from "../store/Keyset.js"
 import { AccountStore } from "./AccountStore.js"
 import * as ApiKeySecret from "./ApiKeySecret.js"
-import { ApiKeyStore } from "./ApiKeyStore.js"
+import { ApiKeyStore, type StoredApiKey } from "./ApiKeyStore.js"
 
 /** A key that the operator wants. */
 export interface NewApiKey {
@@ -39,12 +42,17 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
      * A new key with at most the scopes of the caller, which are the default. Its secret is given this once and kept as a hash. Needs the scope
      * `admin`. Fails with `insufficient_scope` for a scope that the caller lacks, with `not_found` for a workspace that it may not see, and
      * with `RequestInvalid` for an expiry in the past. A key that expires makes none that outlives it: its own expiry is the default, and
-     * a later one fails with `RequestInvalid`.
+     * a later one fails with `RequestInvalid`. A key that has a budget makes none, which is `forbidden`.
      */
     readonly create: (
       principal: Principal,
       input: typeof ApiKeyInput.Type
-    ) => Command<IssuedApiKey, ScopeMissing | Unseen | RequestInvalid>
+    ) => Command<IssuedApiKey, ScopeMissing | Denied | RequestInvalid>
+    /**
+     * Changes the budget of a key. Calls that wait for it look again. Needs the scope `admin`. Fails with `not_found` for a key that the
+     * principal does not see, and with `forbidden` when a key calls that has a budget itself.
+     */
+    readonly update: (principal: Principal, keyId: string, patch: ApiKeyPatch) => Command<ApiKey, ScopeMissing | Denied>
     /**
      * The key is refused from the next request on. Revoking it again changes nothing. Needs the scope `admin`. Fails with `not_found` for a key
      * that the principal does not see.
@@ -69,24 +77,23 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
       const accounts = yield* AccountStore
       const journal = yield* Journal
       const store = yield* ApiKeyStore
+      const budgets = yield* BudgetStore
 
-      const issue = Effect.fnUntraced(function* (accountId: AccountId, wanted: NewApiKey, expiresAt: Timestamp | null) {
-        const secret = yield* ApiKeySecret.make
-        const key = yield* keyOf(secret, wanted, expiresAt)
-        yield* store.insert(accountId, key, Token.digest(secret))
-        return { ...key, secret: Redacted.value(secret) }
-      })
+      const { issue, shown } = yield* issuing
 
       return ApiKeys.of({
         list: fn("ApiKeys.list")(function* (principal, request) {
           yield* access.requireScope(principal, "admin")
-          return yield* store.list(principal, request)
+          const page = yield* store.list(principal, request)
+          const found = yield* budgets.findAll(page.items.map(({ id }) => id))
+          return Keyset.map(page, (key): ApiKey => ({ ...key, budget: found.get(key.id) ?? null }))
         }),
         create: (principal, input) =>
           journal.prepared(
             "ApiKeys.create",
             Effect.gen(function* () {
               yield* access.requireScope(principal, "admin")
+              yield* requireUnlimited(budgets, principal)
               const scopes = input.scopes ?? principal.scopes
               yield* Effect.forEach(scopes, (scope) => access.requireScope(principal, scope), { discard: true })
               const workspaceId = input.workspace_id ?? principal.workspaceId
@@ -97,8 +104,24 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
               yield* refuseOutliving(expiresAt, callerExpiresAt)
               return Effect.gen(function* () {
                 if (workspaceId !== null) yield* access.read(principal, workspaceId)
-                return yield* issue(principal.accountId, { name: input.name, scopes, workspaceId }, expiresAt)
+                return yield* issue(
+                  principal.accountId,
+                  { name: input.name, scopes, workspaceId },
+                  expiresAt,
+                  input.budget
+                )
               })
+            })
+          ),
+        update: (principal, keyId, { budget }) =>
+          journal.command(
+            "ApiKeys.update",
+            Effect.gen(function* () {
+              yield* access.requireScope(principal, "admin")
+              yield* requireUnlimited(budgets, principal)
+              const key = (yield* store.find(principal, keyId)) ?? (yield* notFound())
+              if (budget !== undefined) yield* budgets.set(key.id, budget)
+              return yield* shown(key)
             })
           ),
         revoke: (principal, keyId) =>
@@ -107,7 +130,7 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
             Effect.as(
               access.requireScope(principal, "admin"),
               Effect.flatMap(store.revoke(principal, keyId), (key) =>
-                key === undefined ? Effect.fail(notFound()) : Effect.succeed(key)
+                key === undefined ? Effect.fail(notFound()) : shown(key)
               )
             )
           ),
@@ -143,13 +166,37 @@ export class ApiKeys extends Context.Tag("@reins/core/identity/ApiKeys")<
   )
 }
 
+/** Makes keys, and shows keys with their budgets. */
+const issuing = Effect.gen(function* () {
+  const store = yield* ApiKeyStore
+  const budgets = yield* BudgetStore
+
+  const shown = (key: StoredApiKey): Effect.Effect<ApiKey> =>
+    Effect.map(budgets.find(key.id), (budget) => ({ ...key, budget }))
+
+  const issue = Effect.fnUntraced(function* (
+    accountId: AccountId,
+    wanted: NewApiKey,
+    expiresAt: Timestamp | null,
+    budget?: BudgetInput
+  ) {
+    const secret = yield* ApiKeySecret.make
+    const key = yield* keyOf(secret, wanted, expiresAt)
+    yield* store.insert(accountId, key, Token.digest(secret))
+    if (budget !== undefined) yield* budgets.set(key.id, budget)
+    return { ...(yield* shown(key)), secret: Redacted.value(secret) }
+  })
+
+  return { issue, shown }
+})
+
 const keyOf = Effect.fnUntraced(function* (
   secret: Redacted.Redacted,
   { name, scopes, workspaceId }: NewApiKey,
   expiresAt: Timestamp | null
 ) {
   const text = Redacted.value(secret)
-  const key: ApiKey = {
+  const key: StoredApiKey = {
     id: yield* newId(ApiKeyId),
     name,
     prefix: text.slice(0, 7),
@@ -163,6 +210,24 @@ const keyOf = Effect.fnUntraced(function* (
   }
   return key
 })
+
+/** A key that has a budget would get around it with another key, or by raising the budgets above it. */
+export const requireUnlimited = (
+  budgets: BudgetStore["Type"],
+  { via }: Principal
+): Effect.Effect<void, ReinsError<"forbidden">> =>
+  via.kind !== "api_key"
+    ? Effect.void
+    : Effect.flatMap(budgets.find(via.keyId), (budget) =>
+        budget === null
+          ? Effect.void
+          : new ReinsError({
+              code: "forbidden",
+              message:
+                "The API key that calls has a budget, so it neither makes keys nor changes the budgets of keys and workspaces. " +
+                "Use a key without a budget, or log in."
+            })
+      )
 
 /** The order in which the scopes of a key are listed. */
 const allScopes: ReadonlyArray<Scope> = ["admin", "write", "read"]

@@ -25,7 +25,7 @@ export interface LoggedIn {
   readonly expiresAt: Timestamp
 }
 
-/** Why a login fails. */
+/** The reasons for which a login fails. */
 export type LoginRefused = ReinsError<"invalid_credentials" | "email_unverified" | "rate_limited" | "waiting_capacity">
 
 /** Logs people in with their passwords, and recognises their browsers afterwards. */

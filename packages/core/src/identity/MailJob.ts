@@ -18,7 +18,14 @@ export type AccountTemplate = typeof AccountTemplate.Type
 
 const Payload = Schema.Union(
   Schema.Struct({ template: AccountTemplate, account_id: Schema.String }),
-  Schema.Struct({ template: Schema.Literal("invitation"), invitation_id: Schema.String })
+  Schema.Struct({ template: Schema.Literal("invitation"), invitation_id: Schema.String }),
+  Schema.Struct({
+    template: Schema.Literal("webhook_disabled"),
+    account_id: Schema.String,
+    endpoint_id: Schema.String,
+    host: Schema.String,
+    reason: Schema.String
+  })
 )
 
 const kind = "mail.send"
@@ -38,6 +45,16 @@ export const mailTo = (accountId: AccountId, template: AccountTemplate): NewJob 
 /** The job that sends the mail of an invitation. It sends nothing when the invitation no longer counts. */
 export const inviteBy = (invitationId: InvitationId): NewJob =>
   job({ type: "invitation", id: invitationId }, { template: "invitation", invitation_id: invitationId })
+
+/** The job that tells an owner of a workspace that a webhook endpoint was disabled, where it leads and why. */
+export const webhookMailTo = (
+  accountId: AccountId,
+  { host, id, reason }: { readonly id: string; readonly host: string; readonly reason: string }
+): NewJob =>
+  job(
+    { type: "account", id: accountId },
+    { template: "webhook_disabled", account_id: accountId, endpoint_id: id, host, reason }
+  )
 
 /**
  * Sends mail. A one-time token is made when the mail is sent and only its hash is stored, so that no token lies in the database. A
@@ -81,6 +98,8 @@ export const make = (
         return Templates.invitation(options, invitation, token)
       }
       const account = yield* accounts.find(payload.account_id)
+      if (payload.template === "webhook_disabled")
+        return account?.state === "active" ? Templates.webhookDisabled(options, account, payload) : undefined
       if (account?.state !== stateFor[payload.template]) return undefined
       return yield* composeTo(attempt, payload.template, account)
     })

@@ -114,6 +114,33 @@ happens.
 `
 })
 
+/** Tells an owner of a workspace that one of its webhook endpoints is sent nothing more. */
+export const webhookDisabled = (
+  options: MailOptions,
+  account: AccountRow,
+  endpoint: { readonly endpoint_id: string; readonly host: string; readonly reason: string }
+): Mail => ({
+  to: account.email,
+  subject: "A webhook endpoint was disabled",
+  text: `${greeting(account)}
+
+the webhook endpoint ${endpoint.endpoint_id}
+at ${endpoint.host} is sent nothing more by Reins at
+${options.publicUrl}, because ${
+    endpoint.reason === "gone"
+      ? "it answered 410, which says that it is gone."
+      : "nothing has got through to it for five days."
+  }
+
+What comes meanwhile waits for it. Its deliveries and their attempts show what
+it answered:
+
+  GET ${options.publicUrl}/api/webhook-endpoints/${endpoint.endpoint_id}/deliveries
+
+When it works again, enable it with PATCH and {"state": "enabled"}, or remove it.
+`
+})
+
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ")
 
 const greeting = (account: AccountRow): string =>

@@ -18,7 +18,7 @@ import * as PasswordRules from "./PasswordRules.js"
 import { Passwords, type PasswordsBusy } from "./Passwords.js"
 import * as Throttle from "./Throttle.js"
 
-/** Why a password is not changed. */
+/** The reasons for which a password is not changed. */
 export type ChangeRefused =
   | ScopeMissing
   | Unseen
@@ -26,7 +26,7 @@ export type ChangeRefused =
   | ReinsError<"forbidden" | "invalid_credentials" | "rate_limited" | "version_conflict">
   | RequestInvalid
 
-/** Why a password is not set by a link. */
+/** The reasons for which a password is not set by a link. */
 export type ResetRefused = PasswordsBusy | ReinsError<"token_expired" | "version_conflict"> | RequestInvalid
 
 /**

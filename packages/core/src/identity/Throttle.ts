@@ -13,7 +13,7 @@ export interface Limit {
   readonly windowMs: number
 }
 
-/** What is counted for. A subject of two parts belongs to the group of its first part. */
+/** The subject of a count. A subject of two parts belongs to the group of its first part. */
 export type Subject = string | readonly [group: string, member: string]
 
 /** Counts hits of subjects, across all processes. */

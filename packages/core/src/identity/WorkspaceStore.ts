@@ -31,7 +31,7 @@ export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceS
     readonly listOf: (
       accountId: AccountId,
       page: { readonly before: string; readonly limit: number; readonly only: WorkspaceId | null }
-    ) => Effect.Effect<ReadonlyArray<Workspace>>
+    ) => Effect.Effect<ReadonlyArray<Omit<Workspace, "budget">>>
     /** All workspaces of an account, oldest first. */
     readonly allOf: (
       accountId: AccountId
@@ -81,8 +81,8 @@ export class WorkspaceStore extends Context.Tag("@reins/core/identity/WorkspaceS
   )
 }
 
-/** The workspace as the API shows it to a member of that role. */
-export const toWorkspace = (row: WorkspaceRow, role: Role): Workspace => ({
+/** The workspace as the API shows it to a member of that role, without its budget. */
+export const toWorkspace = (row: WorkspaceRow, role: Role): Omit<Workspace, "budget"> => ({
   id: row.id,
   name: row.name,
   personal: row.personal_account_id !== null,

@@ -1,12 +1,17 @@
 import { Context, Effect, Layer } from "effect"
-import { Access, type Unseen } from "../access/Access.js"
+import { Access, type Denied, type ScopeMissing, type Unseen } from "../access/Access.js"
+import type { WorkspacePatch } from "../api/WorkspacesApi.js"
 import { fn } from "../base/Traced.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { Workspace } from "../domain/Account.js"
 import type { WorkspaceId } from "../domain/Ids.js"
 import type { Page, PageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
 import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import type { Command } from "../store/Command.js"
+import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { requireUnlimited } from "./ApiKeys.js"
 import { toWorkspace, WorkspaceStore } from "./WorkspaceStore.js"
 
 /** The workspaces that an account belongs to. */
@@ -20,6 +25,15 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
     ) => Effect.Effect<Page<Workspace>, ReinsError<"invalid_cursor">>
     /** Fails with `not_found` for a workspace that the principal does not belong to. */
     readonly get: (principal: Principal, workspaceId: string) => Effect.Effect<Workspace, Unseen>
+    /**
+     * Changes the budget of a workspace. Calls that wait for it look again. Needs an owner and the scope `admin`. Fails with `forbidden` for
+     * others, and when a key calls that has a budget itself.
+     */
+    readonly update: (
+      principal: Principal,
+      workspaceId: string,
+      patch: WorkspacePatch
+    ) => Command<Workspace, Denied | ScopeMissing>
     /** The workspace of a request that names none: the only one that the credentials are good for, or else the personal one. */
     readonly defaultFor: (principal: Principal) => Effect.Effect<WorkspaceId, Unseen>
   }
@@ -29,17 +43,36 @@ export class Workspaces extends Context.Tag("@reins/core/identity/Workspaces")<
     Effect.gen(function* () {
       const access = yield* Access
       const store = yield* WorkspaceStore
+      const budgets = yield* BudgetStore
+      const journal = yield* Journal
+
+      const get = fn("Workspaces.get")(function* (principal: Principal, workspaceId: string) {
+        const role = yield* access.read(principal, workspaceId)
+        const row = yield* store.find(workspaceId)
+        if (row === undefined) return yield* notFound()
+        return { ...toWorkspace(row, role), budget: yield* budgets.find(workspaceId) }
+      })
+
       return Workspaces.of({
         list: fn("Workspaces.list")(function* ({ accountId, workspaceId }, page) {
           const { before, limit } = yield* Keyset.descending(page)
           const items = yield* store.listOf(accountId, { before, limit: limit + 1, only: workspaceId })
-          return Keyset.page(items, limit, (workspace) => workspace.id)
+          const found = yield* budgets.findAll(items.map(({ id }) => id))
+          const shown = items.map((workspace) => ({ ...workspace, budget: found.get(workspace.id) ?? null }))
+          return Keyset.page(shown, limit, (workspace) => workspace.id)
         }),
-        get: fn("Workspaces.get")(function* (principal, workspaceId) {
-          const role = yield* access.read(principal, workspaceId)
-          const row = yield* store.find(workspaceId)
-          return row === undefined ? yield* notFound() : toWorkspace(row, role)
-        }),
+        get,
+        update: (principal, workspaceId, { budget }) =>
+          journal.command(
+            "Workspaces.update",
+            Effect.gen(function* () {
+              yield* access.own(principal, workspaceId)
+              yield* access.requireScope(principal, "admin")
+              yield* requireUnlimited(budgets, principal)
+              if (budget !== undefined) yield* budgets.set(workspaceId, budget)
+              return yield* get(principal, workspaceId)
+            })
+          ),
         defaultFor: fn("Workspaces.defaultFor")(function* ({ accountId, workspaceId }) {
           if (workspaceId !== null) return workspaceId
           return (yield* store.findPersonal(accountId)) ?? (yield* notFound())

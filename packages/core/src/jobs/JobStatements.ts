@@ -16,7 +16,7 @@ export const isWaiting = (sql: Database["Type"]["sql"]): Fragment =>
 export const runs = (sql: Database["Type"]["sql"], claim: Claim): Fragment =>
   sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} and boot_id = ${claim.bootId}`
 
-/** What is known of a job that was asked to stop. */
+/** The columns of a job that was asked to stop. */
 export type CancelledRow = Pick<JobRow, "state" | "kind" | "subject_type" | "subject_id" | "attempt_count">
 
 /** The statements that every job or attempt runs. The text of each is made once. */

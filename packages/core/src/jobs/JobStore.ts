@@ -112,7 +112,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
   )
 }
 
-/** How many jobs of a kind are in a state. */
+/** The number of jobs of a kind that are in a state. */
 export interface LiveJobs {
   readonly kind: string
   readonly state: JobState

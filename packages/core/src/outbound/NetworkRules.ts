@@ -25,7 +25,7 @@ export const destinationsOf = (access: NetworkAccess): Destinations | undefined 
   if (access === "open") return { privateHosts: false, refusal: () => undefined }
   const entries = access.map(entryOf)
   return {
-    // Who may publish a spec names a private host on purpose, and the operator has to allow it as well.
+    // A member who may publish a spec names a private host on purpose, and the operator has to allow it as well.
     privateHosts: true,
     refusal: (host, port) =>
       entries.some((entry) => entry.port === port && entry.matches(host)) ? undefined : refused(host, port)

@@ -1,18 +1,21 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, ParseResult, Schema } from "effect"
 import type { MessageSend, SentMessage } from "../api/ConversationApi.js"
 import { CoreConfig } from "../base/CoreConfig.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import { Providers, type Unrunnable } from "../catalog/Providers.js"
+import type { BudgetInput } from "../domain/Budget.js"
 import { requireAll } from "../domain/Condition.js"
 import type { Actor } from "../domain/Event.js"
 import { MessageId, newId } from "../domain/Ids.js"
 import type { ContentBlock, Message } from "../domain/Message.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import type { RequestInvalid } from "../domain/RequestInvalid.js"
+import { RequestInvalid } from "../domain/RequestInvalid.js"
 import type { Commit } from "../store/Commit.js"
 import { Journal } from "../store/Journal.js"
 import { MessageStore } from "./MessageStore.js"
 import { Quotas } from "./Quotas.js"
 import { notOpen } from "./Refusals.js"
+import { sessionBudgets } from "./SessionBudgets.js"
 import { configuredRules, queueRoom } from "./SessionRules.js"
 import type { SessionRow } from "./SessionStore.js"
 import { Steering } from "./Steering.js"
@@ -24,6 +27,8 @@ export interface Posting {
   readonly content: string | ReadonlyArray<ContentBlock>
   /** `queue` where it is left out. */
   readonly routing?: Message["routing"] | undefined
+  /** The limits of what the turn of the message spends; it has none of its own where this is left out. */
+  readonly budget?: BudgetInput | undefined
 }
 
 /** The refusals of a message: the session, the content, the provider or the queue does not take it. */
@@ -37,6 +42,7 @@ export type Unpostable =
       | "context_unavailable"
       | "model_required"
       | "quota_exhausted"
+      | "budget_unenforceable"
     >
 
 /** The way of a message into a session, for every author. The commit holds the session. */
@@ -71,25 +77,28 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       const providers = yield* Providers
       const uploads = yield* UploadStore
       const quotas = yield* Quotas
-      const { limits } = yield* CoreConfig
+      const budgets = yield* BudgetStore
+      const limits = yield* sessionBudgets
+      const { messageCharacters, queuedTurns } = (yield* CoreConfig).limits
       const steering = yield* Steering
       const { asking } = yield* configuredRules
-      const room = queueRoom(limits.queuedTurns)
+      const room = queueRoom(queuedTurns)
 
       const post = Effect.fnUntraced(function* (
         session: SessionRow,
         actor: Actor,
-        { content, routing = "queue" }: Posting,
+        { budget, content, routing = "queue" }: Posting,
         kind: Message["kind"]
       ) {
         const isOwnNote = actor.kind === "system" && routing === "note" && session.lifecycle === "archived"
         if (session.lifecycle !== "open" && !isOwnNote) return yield* notOpen(session)
-        if (actor.kind !== "system") yield* checkLength(content, limits.messageCharacters)
+        if (actor.kind !== "system") yield* checkLength(content, messageCharacters)
         if (routing === "steer" || routing === "interrupt")
           yield* providers.requireCapability(session.provider_id, routing)
         if (routing !== "note") {
           yield* providers.requireRunnable(session.workspace_id, session.provider_id, session.connection_id)
           yield* requireAll(asking, session)
+          yield* limits.require(session, actor, budget)
           if (actor.kind !== "system") yield* quotas.disk(session.workspace_id)
         }
         const into = routing === "steer" || routing === "interrupt" ? steering.turnOf(session) : undefined
@@ -116,6 +125,7 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
         }
         const { operation, turn } = yield* turns.queue(session, actor, message.id)
         yield* messages.assign(message.id, turn.id)
+        if (budget !== undefined) yield* budgets.set(turn.id, budget)
         const watermark = yield* journal.append(session.id, actor, [])
         return { message: { ...message, turn_id: turn.id }, turn_id: turn.id, operation, event_watermark: watermark }
       })
@@ -123,13 +133,28 @@ export class Inbox extends Context.Tag("@reins/core/sessions/Inbox")<
       return Inbox.of({
         post,
         accept: (session, actor, input, { at = ["content"], kind = "message" } = {}) =>
-          Effect.flatMap(uploads.contentOf(session.id, input, at), (content) =>
-            post(session, actor, { content, routing: input.routing }, kind)
-          )
+          Effect.gen(function* () {
+            const content = yield* uploads.contentOf(session.id, input, at)
+            const sent = yield* post(session, actor, { content, routing: input.routing, budget: input.budget }, kind)
+            if (input.budget !== undefined && !("operation" in sent)) return yield* withoutTurn(at, input.budget)
+            return sent
+          })
       })
     })
   )
 }
+
+/** The refusal of a budget that no turn would have. */
+const withoutTurn = (at: ReadonlyArray<string>, budget: BudgetInput): RequestInvalid =>
+  new RequestInvalid({
+    loc: ["body", ...at.slice(0, -1), "budget"],
+    issue: new ParseResult.Type(
+      Schema.Unknown.ast,
+      budget,
+      "only a message that starts a turn has a budget: a note starts none, and this one goes into a turn that has begun"
+    ),
+    input: budget
+  })
 
 /** The schema knows the most that any installation takes; this installation may take less. */
 const checkLength = (

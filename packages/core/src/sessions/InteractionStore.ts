@@ -24,7 +24,7 @@ import { TurnStore } from "./TurnStore.js"
 /** The newest interactions of a session, all of them or those in one state. */
 export type InteractionFilter = PageRequest & { readonly state?: InteractionState }
 
-/** What an interaction ends with. */
+/** The answer that ends an interaction. */
 export type GivenAnswer = Pick<Interaction, "answer" | "note" | "content">
 
 const nothing: GivenAnswer = { answer: null, note: null, content: null }
@@ -94,8 +94,7 @@ export class InteractionStore extends Context.Tag("@reins/core/sessions/Interact
 
       yield* listeners.register({
         turnMoved: (turn, actor) =>
-          turn.state === "cancelling" || turnStates.isTerminal(turn.state) ? withdraw(turn.id, actor) : Effect.void,
-        closing: () => Effect.void
+          turn.state === "cancelling" || turnStates.isTerminal(turn.state) ? withdraw(turn.id, actor) : Effect.void
       })
 
       return InteractionStore.of({

@@ -66,6 +66,7 @@ export class Interactions extends Context.Tag("@reins/core/sessions/Interactions
               const { options, state } = interaction
               if (!options.some(({ id }) => id === answer)) return yield* noOption(interaction, answer)
               yield* checkContent(interaction, answer, content)
+              if (interaction.kind === "budget" && note !== null) return yield* unheard(note)
               if (state === "answered" && isSame(interaction, { answer, content, note })) return interaction
               if (!interactionStates.allows(state, "answered")) return yield* resolvedAlready(interaction)
               return yield* interactions.resolve(interaction, "answered", { answer, content, note }, actorOf(principal))
@@ -84,6 +85,14 @@ const noOption = ({ options }: Interaction, answer: string): RequestInvalid => {
     input: answer
   })
 }
+
+/** A note goes to the agent with the answer, and the answer to a budget ends the turn. */
+const unheard = (note: string): RequestInvalid =>
+  new RequestInvalid({
+    loc: ["body", "note"],
+    issue: new ParseResult.Type(Schema.String.ast, note, "the agent hears no note when a budget ends its turn"),
+    input: note
+  })
 
 const isSame = (interaction: Interaction, { answer, content, note }: GivenAnswer): boolean =>
   interaction.answer === answer &&

@@ -3,7 +3,7 @@ import type { SessionInput } from "../api/SessionsApi.js"
 import { Providers, type Unrunnable } from "../catalog/Providers.js"
 import { ConnectionStore } from "../connections/ConnectionStore.js"
 import type { Actor } from "../domain/Event.js"
-import { newId, SessionId, type WorkspaceId } from "../domain/Ids.js"
+import { ApiKeyId, newId, SessionId, type WorkspaceId } from "../domain/Ids.js"
 import type { ProjectVersion } from "../domain/Project.js"
 import type { ReinsError } from "../domain/ReinsError.js"
 import { sessionStates } from "../domain/Session.js"
@@ -72,9 +72,11 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
       const insert = Effect.fnUntraced(function* (
         workspaceId: WorkspaceId,
         actor: Actor,
-        origin: SessionOrigin.SessionOrigin
+        origin: SessionOrigin.SessionOrigin,
+        parent?: SessionRow
       ) {
-        const columns = yield* columnsOf(workspaceId, origin)
+        const api_key_id = actor.kind === "api_key" ? ApiKeyId.make(actor.id) : (parent?.api_key_id ?? null)
+        const columns = { ...(yield* columnsOf(workspaceId, origin)), api_key_id }
         yield* quotas.session(workspaceId)
         yield* quotas.disk(workspaceId)
         return yield* sessions.insert(columns, actor)
@@ -82,7 +84,8 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
 
       return SessionLifecycles.of({
         begin: (workspaceId, actor, input) => insert(workspaceId, actor, SessionOrigin.ofRequest(input)),
-        spawn: (parent, actor, child) => insert(parent.workspace_id, actor, SessionOrigin.ofChild(parent, child)),
+        spawn: (parent, actor, child) =>
+          insert(parent.workspace_id, actor, SessionOrigin.ofChild(parent, child), parent),
         link: (from, actor, next) => insert(from.workspace_id, actor, SessionOrigin.ofLink(from, next)),
         close: Effect.fnUntraced(function* (row, actor) {
           yield* sessionStates.check(row.lifecycle, "closed")

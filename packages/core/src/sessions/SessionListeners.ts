@@ -8,6 +8,8 @@ import type { SessionRow } from "./SessionStore.js"
 export interface SessionListener {
   /** A turn has moved. The commit holds its session. */
   readonly turnMoved: (turn: Turn, actor: Actor) => Effect.Effect<void, never, Commit>
+  /** A session was made that waits for its first turn, and its creator did not ask for it to be left alone until then. */
+  readonly begun: (session: SessionRow) => Effect.Effect<void, never, Commit>
   /** A session is about to be closed. The commit holds it. */
   readonly closing: (session: SessionRow, actor: Actor) => Effect.Effect<void, never, Commit>
 }
@@ -16,18 +18,19 @@ export interface SessionListener {
 export class SessionListeners extends Context.Tag("@reins/core/sessions/SessionListeners")<
   SessionListeners,
   SessionListener & {
-    /** Adds a listener for as long as the service lives. */
-    readonly register: (listener: SessionListener) => Effect.Effect<void>
+    /** Adds a listener, which hears of what it names, for as long as the service lives. */
+    readonly register: (listener: Partial<SessionListener>) => Effect.Effect<void>
   }
 >() {
   static readonly layer = Layer.sync(SessionListeners, () => {
-    const listeners: Array<SessionListener> = []
-    const tell = (notice: (listener: SessionListener) => Effect.Effect<void, never, Commit>) =>
-      Effect.suspend(() => Effect.forEach(listeners, notice, { discard: true }))
+    const listeners: Array<Partial<SessionListener>> = []
+    const tell = (notice: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Commit> | undefined) =>
+      Effect.suspend(() => Effect.forEach(listeners, (listener) => notice(listener) ?? Effect.void, { discard: true }))
     return SessionListeners.of({
       register: (listener) => Effect.sync(() => void listeners.push(listener)),
-      turnMoved: (turn, actor) => tell((listener) => listener.turnMoved(turn, actor)),
-      closing: (session, actor) => tell((listener) => listener.closing(session, actor))
+      turnMoved: (turn, actor) => tell((listener) => listener.turnMoved?.(turn, actor)),
+      begun: (session) => tell((listener) => listener.begun?.(session)),
+      closing: (session, actor) => tell((listener) => listener.closing?.(session, actor))
     })
   })
 }

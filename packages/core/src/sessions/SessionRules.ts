@@ -105,6 +105,11 @@ const hasEnded: Condition<TurnInSession, "invalid_transition"> = {
   refusal: ({ turn }) => turnRefusal(turn, "Only a turn that has ended is tried again")
 }
 
+const goesOn: Condition<TurnInSession, "invalid_transition"> = {
+  holds: ({ turn }) => !turnStates.isTerminal(turn.state),
+  refusal: ({ turn }) => turnRefusal(turn, "Only a turn that has not ended can change")
+}
+
 const wasInterrupted: Condition<TurnInSession, "invalid_transition"> = {
   holds: ({ turn }) => turn.state === unprovenTurnState,
   refusal: ({ turn }) => turnRefusal(turn, "Only an interrupted turn is acknowledged")
@@ -135,7 +140,8 @@ export const configuredRules = Effect.gen(function* () {
   const turns = {
     acknowledge: [wasInterrupted],
     cancel: [mayBeCancelled],
-    retry: [hasEnded, ofSession(isOpen), ofSession(hasModel), ofSession(room)]
+    retry: [hasEnded, ofSession(isOpen), ofSession(hasModel), ofSession(room)],
+    update: [goesOn]
   } satisfies Rules<TurnInSession, TurnAction>
   const ofAll = actionsOf<SessionRow, SessionAction>(all)
   const ofTurns = actionsOf<TurnInSession, TurnAction>(turns)

@@ -1,5 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { roleQuery } from "../access/Memberships.js"
+import { budgetColumns } from "../budgets/BudgetRow.js"
 import type { Role } from "../domain/Account.js"
 import type { Database } from "../store/Database.js"
 import type { SessionRow } from "./SessionStore.js"
@@ -10,8 +11,10 @@ export const make = (db: Database["Type"]) => {
   const sql = db.sql
   const countOf = (condition: string): string =>
     `(select cast(count(*) as integer) from turns where turns.session_id = sessions.id and ${condition})`
-  const columns = sql.literal(`sessions.*, live.id as active_turn_id, live.state as active_turn_state,
+  const turns = sql.literal(`live.id as active_turn_id, live.state as active_turn_state,
     ${countOf(isWaiting("turns"))} as queued_turns, ${countOf(isHolding("turns"))} as held_turns`)
+  const budgets = budgetColumns(db)
+  const columns = sql`sessions.*, ${turns}, ${budgets.of("sessions.id")} as budget, ${budgets.any} as any_budget`
   // A session has one live turn at most.
   const withLive = sql.literal(`left join turns as live on live.session_id = sessions.id and ${isLive("live")}`)
   const joined = sql`sessions ${withLive}`

@@ -5,6 +5,7 @@ import { fn } from "../base/Traced.js"
 import type { Role } from "../domain/Account.js"
 import type { Actor, EventType } from "../domain/Event.js"
 import type {
+  ApiKeyId,
   ConnectionId,
   DelegationId,
   LeaseId,
@@ -62,6 +63,8 @@ export interface SessionRow {
   readonly base_commit: string | null
   readonly parent_session_id: SessionId | null
   readonly parent_delegation_id: DelegationId | null
+  /** The API key that the session was made with, or that the session was made with which it works for; null for none. */
+  readonly api_key_id: ApiKeyId | null
   /** A `WorkspaceSeed` as JSON; null for a workspace that begins with its base alone. */
   readonly seed: string | null
   readonly linked_from_session_id: SessionId | null
@@ -95,6 +98,10 @@ export interface SessionRow {
   readonly queued_turns: number
   /** Interrupted turns that nobody has acknowledged yet. */
   readonly held_turns: number
+  /** A `Budget`, as `budgetIn` reads it; null for none. */
+  readonly budget: string | null
+  /** 0 where nothing in the installation has a budget, so that nobody has to ask. */
+  readonly any_budget: number
 }
 
 /** A session that a principal may see, with the role of the principal in its workspace. */
@@ -104,8 +111,15 @@ export interface SeenSession extends SessionRow {
 
 const isSeen = (row: SessionRow & { readonly role: Role | null }): row is SeenSession => row.role !== null
 
-/** The columns of a session that has no turns yet, as its turns make them. */
-const noTurns = { active_turn_id: null, active_turn_state: null, queued_turns: 0, held_turns: 0 }
+/** The columns of a new session that are read with it: it has no turns and no budget, and budgets above it are looked up. */
+const noTurns = {
+  active_turn_id: null,
+  active_turn_state: null,
+  queued_turns: 0,
+  held_turns: 0,
+  budget: null,
+  any_budget: 1
+}
 
 /** The columns of a new session: it has no turns, nothing was said in it, and its states are the first ones. */
 export type NewSession = Omit<

@@ -1,3 +1,4 @@
+import { budgetIn } from "../budgets/BudgetRow.js"
 import { type Session, usageOf } from "../domain/Session.js"
 import { activityOf } from "./SessionActivity.js"
 import type { SessionRow } from "./SessionStore.js"
@@ -28,6 +29,7 @@ export const toSession = (row: SessionRow, actions: Session["actions"]): Session
   link_kind: row.link_kind,
   parent_delegation_id: row.parent_delegation_id,
   usage: usageOf(row.usage),
+  budget: budgetIn(row.budget),
   event_watermark: row.event_watermark,
   version: row.version,
   created_at: row.created_at,

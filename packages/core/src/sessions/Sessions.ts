@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { Access, actorOf, type Denied, type Unseen } from "../access/Access.js"
 import type { CreatedSession, SessionInput, SessionPatch } from "../api/SessionsApi.js"
 import { fn } from "../base/Traced.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import { Providers } from "../catalog/Providers.js"
 import { requireAll } from "../domain/Condition.js"
 import { WorkspaceId } from "../domain/Ids.js"
@@ -19,8 +20,10 @@ import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
 import { expectVersion } from "../store/Version.js"
 import { Inbox, type Unpostable } from "./Inbox.js"
+import { sessionBudgets } from "./SessionBudgets.js"
 import { type SessionFilter, selectionOf } from "./SessionFilters.js"
 import { SessionLifecycles, type Unbegun } from "./SessionLifecycles.js"
+import { SessionListeners } from "./SessionListeners.js"
 import { configuredRules, sessionRules } from "./SessionRules.js"
 import { type SeenSession, type SessionRow, SessionStore, type SessionUpdate } from "./SessionStore.js"
 import { toSession } from "./SessionView.js"
@@ -34,6 +37,7 @@ type Change<
     | "harness_switch_required"
     | "provider_disabled"
     | "unsupported_capability"
+    | "budget_unenforceable"
 > = Command<Session, Denied | ReinsError<Code>>
 
 /**
@@ -50,8 +54,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       filter: SessionFilter
     ) => Effect.Effect<Page<Session>, Unseen | ReinsError<"invalid_cursor">>
     /**
-     * Fails with `provider_disabled` or `connection_required` when no turn could run, and with `invalid_transition` for a project that is
-     * archived. A repository that this installation never contacts is `RequestInvalid`. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
+     * Fails with `provider_disabled` or `connection_required` when no turn could run, with `budget_unenforceable` for a budget that would
+     * not hold, and with `invalid_transition` for a project that is archived. A repository that this installation never contacts is `RequestInvalid`. A first message cannot have files yet, and fails with `model_required` where no model is chosen that its turn needs.
      */
     readonly create: (
       principal: Principal,
@@ -62,8 +66,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
     readonly get: (principal: Principal, sessionId: string) => Effect.Effect<Session, Unseen>
     /**
      * Changes what is given and leaves the rest. Fails with `harness_switch_required` for another provider, with `invalid_transition` for a
-     * closed session, with `version_conflict` when the session has changed since the version that the caller expects, and with
-     * `unsupported_capability` for permissions that the provider cannot ask for (`provider_disabled` for one that is gone).
+     * closed session, with `version_conflict` when the session has changed since the version that the caller expects, with
+     * `unsupported_capability` for permissions that the provider cannot ask for (`provider_disabled` for one that is gone), and with
+     * `budget_unenforceable` for a budget that would not hold.
      */
     readonly update: (
       principal: Principal,
@@ -75,6 +80,7 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       | "harness_switch_required"
       | "provider_disabled"
       | "unsupported_capability"
+      | "budget_unenforceable"
     >
     /**
      * Puts an open session away: it stays readable and takes no work. Fails with `turn_active` while a turn waits or runs, and with
@@ -101,6 +107,8 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
       const create = yield* creation
       const providers = yield* Providers
       const { sessionActions } = yield* configuredRules
+      const budgets = yield* BudgetStore
+      const limits = yield* sessionBudgets
 
       /** The session after a command of a principal, whose role was read with the session before it. */
       const shown = (principal: Principal, { role }: SeenSession, row: SessionRow) =>
@@ -133,6 +141,9 @@ export class Sessions extends Context.Tag("@reins/core/sessions/Sessions")<
                 return yield* switchRequired(row, patch.provider_id)
               yield* requireAll(sessionRules.update, row)
               yield* providers.requirePermissions(row.provider_id, patch.permissions ?? undefined)
+              const changed = { ...row, model: patch.model ?? row.model }
+              if (patch.budget) yield* limits.require(changed, actorOf(principal), patch.budget)
+              if (patch.budget !== undefined) yield* budgets.set(row.id, patch.budget)
               return shown(principal, row, yield* sessions.update(row, updateOf(patch), actorOf(principal)))
             })
           ),
@@ -173,21 +184,34 @@ const creation = Effect.gen(function* () {
   const access = yield* Access
   const sessions = yield* SessionStore
   const lifecycles = yield* SessionLifecycles
+  const listeners = yield* SessionListeners
   const inbox = yield* Inbox
   const git = yield* Git
   const { sessionActions } = yield* configuredRules
+  const budgets = yield* BudgetStore
+  const limits = yield* sessionBudgets
 
   return Effect.fnUntraced(function* (principal: Principal, workspaceId: string, input: SessionInput) {
     const role = yield* access.write(principal, workspaceId)
     yield* checkPosted(git, ["body", "repository"], input.repository)
     const shown = (row: SessionRow) => toSession(row, sessionActions(principal, role, row))
+    const anew = (row: SessionRow) => Effect.map(existingOf("session", sessions.find)(row.id), shown)
     const actor = actorOf(principal)
     const row = yield* lifecycles.begin(WorkspaceId.make(workspaceId), actor, input)
-    if (input.message === undefined) return shown(row)
+    if (input.budget !== undefined) {
+      yield* limits.require(row, actor, input.budget)
+      yield* budgets.set(row.id, input.budget)
+    }
+    const waits = input.prewarm === false ? Effect.void : listeners.begun(row)
+    if (input.message === undefined) {
+      yield* waits
+      return input.budget === undefined ? shown(row) : yield* anew(row)
+    }
     const { at, message } = firstOf(input.message)
     const sent = yield* inbox.accept(row, actor, message, { at })
+    if (sent.turn_id === undefined) yield* waits
     return {
-      ...shown(yield* existingOf("session", sessions.find)(row.id)),
+      ...(yield* anew(row)),
       ...(sent.turn_id !== undefined && { turn_id: sent.turn_id }),
       ...(sent.operation !== undefined && { operation: sent.operation })
     }

@@ -9,6 +9,7 @@ import { type Turn, waitingTurnState } from "../domain/Turn.js"
 import { JobStore } from "../jobs/JobStore.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
+import { payingKey } from "./SessionBudgets.js"
 import { queueRoom } from "./SessionRules.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { isWaiting } from "./TurnConditions.js"
@@ -72,7 +73,7 @@ export const turnQueue = Effect.gen(function* () {
       started_at: null,
       finished_at: null
     }
-    yield* db.run(sql`insert into turns ${sql.insert(toRow(turn, operation.job_id))}`)
+    yield* db.run(sql`insert into turns ${sql.insert(toRow(turn, operation.job_id, payingKey(session, actor)))}`)
     yield* journal.append(session.id, actor, [
       { type: "turn.queued", payload: { turn }, subjects: { turn_id: id, job_id: operation.job_id } }
     ])

@@ -1,5 +1,5 @@
 import type { EventType, NewEvent } from "../domain/Event.js"
-import type { JobId } from "../domain/Ids.js"
+import type { ApiKeyId, JobId } from "../domain/Ids.js"
 import type { Interaction } from "../domain/Interaction.js"
 import { usageOf } from "../domain/Session.js"
 import { askingTurnState, type Turn, type TurnState } from "../domain/Turn.js"
@@ -7,26 +7,29 @@ import { askingTurnState, type Turn, type TurnState } from "../domain/Turn.js"
 /** A turn as it is stored. */
 export interface TurnRow extends Omit<Turn, "outcome" | "usage" | "settings"> {
   readonly job_id: JobId
+  /** The API key that it counts for; null for none. */
+  readonly api_key_id: ApiKeyId | null
   readonly outcome: string | null
   readonly usage: string
   readonly settings: string
 }
 
 /** The turn of a row as clients see it. */
-export const toTurn = ({ job_id: _, outcome, settings, usage, ...row }: TurnRow): Turn => ({
+export const toTurn = ({ api_key_id: _key, job_id: _job, outcome, settings, usage, ...row }: TurnRow): Turn => ({
   ...row,
   outcome: outcome === null ? null : JSON.parse(outcome),
   usage: usageOf(usage),
   settings: JSON.parse(settings)
 })
 
-/** The row of a new turn, whose job is given. */
-export const toRow = (turn: Turn, jobId: JobId) => ({
+/** The row of a new turn, whose job and API key are given. */
+export const toRow = (turn: Turn, jobId: JobId, keyId: ApiKeyId | null) => ({
   ...turn,
   outcome: turn.outcome === null ? null : JSON.stringify(turn.outcome),
   usage: JSON.stringify(turn.usage),
   settings: JSON.stringify(turn.settings),
-  job_id: jobId
+  job_id: jobId,
+  api_key_id: keyId
 })
 
 const eventTypes = {

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { systemActor } from "../access/Access.js"
 import { Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
 import type { Actor } from "../domain/Event.js"
 import type { MessageId, SessionId, TurnId } from "../domain/Ids.js"
 import type { Interaction } from "../domain/Interaction.js"
@@ -144,6 +145,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
   const projects = yield* Projects
   const usages = usageStore(db)
   const calls = modelCallStore(db)
+  const budgets = yield* BudgetStore
   const observer = yield* Observer
   const sql = db.sql
 
@@ -170,11 +172,12 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
   })
 
   /** Counts the usage of a turn that has ended, and lets the queue go on. */
-  const settle = Effect.fnUntraced(function* (turn: Turn) {
+  const settle = Effect.fnUntraced(function* (turn: Turn, keyId: TurnRow["api_key_id"]) {
     const session = yield* sessions.find(turn.session_id)
     if (session === undefined) return
     yield* sessions.addUsage(session, turn.usage)
-    yield* usages.count(session.workspace_id, turn)
+    yield* usages.count(session.workspace_id, turn, keyId)
+    yield* budgets.lose(turn.id)
     if (turn.state === unprovenTurnState && (yield* goesOnByItself(session))) yield* acknowledge(turn.id, system)
     else yield* dispatch(session.id)
   })
@@ -203,7 +206,7 @@ const turnMoves = Effect.fnUntraced(function* (dispatch: (sessionId: SessionId) 
     ])
     if (isEnd) {
       yield* journal.afterCommit(observer.turnEnded(turn))
-      yield* settle(turn)
+      yield* settle(turn, row.api_key_id)
     } else if (row.state === waitingTurnState)
       yield* journal.afterCommit(observer.turnBegun(turn, toMillis(at) - toMillis(turn.created_at)))
     yield* listeners.turnMoved(turn, actor)

@@ -1,6 +1,9 @@
 import { Context, Effect, Layer } from "effect"
 import { actorOf, type Denied, type Unseen } from "../access/Access.js"
+import type { TurnPatch } from "../api/ConversationApi.js"
 import { fn } from "../base/Traced.js"
+import { BudgetStore } from "../budgets/BudgetStore.js"
+import { type Budget, limitsOf } from "../domain/Budget.js"
 import { requireAll } from "../domain/Condition.js"
 import type { Page, StatePageRequest } from "../domain/Page.js"
 import type { Principal } from "../domain/Principal.js"
@@ -10,6 +13,7 @@ import type { Command } from "../store/Command.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import * as Keyset from "../store/Keyset.js"
+import { sessionBudgets } from "./SessionBudgets.js"
 import { configuredRules } from "./SessionRules.js"
 import { type SeenSession, SessionStore } from "./SessionStore.js"
 import { TurnStore } from "./TurnStore.js"
@@ -30,6 +34,15 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     /** A turn as it stands, with its outcome and its usage once it has ended. */
     readonly get: (principal: Principal, turnId: string) => Effect.Effect<ActionableTurn, Unseen>
     /**
+     * Changes the budget of a turn. Calls that wait for it look again. Fails with `invalid_transition` for a turn that has ended, and with
+     * `budget_unenforceable` for a budget that would not hold.
+     */
+    readonly update: (
+      principal: Principal,
+      turnId: string,
+      patch: TurnPatch
+    ) => Command<ActionableTurn, Denied | ReinsError<"invalid_transition" | "budget_unenforceable">>
+    /**
      * Ends a turn that waits at once, and asks a running one to stop: it is `cancelling` until its agent is gone. Asking again changes
      * nothing. Fails with `invalid_transition` for a turn that has ended.
      */
@@ -38,14 +51,18 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       turnId: string
     ) => Command<ActionableTurn, Denied | ReinsError<"invalid_transition">>
     /**
-     * Queues a new turn with the message of a turn that has ended, and acknowledges that one if it was interrupted. Fails with
-     * `invalid_transition` for a turn that has not ended and for a session that is not open, with `quota_exhausted` for a full queue, and with
-     * `model_required` where no model is chosen.
+     * Queues a new turn with the message of a turn that has ended and with its budget, of which nothing is spent, and acknowledges that one
+     * if it was interrupted. Fails with `invalid_transition` for a turn that has not ended and for a session that is not open, with
+     * `quota_exhausted` for a full queue, with `model_required` where no model is chosen, and with `budget_unenforceable` where a budget would
+     * not hold.
      */
     readonly retry: (
       principal: Principal,
       turnId: string
-    ) => Command<ActionableTurn, Denied | ReinsError<"invalid_transition" | "quota_exhausted" | "model_required">>
+    ) => Command<
+      ActionableTurn,
+      Denied | ReinsError<"invalid_transition" | "quota_exhausted" | "model_required" | "budget_unenforceable">
+    >
     /**
      * Lets the queue go on behind an interrupted turn, of which nobody can prove what it did. Repeating it changes nothing. Fails with
      * `invalid_transition` for every other turn.
@@ -62,7 +79,9 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
       const journal = yield* Journal
       const sessions = yield* SessionStore
       const turns = yield* TurnStore
-      const { turnActions, turns: rules } = yield* configuredRules
+      const { turns: rules } = yield* configuredRules
+      const budgets = yield* BudgetStore
+      const limits = yield* sessionBudgets
 
       const existing = (turnId: string) =>
         Effect.flatMap(turns.find(turnId), (turn) =>
@@ -74,26 +93,30 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
         const session = yield* sessions.writable(principal, session_id)
         return { session, turn: yield* existing(turnId) }
       })
-
-      /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
-      const shown = (principal: Principal, session: SeenSession, turn: Turn): ActionableTurn => ({
-        ...turn,
-        actions: turnActions(principal, session.role, { turn, session })
-      })
-      /** `shown` after a command that may have changed the session. */
-      const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
-        return shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)
-      })
+      const { shown, shownAfter, shownWith } = yield* showing
 
       return Turns.of({
         list: fn("Turns.list")(function* (principal, sessionId, page) {
           const session = yield* sessions.readable(principal, sessionId)
-          return Keyset.map(yield* turns.list(session.id, page), (turn) => shown(principal, session, turn))
+          const found = yield* turns.list(session.id, page)
+          const known = yield* budgets.findAll(session.any_budget === 0 ? [] : found.items.map(({ id }) => id))
+          return Keyset.map(found, (turn) => shownWith(principal, session, turn, known.get(turn.id) ?? null))
         }),
         get: fn("Turns.get")(function* (principal, turnId) {
           const turn = yield* existing(turnId)
-          return shown(principal, yield* sessions.readable(principal, turn.session_id), turn)
+          return yield* shown(principal, yield* sessions.readable(principal, turn.session_id), turn)
         }),
+        update: (principal, turnId, { budget }) =>
+          journal.command(
+            "Turns.update",
+            Effect.gen(function* () {
+              const { session, turn } = yield* held(principal, turnId)
+              yield* requireAll(rules.update, { turn, session })
+              if (budget) yield* limits.require(session, actorOf(principal), budget)
+              if (budget !== undefined) yield* budgets.set(turn.id, budget)
+              return yield* shownAfter(principal, session, turn)
+            })
+          ),
         cancel: (principal, turnId) =>
           journal.command(
             "Turns.cancel",
@@ -109,8 +132,12 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
             Effect.gen(function* () {
               const { session, turn } = yield* held(principal, turnId)
               yield* requireAll(rules.retry, { turn, session })
+              const spent = yield* budgets.find(turn.id)
+              const budget = spent === null ? undefined : limitsOf(spent)
+              yield* limits.require(session, actorOf(principal), budget)
               if (holdsQueue(turn)) yield* turns.acknowledge(turn.id, actorOf(principal))
               const queued = yield* turns.queue(session, actorOf(principal), turn.message_id, turn.id)
+              if (budget !== undefined) yield* budgets.set(queued.turn.id, budget)
               return yield* shownAfter(principal, session, queued.turn)
             })
           ),
@@ -128,3 +155,31 @@ export class Turns extends Context.Tag("@reins/core/sessions/Turns")<
     })
   )
 }
+
+/** The turn as a principal reads it. */
+const showing = Effect.gen(function* () {
+  const sessions = yield* SessionStore
+  const budgets = yield* BudgetStore
+  const { turnActions } = yield* configuredRules
+
+  /** The turn as the principal reads it, with the session as it was before the command, if there was one. */
+  const shownWith = (
+    principal: Principal,
+    session: SeenSession,
+    turn: Turn,
+    budget: Budget | null
+  ): ActionableTurn => ({
+    ...turn,
+    budget,
+    actions: turnActions(principal, session.role, { turn, session })
+  })
+  const shown = (principal: Principal, session: SeenSession, turn: Turn) =>
+    Effect.map(session.any_budget === 0 ? Effect.succeed(null) : budgets.find(turn.id), (budget) =>
+      shownWith(principal, session, turn, budget)
+    )
+  /** `shown` after a command that may have changed the session. */
+  const shownAfter = Effect.fnUntraced(function* (principal: Principal, { id, role }: SeenSession, turn: Turn) {
+    return yield* shown(principal, { ...(yield* existingOf("session", sessions.find)(id)), role }, turn)
+  })
+  return { shown, shownAfter, shownWith }
+})

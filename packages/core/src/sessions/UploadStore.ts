@@ -24,6 +24,8 @@ export class UploadStore extends Context.Tag("@reins/core/sessions/UploadStore")
   {
     /** Notes a file that was written, and gives back the id that messages name it by. */
     readonly record: (sessionId: SessionId, file: WrittenFile) => Effect.Effect<UploadId, never, Commit>
+    /** The paths of all files that were uploaded to a session. */
+    readonly pathsOf: (sessionId: SessionId) => Effect.Effect<ReadonlyArray<string>>
     /**
      * The blocks of a message, its attachments after its content. Fails for an upload that is not of this session, with the same words
      * whether it is of another session or of none. `at` is where the body of the request holds the content.
@@ -55,6 +57,11 @@ export class UploadStore extends Context.Tag("@reins/core/sessions/UploadStore")
           const row = { id, session_id: sessionId, path, size, digest, created_at: yield* now }
           yield* db.run(sql`insert into uploads ${sql.insert(row)}`)
           return id
+        }),
+        pathsOf: fn("UploadStore.pathsOf")(function* (sessionId) {
+          const rows = yield* db.all(sql<Pick<WrittenFile, "path">>`select distinct path from uploads
+            where session_id = ${sessionId}`)
+          return rows.map(({ path }) => path)
         }),
         contentOf: fn("UploadStore.contentOf")(function* (sessionId, { attachments = [], content }, at) {
           const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content

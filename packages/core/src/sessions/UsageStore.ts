@@ -33,7 +33,8 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
   /** Adds a turn that has ended to the sums of its workspace. A turn that was never started used nothing. */
   count: (
     workspaceId: WorkspaceId,
-    { finished_at, settings, started_at, usage }: Turn
+    { finished_at, settings, started_at, usage }: Turn,
+    keyId: string | null
   ): Effect.Effect<void, never, Commit> =>
     started_at === null || finished_at === null
       ? Effect.void
@@ -43,8 +44,9 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
             day: finished_at.slice(0, 10),
             provider_id: settings.provider_id,
             model: settings.model ?? "",
+            api_key_id: keyId ?? "",
             ...countsOf(usage)
-          })} on conflict (workspace_id, day, provider_id, model) do update set ${sql.literal(sums)}`
+          })} on conflict (workspace_id, day, provider_id, model, api_key_id) do update set ${sql.literal(sums)}`
         ),
   ofSession: (sessionId: SessionId): Effect.Effect<ReadonlyArray<ModelCounts>> =>
     Effect.map(
@@ -65,7 +67,7 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
   /** Days are as in `2026-01-31`, in UTC and inclusive. */
   ofWorkspace: (workspaceId: WorkspaceId, from: string, to: string): Effect.Effect<ReadonlyArray<ModelCounts>> =>
     Effect.map(
-      all(sql<ModelCounts>`select provider_id, model, ${sql.literal(totals)} from usage_days
+      all(sql<ModelCounts>`select provider_id, model, ${sql.literal(usageTotals)} from usage_days
         where workspace_id = ${workspaceId} and day >= ${from} and day <= ${to} group by provider_id, model`),
       (rows) =>
         rows.map((row) => ({
@@ -76,7 +78,8 @@ export const usageStore = ({ all, run, sql }: Database["Type"]) => ({
     )
 })
 
-const columns = [
+/** The columns of a sum, in `usage_days` and in the statements that sum it up. */
+export const usageColumns = [
   "turns",
   "reported_turns",
   "priced_turns",
@@ -88,9 +91,9 @@ const columns = [
 ] as const satisfies ReadonlyArray<keyof UsageSum>
 
 /** A figure that is unknown on one side is that of the other side. */
-const sums = columns
+const sums = usageColumns
   .map((name) => `${name} = coalesce(usage_days.${name} + excluded.${name}, usage_days.${name}, excluded.${name})`)
   .join(", ")
 
 /** PostgreSQL gives wide integers back as text, and these stay below the integers that a number holds exactly. */
-const totals = columns.map((name) => `cast(sum(${name}) as double precision) as ${name}`).join(", ")
+export const usageTotals = usageColumns.map((name) => `cast(sum(${name}) as double precision) as ${name}`).join(", ")

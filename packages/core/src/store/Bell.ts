@@ -48,6 +48,9 @@ export const jobTopic = (jobId: string): string => `${jobsTopic}:${jobId}`
 /** Rings when the interaction has ended. */
 export const interactionTopic = (interactionId: string): string => `interaction:${interactionId}`
 
+/** Rings when the budget of a turn, a session, an API key or a workspace was set. */
+export const budgetTopic = (subjectId: string): string => `budget:${subjectId}`
+
 /** Rings when something is said to the agent of a turn that runs. */
 export const steeringTopic = (turnId: string): string => `steering:${turnId}`
 
@@ -56,3 +59,9 @@ export const sessionTopic = (sessionId: string): string => `session:${sessionId}
 
 /** Rings when a session of the workspace has a new event that a list of sessions needs. */
 export const workspaceTopic = (workspaceId: string): string => `workspace:${workspaceId}`
+
+/** Rings when a webhook endpoint was made, enabled, disabled or removed. */
+export const webhooksTopic = "webhooks"
+
+/** Rings when there is something to do for a webhook endpoint besides new events of its workspace. */
+export const webhookTopic = (endpointId: string): string => `webhook:${endpointId}`

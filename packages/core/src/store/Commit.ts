@@ -18,7 +18,7 @@ export class Commit extends Context.Tag("@reins/core/store/Commit")<
     /** The topics that are rung once the commit is through. */
     readonly topics: Set<string>
     readonly held: Map<SessionId, HeldSession>
-    /** What is done once the commit is through. */
+    /** The work that follows once the commit is through. */
     readonly afterwards: Array<Effect.Effect<void>>
   }
 >() {}

@@ -69,7 +69,7 @@ const maxOrdinal = 2 ** 31 - 1
 
 const encode = (key: string): string => Buffer.from(`${format}${key}`, "utf8").toString("base64url")
 
-const invalidCursor = new ReinsError({
+export const invalidCursor = new ReinsError({
   code: "invalid_cursor",
   message: "This cursor is not one that a list gave out. Use a next_cursor unchanged, or leave it out to start again."
 })

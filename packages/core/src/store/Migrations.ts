@@ -8,7 +8,9 @@ import { labelsAndUsage } from "./migrations/0003_labels_and_usage.js"
 import { sessionDisk } from "./migrations/0003_session_disk.js"
 import { boundCredentials } from "./migrations/0004_bound_credentials.js"
 import { modelCalls } from "./migrations/0005_model_calls.js"
-import { workspaceEvents } from "./migrations/0006_workspace_events.js"
+import { budgets } from "./migrations/0006_budgets.js"
+import { workspaceEvents } from "./migrations/0007_workspace_events.js"
+import { webhooks } from "./migrations/0008_webhooks.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -25,7 +27,9 @@ const steps = {
   ),
   "0004_bound_credentials": statements(boundCredentials),
   "0005_model_calls": statements(modelCalls),
-  "0006_workspace_events": workspaceEvents
+  "0006_budgets": statements(budgets),
+  "0007_workspace_events": workspaceEvents,
+  "0008_webhooks": statements(webhooks)
 }
 
 /** A step of the schema, as the database remembers it. */

@@ -26,7 +26,9 @@ const tables = [
   "merge_requests",
   "jobs",
   "attempts",
-  "model_calls"
+  "model_calls",
+  "webhook_endpoints",
+  "webhook_deliveries"
 ]
 
 /**

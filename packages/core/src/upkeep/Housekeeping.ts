@@ -6,6 +6,7 @@ import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
+import { WebhookStore } from "../webhooks/WebhookStore.js"
 
 /** Deletes records that can no longer be used, at the start and then every hour. A deletion that fails is tried again an hour later. */
 export const layer = Layer.scopedDiscard(
@@ -15,6 +16,7 @@ export const layer = Layer.scopedDiscard(
       logins: (yield* LoginSessions).purge,
       invitations: (yield* Members).purge,
       answers: (yield* Idempotency).purge,
+      webhooks: (yield* WebhookStore).purge,
       events: Effect.zipRight((yield* WorkspaceEvents).keepUp, (yield* EventRetention).purge)
     }
     const sweep = Effect.forEach(

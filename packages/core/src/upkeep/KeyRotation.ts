@@ -7,11 +7,12 @@ import { type KeyRingUnusable, withNewKey, without } from "../secrets/KeyRingFil
 import { Vault } from "../secrets/Vault.js"
 import { Database } from "../store/Database.js"
 import { Idempotency } from "../store/Idempotency.js"
+import * as WebhookSecrets from "../webhooks/SealedSecrets.js"
 
 /** The uses that keep an old key in the ring. */
 export interface KeyUse {
   readonly id: string
-  /** The number of stored credentials that the key seals. */
+  /** The number of stored credentials, and of webhook endpoints, whose secrets the key seals. */
   readonly credentials: number
   /** The number of stored answers that the key seals or signs. */
   readonly answers: number
@@ -37,7 +38,7 @@ export class KeysMissing extends Data.TaggedError("KeysMissing")<{ readonly ids:
     return (
       `Credentials are sealed with the key ${ids}, which is not in the key ring. Put the right key ring in its place (REINS_KEY_FILE, ` +
       `or keyring.json in the data directory). If it is lost, give those credentials up: reins keyring forget ${this.ids.join(" ")}; ` +
-      "each of their connections then needs its credential again."
+      "each of their connections then needs its credential again, and each webhook endpoint a new secret."
     )
   }
 }
@@ -72,7 +73,7 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
         const last = retiredAt === undefined ? fromMillis(0) : fromMillis(toMillis(retiredAt) + handMs)
         const use: KeyUse = {
           id,
-          credentials: yield* SealedCredentials.countKeyedBy(db, id),
+          credentials: (yield* SealedCredentials.countKeyedBy(db, id)) + (yield* WebhookSecrets.countKeyedBy(db, id)),
           answers: yield* idempotency.countKeyedBy(id),
           // The CSRF token of a login is made with the key that is current when the login begins.
           logins: yield* logins.countBegunBefore(last),
@@ -82,7 +83,8 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
       })
 
       const prune = Effect.gen(function* () {
-        const rewrapped = (yield* SealedCredentials.rewrap(db, vault)) + (yield* idempotency.rewrap)
+        const secrets = (yield* SealedCredentials.rewrap(db, vault)) + (yield* WebhookSecrets.rewrap(db, vault))
+        const rewrapped = secrets + (yield* idempotency.rewrap)
         const { current, keys, retired } = ring.ring()
         const old = [...keys.keys()].filter((id) => id !== current)
         const uses = yield* Effect.forEach(old, (id) => useOf(id, retired.get(id)))
@@ -109,7 +111,8 @@ export const requireKeys = Layer.effectDiscard(
   Effect.gen(function* () {
     const db = yield* Database
     const { forgotten, keys } = (yield* KeyRing).ring()
-    const ids = (yield* SealedCredentials.keyIds(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
+    const used = new Set([...(yield* SealedCredentials.keyIds(db)), ...(yield* WebhookSecrets.keyIds(db))])
+    const ids = [...used].filter((id) => !keys.has(id) && !forgotten.has(id))
     if (ids.length > 0) return yield* new KeysMissing({ ids })
   })
 )

@@ -9,7 +9,7 @@ import { newSession, poolWith, steps, type Told } from "./Pool.js"
 
 const told: Told = { taken: [], kept: [] }
 
-/** What the agent was started with. */
+/** The input that the agent was started with. */
 const environment = (pid: number, name: string): string =>
   new RegExp(`(?:^|\0)${name}=([^\0]*)`).exec(readFileSync(`/proc/${pid}/environ`, "utf8"))?.[1] ?? ""
 
@@ -255,6 +255,21 @@ layer(poolWith({ maxIdleAgents: 1 }), { excludeTestServices: true })("a pool wit
       yield* newer.turn([{ say: "two" }])
       yield* older.until("the older is stopped", () => older.stops.length === 1)
       assert.deepStrictEqual([older.pids().length, newer.pids().length], [0, 1])
+    })
+  )
+
+  it.scoped("starts none ahead of its turn where another one would have to give way", () =>
+    Effect.gen(function* () {
+      const pool = yield* AgentPool
+      const [kept, next] = yield* Effect.all([newSession, newSession])
+      yield* kept.turn([{ say: "one" }])
+      assert.isFalse(yield* pool.hasRoom)
+      yield* Effect.flatten(pool.prepare(next.base))
+      assert.deepStrictEqual([kept.pids().length, next.pids().length], [1, 0])
+      yield* pool.stop(kept.leaseId)
+      assert.isTrue(yield* pool.hasRoom)
+      yield* Effect.flatten(pool.prepare(next.base))
+      assert.deepStrictEqual([kept.pids().length, next.pids().length], [0, 1])
     })
   )
 })

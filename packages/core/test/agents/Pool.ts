@@ -8,7 +8,7 @@ import { eventually } from "@reins/testing/process/Waiting"
 import { Effect, Layer, Stream } from "effect"
 import { services as credentials } from "../connections/Loans.js"
 
-/** What the pools of this file have told, oldest first. */
+/** The reports of the pools of this file, oldest first. */
 export interface Told {
   readonly taken: Array<string>
   readonly kept: Array<number>

@@ -39,7 +39,7 @@ const worked = Effect.gen(function* () {
   return { ...owner, session, changesetId, paths: (yield* WorkingTrees).paths(session.id) }
 })
 
-/** What a client can read of the session and its changeset. */
+/** All that a client can read of the session and its changeset. */
 const seen = (sessionId: string, changesetId: string) =>
   Effect.gen(function* () {
     const { principal } = yield* Embedded.owner

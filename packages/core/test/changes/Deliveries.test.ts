@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import type { DeliveryInput } from "@reins/core/api/ChangesApi"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import type { Changeset } from "@reins/core/domain/Changeset"
@@ -47,9 +47,9 @@ const refreshed = (delivery: Delivery) =>
     return yield* deliveries.get(principal, delivery.id)
   })
 
-for (const { layer, name } of databases) {
-  describe(`deliveries on ${name}`, () => {
-    it.scopedLive("a branch is pushed and observed, and a refresh sees what becomes of it", () =>
+for (const { layer: database, name } of databases) {
+  layer(installation(database), { excludeTestServices: true })(`deliveries on ${name}`, (it) => {
+    it.scoped("a branch is pushed and observed, and a refresh sees what becomes of it", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change } = yield* workspace(origin.url)
@@ -64,10 +64,10 @@ for (const { layer, name } of databases) {
         assert.deepInclude(seen.steps.at(-1), { kind: "observe", outcome: "succeeded" })
         origin.git("update-ref", "-d", `refs/heads/${delivery.target_ref}`)
         assert.isNull((yield* refreshed(seen)).observed_head)
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive(
+    it.scoped(
       "a branch that has moved on blocks; what was seen then, and only that, is replaced when that is asked for",
       () =>
         Effect.gen(function* () {
@@ -93,10 +93,10 @@ for (const { layer, name } of databases) {
           const next = yield* deliver(yield* change({ "a.txt": "UNO\n" }), forced)
           assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
           assert.strictEqual(origin.headOf("feature"), next.commit)
-        }).pipe(Effect.provide(installation(layer)))
+        })
     )
 
-    it.scopedLive("a branch that was never seen is not replaced, though force_with_lease was asked for at once", () =>
+    it.scoped("a branch that was never seen is not replaced, though force_with_lease was asked for at once", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change } = yield* workspace(origin.url)
@@ -107,10 +107,10 @@ for (const { layer, name } of databases) {
         })
         assert.deepInclude(delivery, { state: "blocked", observed_head: theirs })
         assert.strictEqual(origin.headOf("feature"), theirs)
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a remote that wants a credential blocks with auth_required until a refresh finds it open", () =>
+    it.scoped("a remote that wants a credential blocks with auth_required until a refresh finds it open", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change, principal } = yield* workspace(origin.url)
@@ -121,10 +121,10 @@ for (const { layer, name } of databases) {
         origin.gate.closed = false
         const done = yield* Effect.flatMap((yield* Deliveries).refresh(principal, blocked.id), ended)
         assert.strictEqual(done.state, "succeeded", JSON.stringify(done))
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a delivery that has not pushed yet is cancelled for good", () =>
+    it.scoped("a delivery that has not pushed yet is cancelled for good", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change, principal, session } = yield* workspace(origin.url)
@@ -140,10 +140,10 @@ for (const { layer, name } of databases) {
         assert.strictEqual((yield* operationEnd(operation.id)).state, "cancelled")
         assert.strictEqual(yield* codeOf(deliveries.retry(principal, delivery.id)), "invalid_transition")
         assert.isUndefined(origin.headOf(delivery.target_ref))
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("the token of a forge is not sent to a repository on another host", () =>
+    it.scoped("the token of a forge is not sent to a repository on another host", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change } = yield* workspace(origin.url)
@@ -155,10 +155,10 @@ for (const { layer, name } of databases) {
         assert.strictEqual(origin.seen.length, before)
         const own = yield* forgeConnection("gitea", origin.base)
         assert.strictEqual((yield* deliver(changeset, { connection_id: own.id })).state, "succeeded")
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("an empty changeset fails, and a patch is the change itself", () =>
+    it.scoped("an empty changeset fails, and a patch is the change itself", () =>
       Effect.gen(function* () {
         const { change } = yield* workspace()
         const empty = yield* change({})
@@ -167,10 +167,10 @@ for (const { layer, name } of databases) {
         const delivery = yield* deliver(yield* change({ "new.txt": "new\n" }))
         assert.deepInclude(delivery, { state: "succeeded", transport: "patch" })
         assert.include(delivery.patch ?? "", "+new")
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a patch brings every byte, also of text that is not UTF-8 or holds a NUL far down", () =>
+    it.scoped("a patch brings every byte, also of text that is not UTF-8 or holds a NUL far down", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change, workTree } = yield* workspace(origin.url)
@@ -194,10 +194,10 @@ for (const { layer, name } of databases) {
         assert.strictEqual(readFileSync(join(target, "b.txt"), "utf8"), "TWO\n")
         rmSync(target, { recursive: true })
         rmSync(`${target}.patch`)
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("what cannot be a branch is a malformed request; a connection of another kind is refused", () =>
+    it.scoped("what cannot be a branch is a malformed request; a connection of another kind is refused", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change, principal } = yield* workspace(origin.url)
@@ -210,7 +210,7 @@ for (const { layer, name } of databases) {
         const { connection } = yield* ownerWithConnection
         const request = deliveries.request(principal, changeset.id, { connection_id: connection.id })
         assert.strictEqual(yield* codeOf(request), "connection_required")
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
   })
 }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { deliveryJob } from "@reins/core/changes/DeliveryJob"
 import { DeliveryStore } from "@reins/core/changes/DeliveryStore"
@@ -65,9 +65,9 @@ const attempt = (delivery: Delivery, ordinal: number, isLost: () => boolean = ()
     return { exit, delivery: after ?? (yield* Effect.dieMessage("no delivery")) }
   })
 
-for (const { layer, name } of databases) {
-  describe(`deliveries on ${name}`, () => {
-    it.scopedLive("a push that was taken is a success, though nobody can look at the branch afterwards", () =>
+for (const { layer: database, name } of databases) {
+  layer(installation(database), { excludeTestServices: true })(`deliveries on ${name}`, (it) => {
+    it.scoped("a push that was taken is a success, though nobody can look at the branch afterwards", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change, principal, session } = yield* workspace(origin.url)
@@ -85,10 +85,10 @@ for (const { layer, name } of databases) {
         assert.strictEqual(done.observed_head, done.commit)
         assert.strictEqual(origin.headOf(delivery.target_ref), done.commit ?? "")
         assert.deepInclude(done.steps.at(-1), { kind: "observe", outcome: "failed" })
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a push that was written down is not made again, whatever became of the branch since", () =>
+    it.scoped("a push that was written down is not made again, whatever became of the branch since", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change } = yield* workspace(origin.url)
@@ -111,10 +111,10 @@ for (const { layer, name } of databases) {
           assert.deepInclude(second.delivery, { state: "succeeded", observed_head: theirs }, JSON.stringify(second))
           assert.strictEqual(origin.headOf(branch) ?? null, theirs)
         }
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("an attempt that has lost its claim after it looked at the branch does not push", () =>
+    it.scoped("an attempt that has lost its claim after it looked at the branch does not push", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change } = yield* workspace(origin.url)
@@ -126,10 +126,10 @@ for (const { layer, name } of databases) {
         const { exit } = yield* attempt(given, 1, () => isLost)
         assert.deepInclude(Exit.isFailure(exit) && exit.cause, { _tag: "Fail" })
         assert.isUndefined(origin.headOf("feature"))
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a push that breaks off without an answer is unknown, also when it is cancelled afterwards", () =>
+    it.scoped("a push that breaks off without an answer is unknown, also when it is cancelled afterwards", () =>
       Effect.gen(function* () {
         const origin = yield* remote()
         const { change, principal, session } = yield* workspace(origin.url)
@@ -150,7 +150,7 @@ for (const { layer, name } of databases) {
         const cancelled = yield* deliveries.get(principal, delivery.id)
         assert.strictEqual(cancelled.state, "cancelled")
         assert.match(cancelled.reason_message ?? "", /may have pushed/)
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
   })
 }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import type { MergeInput, MergeRequestInput } from "@reins/core/api/ChangesApi"
 import { Deliveries } from "@reins/core/changes/Deliveries"
 import { MergeRequests } from "@reins/core/changes/MergeRequests"
@@ -66,10 +66,10 @@ const refreshed = (request: MergeRequest) =>
     return yield* (yield* MergeRequests).get(principal, request.id)
   })
 
-for (const { layer, name } of databases) {
-  describe(`merge requests on ${name}`, () => {
+for (const { layer: database, name } of databases) {
+  layer(installation(database), { excludeTestServices: true })(`merge requests on ${name}`, (it) => {
     for (const kind of ["github", "gitlab", "gitea"] as const) {
-      it.scopedLive(`a delivered branch is opened on ${kind}, and merged at exactly its head`, () =>
+      it.scoped(`a delivered branch is opened on ${kind}, and merged at exactly its head`, () =>
         Effect.gen(function* () {
           const { connection, delivery, origin, principal } = yield* delivered(kind)
           const request = yield* opened(delivery, { description: "It adds.", draft: false })
@@ -106,21 +106,21 @@ for (const { layer, name } of databases) {
           assert.strictEqual(yield* codeOf(twice), "invalid_transition")
           assert.strictEqual((yield* (yield* Connections).get(principal, connection.id)).health, "ready")
           assert.notInclude(yield* everythingStored, token)
-        }).pipe(Effect.provide(installation(layer)))
+        })
       )
     }
 
-    it.scopedLive("an open one of somebody else is adopted, and none is opened beside it", () =>
+    it.scoped("an open one of somebody else is adopted, and none is opened beside it", () =>
       Effect.gen(function* () {
         const { delivery, origin } = yield* delivered("gitlab")
         origin.forge.add({ head: delivery.target_ref, base: "main", title: "theirs", number: 7 })
         const request = yield* opened(delivery)
         assert.deepInclude(request, { state: "open", number: 7, adopted: true, draft: false })
         assert.strictEqual(origin.forge.pulls.length, 1)
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("one that was opened although its answer was lost is found again as our own", () =>
+    it.scoped("one that was opened although its answer was lost is found again as our own", () =>
       Effect.gen(function* () {
         const { delivery, origin, principal } = yield* delivered("github")
         origin.forge.canned.push({ status: 200, body: "[]" }, { status: 502, body: "bad gateway", after: true })
@@ -133,10 +133,10 @@ for (const { layer, name } of databases) {
           job?.attempts.map(({ state }) => state),
           ["unknown", "succeeded"]
         )
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a long list of merge requests is read to its end", () =>
+    it.scoped("a long list of merge requests is read to its end", () =>
       Effect.gen(function* () {
         const { delivery, origin } = yield* delivered("gitea")
         origin.forge.canned.push({ status: 200, body: `[${" ".repeat(3 * 1024 * 1024)}]` })
@@ -145,10 +145,10 @@ for (const { layer, name } of databases) {
           origin.forge.seen.filter(({ method }) => method === "GET"),
           1
         )
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("one that somebody opens between the look and the request is adopted", () =>
+    it.scoped("one that somebody opens between the look and the request is adopted", () =>
       Effect.gen(function* () {
         const { delivery, origin } = yield* delivered("gitea")
         origin.forge.add({ head: delivery.target_ref, base: "main" })
@@ -156,10 +156,10 @@ for (const { layer, name } of databases) {
         origin.forge.canned.push({ status: 200, body: "[]" })
         assert.deepInclude(yield* opened(delivery), { state: "open", number: 1, adopted: true })
         assert.strictEqual(origin.forge.pulls.length, 1)
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a refresh sees what was merged or closed elsewhere", () =>
+    it.scoped("a refresh sees what was merged or closed elsewhere", () =>
       Effect.gen(function* () {
         const { delivery, origin } = yield* delivered("gitea")
         const request = yield* opened(delivery, { title: "One" })
@@ -173,20 +173,20 @@ for (const { layer, name } of databases) {
         const other = origin.forge.pulls[1]
         if (other !== undefined) other.state = "merged"
         assert.strictEqual((yield* refreshed(second)).state, "merged")
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a token that is not taken fails with auth_required and says so of the connection", () =>
+    it.scoped("a token that is not taken fails with auth_required and says so of the connection", () =>
       Effect.gen(function* () {
         const { connection, delivery, principal } = yield* delivered("github", "a-wrong-token-canary-7Kq")
         const request = yield* opened(delivery)
         assert.deepInclude(request, { state: "failed", reason: "auth_required" })
         assert.strictEqual((yield* (yield* Connections).get(principal, connection.id)).health, "reauth_required")
         assert.notInclude(yield* everythingStored, "a-wrong-token-canary-7Kq")
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("a draft is not merged and stays open; a method that the forge lacks is refused", () =>
+    it.scoped("a draft is not merged and stays open; a method that the forge lacks is refused", () =>
       Effect.gen(function* () {
         const { delivery, principal } = yield* delivered("gitlab")
         const request = yield* opened(delivery)
@@ -196,10 +196,10 @@ for (const { layer, name } of databases) {
         assert.deepInclude(after, { state: "open", reason: "not_mergeable" })
         const rebase = (yield* MergeRequests).merge(principal, request.id, { expected_head_sha, method: "rebase" })
         assert.strictEqual(yield* codeOf(rebase), "unsupported_capability")
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
 
-    it.scopedLive("only a delivered branch with a connection to its own forge becomes one", () =>
+    it.scoped("only a delivered branch with a connection to its own forge becomes one", () =>
       Effect.gen(function* () {
         const origin = yield* remote("gitea")
         const { change, principal } = yield* workspace(origin.url)
@@ -216,7 +216,7 @@ for (const { layer, name } of databases) {
         const bad = yield* Effect.flip(open(delivery.id, { base_branch: "a..b" }))
         assert.instanceOf(bad, RequestInvalid)
         assert.deepStrictEqual(origin.forge.seen, [])
-      }).pipe(Effect.provide(installation(layer)))
+      })
     )
   })
 }

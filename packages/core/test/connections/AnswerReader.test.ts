@@ -225,7 +225,7 @@ describe("a scan of JSON", () => {
   it("finds what JSON.parse finds, wherever the pieces end", () => {
     fc.assert(
       fc.property(document, places, fc.constantFrom(0, 3), (given, cuts, indent) => {
-        // What a text stands for is what JSON.parse gives back: it has no -0 and no property named __proto__ of its own.
+        // The value of a text is the one that JSON.parse gives back: it has no -0 and no property named __proto__ of its own.
         const text = JSON.stringify(given, null, indent)
         const parsed = JSON.parse(text)
         const scan = new JsonScan(wanted)

@@ -33,7 +33,7 @@ const supersede = (validations: Model["validations"]): Model["validations"] =>
 const isLive = (model: Model): boolean =>
   model.validations.some((each) => each.ordinal === model.ordinal && !connectionValidationStates.isTerminal(each.state))
 
-/** What a step does to a connection of the kind git; the code that it is refused with otherwise. */
+/** The effect of a step on a connection of the kind git; the code that it is refused with otherwise. */
 const expected = (model: Model, step: Step): Model | string => {
   if (step === "work") {
     const end = (each: Model["validations"][number]) =>

@@ -21,6 +21,7 @@ import { Messages } from "@reins/core/sessions/Messages"
 import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
+import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
@@ -35,12 +36,13 @@ const cacheDir = process.env["REINS_CACHE_DIR"] === undefined ? {} : { cacheDir:
 
 const configOf = (dataDir: string, config: Partial<CoreConfig["Type"]>) => ({
   dataDir,
-  executors: ["local"] as const,
+  executors: [testExecutor] as const,
   allowLocalRepositories: true,
   allowPrivateHosts: ["127.0.0.1"],
   maxRunningTurns: 2,
   turnDeadlineMs: 120_000,
   agentFreeMemory: 0,
+  prewarm: false,
   ...cacheDir,
   ...config
 })

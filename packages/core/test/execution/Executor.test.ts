@@ -119,7 +119,7 @@ for (const { layer, name } of databases) {
         const released = yield* executors.release(principal, session.id, { force: true })
         assert.strictEqual(released.executor.lease.state, "quiescing")
         assert.strictEqual((yield* (yield* Turns).get(principal, turnId ?? "")).state, "cancelled")
-        // What is being released can be asked for again without another move.
+        // An executor that is being released can be asked for again without another move.
         assert.strictEqual((yield* executors.release(principal, session.id, {})).executor.lease.state, "quiescing")
         assert.deepStrictEqual(yield* eventsOf(principal, session.id, "executor."), [
           "executor.allocating",

@@ -1,6 +1,6 @@
 import type { Asked } from "@reins/core/harness/HarnessEvent"
 
-/** What an agent asks before it runs a command. */
+/** The question of an agent before it runs a command. */
 export const question: Asked = {
   _tag: "asked",
   request_id: "ask-1",

@@ -71,7 +71,7 @@ it.scopedLive(
           assert.isAbove(inTurn.length, 0)
           const conversation = heard(given).join("\n")
           for (const text of said) assert.strictEqual(conversation.split(text).length, 2, text)
-          // What found no turn to go into is answered as queued at once.
+          // Words that found no turn to go into are answered as queued at once.
           for (const { message } of answers) {
             const found = steers.find(({ id }) => id === message.id)
             if (message.routing === "queue") assert.notStrictEqual(found?.turn_id, turnId)

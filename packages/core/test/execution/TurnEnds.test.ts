@@ -1,22 +1,12 @@
 import { execFileSync } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { Connections } from "@reins/core/connections/Connections"
-import { Manifests } from "@reins/core/harness/Manifests"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
-import { Usages } from "@reins/core/sessions/Usages"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { canary, isTurnEnd, say, withAgent } from "./Agent.js"
-
-const filesBelow = (directory: string): ReadonlyArray<string> =>
-  readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
 
 it.scopedLive(
   "a gateway that refuses, fails or breaks off fails the turn with a reason, and the session goes on",
@@ -119,113 +109,6 @@ it.scopedLive(
         assert.notIncludeMembers([...processesOf(lease)], [...cancelled])
         assert.lengthOf(processesOf(lease), 1)
       })
-    ),
-  180_000
-)
-
-/** The canary as it stands in the base64 of a text that holds it, depending on how many bytes are before it. */
-const inBase64 = [0, 1, 2].map((before) =>
-  Buffer.from("x".repeat(before) + canary)
-    .toString("base64")
-    .slice(Math.ceil((before * 4) / 3), Math.floor(((before + canary.length) * 4) / 3))
-)
-const spellings = [canary, Buffer.from(canary).toString("hex"), ...inBase64]
-
-const holdsCanary = (content: Buffer): boolean => spellings.some((spelling) => content.includes(spelling))
-
-/** What everybody who may look at a process is shown of how it was started. Nothing of one that has ended. */
-const shownOf = (pid: number): Buffer => {
-  try {
-    return Buffer.concat(["environ", "cmdline"].map((name) => readFileSync(`/proc/${pid}/${name}`)))
-  } catch {
-    return Buffer.alloc(0)
-  }
-}
-
-const printEnvironment = "env; env | base64 -w0"
-
-for (const [kind, providerId] of [
-  ["alpha_gateway", "alpha"],
-  ["beta", "beta"]
-] as const) {
-  it.scopedLive(
-    `a credential is in no file below the data directory, in no event and in no process of ${providerId}, even if it prints its environment`,
-    () =>
-      withAgent(
-        kind,
-        ({ dataDir, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
-          Effect.gen(function* () {
-            const sessions = yield* Sessions
-            const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: providerId } })
-            const { turn_id: turnId } = yield* (yield* Messages).send(principal, session.id, {
-              content: script(
-                "Wait.",
-                { tool: "bash", cmd: printEnvironment },
-                { tool: "bash", cmd: `${printEnvironment}; tail -s 37 -f /dev/null` },
-                { say: "never" }
-              )
-            })
-            const printed = yield* eventsUntil(session.id, ({ type }) => type === "tool.completed")
-            assert.include(JSON.stringify(printed), "REINS_LEASE=")
-            let tools = 0
-            yield* eventsUntil(session.id, ({ type }) => type === "tool.started" && ++tools === 2)
-            const running = processesOf((yield* sessions.get(principal, session.id)).executor.lease_id ?? "")
-            assert.isNotEmpty(running)
-            assert.isTrue(running.some((pid) => shownOf(pid).includes("REINS_API_KEY")))
-            assert.isEmpty(running.filter((pid) => holdsCanary(shownOf(pid))))
-            yield* (yield* Turns).cancel(principal, turnId ?? "")
-            yield* eventsUntil(session.id, (event) => event.turn_id === turnId && isTurnEnd(event))
-
-            const cancelled = yield* (yield* Turns).get(principal, turnId ?? "")
-            assert.strictEqual(cancelled.state, "cancelled", JSON.stringify(cancelled))
-            assert.isTrue(gateway.requests.every((request) => request.authorized))
-            yield* runTurn(session.id, script("Try.", { error: 401 }))
-            const events = JSON.stringify(yield* eventsUntil(session.id, (event) => event.type === "turn.failed"))
-            for (const spelling of spellings) assert.notInclude(events, spelling)
-            const answered = gateway.requests.filter(
-              ({ path, step }) => path !== "/v1/models" && step.error === undefined
-            )
-            const { total } = yield* (yield* Usages).session(principal, session.id)
-            assert.isAtLeast(answered.length, 2)
-            assert.deepInclude(total, {
-              input_tokens: 1000 * answered.length,
-              cached_tokens: 100 * answered.length,
-              output_tokens: 20 * answered.length
-            })
-            const files = filesBelow(dataDir)
-            assert.isAbove(files.length, 10)
-            assert.isEmpty(files.filter((file) => holdsCanary(readFileSync(file))))
-          }),
-        {},
-        Manifests.layer
-      ),
-    180_000
-  )
-}
-
-it.scopedLive(
-  "beta runs a turn through the same driver, and says plainly what it lacks without a connection",
-  () =>
-    withAgent(
-      "beta",
-      ({ connectionId, principal, runTurn, workspaceId }) =>
-        Effect.gen(function* () {
-          const sessions = yield* Sessions
-          const session = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
-          const turn = yield* runTurn(session.id, say("Hello from the other side."))
-          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-          yield* (yield* Connections).disconnect(principal, connectionId)
-          const bare = yield* sessions.create(principal, workspaceId, { harness: { provider_id: "beta" } })
-          const lacking = yield* runTurn(bare.id, say("Hello?"))
-          assert.deepStrictEqual(
-            [lacking.state, lacking.reason],
-            ["failed", "credential_invalid"],
-            JSON.stringify(lacking)
-          )
-          assert.include(lacking.reason_message, "beta")
-        }),
-      {},
-      Manifests.layer
     ),
   180_000
 )

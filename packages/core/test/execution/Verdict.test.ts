@@ -21,8 +21,15 @@ const refused = (status: number): ModelCall => ({ ...answered, outcome: "refused
 const title = (call: ModelCall): ModelCall => ({ ...call, hasTools: false })
 const other = (call: ModelCall): ModelCall => ({ ...call, model: "other" })
 
+/** Lets every call out. */
+const open = {
+  admit: () => Promise.resolve({ admission: undefined }),
+  withdrawn: () => undefined,
+  ended: () => undefined
+}
+
 const hearing = (calls: ReadonlyArray<ModelCall>, model: string | null = "own") =>
-  Effect.map(Witness.make(model), (witness) => {
+  Effect.map(Witness.make(model, open), (witness) => {
     for (const call of calls) witness.ended(call)
     return witness
   })

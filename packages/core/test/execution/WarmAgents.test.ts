@@ -1,5 +1,7 @@
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
+import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import { fromNow } from "@reins/core/domain/Timestamp"
 import { turnStates } from "@reins/core/domain/Turn"
@@ -8,6 +10,8 @@ import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
 import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { Messages } from "@reins/core/sessions/Messages"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
@@ -15,15 +19,23 @@ import { existingOf } from "@reins/core/store/Existing"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Effect, Schedule } from "effect"
-import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
-import { canary, installation, say, temporaryDirectory, withAgent } from "./Agent.js"
+import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
+import { canary, installation, makeRemote, say, temporaryDirectory, withAgent } from "./Agent.js"
 
 const existing = (id: string) => Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(id))
 
 const rowOf = (id: string) => Effect.flatMap(SessionStore, (store) => store.find(id))
 
 /** The processes of the newest lease of a session. */
-const agentsOf = (id: string) => Effect.map(rowOf(id), (row) => processesOf(row?.lease_id ?? ""))
+const agentsOf = (id: string) =>
+  Effect.map(rowOf(id), (row) => (row === undefined || row.lease_id === null ? [] : processesOf(row.lease_id)))
+
+/** Waits for the agent of a session. */
+const started = (id: string) =>
+  Effect.zipRight(
+    Effect.repeat(agentsOf(id), { until: (found) => found.length === 1, schedule: Schedule.spaced("20 millis") }),
+    agentsOf(id)
+  )
 
 it.scopedLive(
   "a session keeps its agent between turns, and what touches its state or its lease stops it first",
@@ -85,9 +97,7 @@ it.scopedLive(
       Effect.gen(function* () {
         const session = yield* (yield* Sessions).create(principal, workspaceId, {})
         yield* (yield* SessionExecutors).activate(principal, session.id, {})
-        const started = Effect.map(agentsOf(session.id), (found) => found.length === 1)
-        yield* Effect.repeat(started, { until: (isThere) => isThere, schedule: Schedule.spaced("20 millis") })
-        const ahead = yield* agentsOf(session.id)
+        const ahead = yield* started(session.id)
         assert.isNull((yield* rowOf(session.id))?.native_session_id)
         const turn = yield* runTurn(session.id, say("One."))
         assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
@@ -95,6 +105,86 @@ it.scopedLive(
       })
     ),
   120_000
+)
+
+it.scopedLive(
+  "a session that is made gets its workspace and its agent ahead of its first turn, unless its creator leaves it alone",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ dataDir, directory, eventsUntil, gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const sessions = yield* Sessions
+          const { url } = makeRemote(directory)
+          const idle = yield* sessions.create(principal, workspaceId, { prewarm: false })
+          const gone = { url: join(directory, "nowhere.git") }
+          const broken = yield* sessions.create(principal, workspaceId, { repository: gone })
+          const session = yield* sessions.create(principal, workspaceId, { repository: { url } })
+          const ahead = yield* started(session.id)
+          const row = yield* rowOf(session.id)
+          assert.deepStrictEqual([row?.workspace_state, row?.native_session_id], ["ready", null])
+          assert.isTrue(existsSync(join(sessionPaths(dataDir, session.id).workTree, "sum.js")))
+          // Nobody's model was asked, and the client's own version is as it was.
+          assert.deepStrictEqual(gateway.requests, [])
+          assert.strictEqual((yield* sessions.get(principal, session.id)).version, session.version)
+          const turn = yield* runTurn(session.id, say("One."))
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          assert.deepStrictEqual(yield* agentsOf(session.id), ahead)
+
+          // The sessions before it were dealt with by then.
+          assert.deepInclude(yield* rowOf(idle.id), { workspace_state: "none", lease_state: "none" })
+          assert.deepInclude(yield* rowOf(broken.id), { lease_state: "none", native_digest: null })
+          const failed = yield* runTurn(broken.id, say("One."))
+          assert.deepInclude(failed, { state: "failed", reason: "executor_unavailable" })
+
+          // One that is closed before its first turn leaves nothing.
+          const unused = yield* sessions.create(principal, workspaceId, {})
+          const [pid = 0] = yield* started(unused.id)
+          yield* sessions.close(principal, unused.id)
+          yield* eventsUntil(unused.id, ({ type }) => type === "executor.released")
+          assert.isFalse(existsSync(`/proc/${pid}`))
+        }),
+      { prewarm: true }
+    ),
+  120_000
+)
+
+it.scopedLive(
+  "what is written between two turns is captured with the next one, which tells of it, and of nothing else",
+  () =>
+    withAgent("alpha_gateway", ({ dataDir, eventsUntil, principal, runTurn, workspaceId }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+        const { workTree } = sessionPaths(dataDir, session.id)
+        const write = (path: string) => script("Write.", { tool: "write", path, content: "by a turn\n" })
+        yield* runTurn(session.id, write("one.txt"))
+        for (const name of ["late.txt", "one.txt", "both.txt"]) writeFileSync(join(workTree, name), "by nobody\n")
+        const upload = { path: "uploaded.txt", content: "by a person\n", encoding: "utf-8" as const }
+        yield* (yield* SessionFiles).upload(principal, session.id, upload)
+        const second = yield* runTurn(session.id, write("both.txt"))
+        const third = yield* runTurn(session.id, write("three.txt"))
+        const events = yield* eventsUntil(
+          session.id,
+          ({ turn_id, type }) => turn_id === third.id && type === "turn.succeeded"
+        )
+        const told = events.filter(({ type }) => type === "workspace.changed")
+        assert.deepStrictEqual(
+          told.map(({ payload, turn_id }) => [payload["path"], turn_id]),
+          [
+            ["uploaded.txt", undefined],
+            ["late.txt", second.id],
+            ["one.txt", second.id]
+          ]
+        )
+        const sealed = yield* Effect.flatMap(Changesets, (sets) => sets.list(principal, session.id, {}))
+        const ofSecond = sealed.items.find(({ source_turn_id }) => source_turn_id === second.id)
+        assert.deepStrictEqual(
+          ofSecond?.files.map(({ path }) => path),
+          ["both.txt", "late.txt", "one.txt", "uploaded.txt"]
+        )
+      })
+    ),
+  60_000
 )
 
 it.scopedLive(

@@ -274,19 +274,6 @@ layer(services, { excludeTestServices: true })("what an agent is told", (it) => 
       })
   )
 
-  it.scoped("are further directories where it takes them, and a turn with some fails where it does not", () =>
-    Effect.gen(function* () {
-      const additionalDirectories = ["/srv/shared"]
-      const about = { capabilities: { sessionCapabilities: { additionalDirectories: {} } } }
-      const { paramsOf } = yield* turn([{ say: "hello" }], about, {}, { additionalDirectories })
-      assert.deepInclude(paramsOf("session/new")[0], { additionalDirectories })
-      assert.include(
-        (yield* Effect.flip(turn([{ say: "hello" }], {}, {}, { additionalDirectories }))).message,
-        "one directory"
-      )
-    })
-  )
-
   it.scoped("is the content of images and small texts where it offers to take them, and a link otherwise", () =>
     Effect.gen(function* () {
       const about = { capabilities: { promptCapabilities: { image: true, embeddedContext: true } } }

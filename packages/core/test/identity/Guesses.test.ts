@@ -89,7 +89,7 @@ for (const { name, layer } of databases) {
         yield* loginAs(account, home)
         const errors = yield* Effect.forEach(Array.from({ length: 12 }), () => failAs(account.email, home))
         assert.strictEqual(errors.filter(({ code }) => code === "invalid_credentials").length, 10)
-        // What a known client fails in takes nothing from strangers, as from the owner at a new place.
+        // The failures of a known client take nothing from strangers, such as the owner at a new place.
         yield* loginAs(account)
       })
     )

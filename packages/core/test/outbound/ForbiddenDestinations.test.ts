@@ -48,7 +48,7 @@ const hosts = [
   ..."[100::1] [fec0::1] [::8.8.8.8]".split(" ")
 ]
 
-/** What the resolver of an attacker gives for a name. A public address beside a private one is not connected either. */
+/** The answers of an attacker's resolver for a name. A public address beside a private one is not connected either. */
 const answers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "loopback.example": ["127.0.0.1"],
   "loopback6.example": ["::1"],

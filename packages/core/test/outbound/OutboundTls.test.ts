@@ -9,7 +9,7 @@ import { temporary } from "@reins/testing/git/Fixture"
 import { Effect, Schema } from "effect"
 import { tlsServer } from "./TlsServer.js"
 
-// Which authorities a process trusts is settled when it starts, so that each of these requests is made by a process of its own.
+// The authorities that a process trusts are settled when it starts, so that each of these requests is made by a process of its own.
 const script = `
 import { Outbound } from "@reins/core/internal/outbound/Outbound"
 import { Effect } from "effect"
@@ -29,7 +29,7 @@ const Outcome = Schema.parseJson(
   )
 )
 
-/** What a process that trusts the certificate besides the well-known authorities comes to. */
+/** The result of a process that trusts the certificate besides the well-known authorities. */
 const fetchTrusting = (cert: string | undefined, url: string) =>
   Effect.gen(function* () {
     const file = join(yield* temporary, "authority.pem")

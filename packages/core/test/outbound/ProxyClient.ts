@@ -8,7 +8,7 @@ export const authorization = ({ url }: Pick<Passage, "url">): string => {
   return `Proxy-Authorization: Basic ${Buffer.from(`${username}:${password}`).toString("base64")}\r\n`
 }
 
-/** What a proxy said, and the connection to it. */
+/** The words of a proxy, and the connection to it. */
 export interface Said {
   readonly status: number
   readonly text: string

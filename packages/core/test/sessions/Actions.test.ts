@@ -55,7 +55,7 @@ const refusalOf = <A, E, R>(command: Effect.Effect<A, E, R>) =>
     return stateCodes.has(failure.code) ? failure.code : undefined
   })
 
-/** What is listed as possible, and the command of each action. */
+/** The actions that are listed as possible, and the command of each. */
 interface Made<Action extends string, R> {
   readonly listed: ReadonlyArray<Action>
   readonly commands: Readonly<Record<Action, Effect.Effect<unknown, unknown, R>>>
@@ -159,7 +159,8 @@ const turnCommands = (principal: Principal, id: string) =>
     (turns): Record<TurnAction, Effect.Effect<unknown, unknown>> => ({
       acknowledge: turns.acknowledge(principal, id),
       cancel: turns.cancel(principal, id),
-      retry: turns.retry(principal, id)
+      retry: turns.retry(principal, id),
+      update: turns.update(principal, id, { budget: { max_tokens: 1000 } })
     })
   )
 

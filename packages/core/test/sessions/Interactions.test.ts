@@ -23,7 +23,7 @@ import { question } from "../execution/Questions.js"
 
 const runner = systemActor("runner")
 
-/** How a call failed: with the code of an error, or where something is malformed. */
+/** The failure of a call: the code of an error, or the place of what is malformed. */
 const failureOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error): unknown => {
     if (error instanceof ReinsError) return error.code

@@ -22,7 +22,7 @@ const limits = {
   diskBytesPerWorkspace: 2 * mebibyte
 }
 
-/** What a call was refused with, as programs and people read it. */
+/** The refusal of a call, as programs and people read it. */
 const refusalOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) =>
     error instanceof ReinsError ? { code: error.code, details: error.details, message: error.message } : error

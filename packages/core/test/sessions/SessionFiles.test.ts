@@ -23,7 +23,7 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { list } from "tar"
 import { stranger } from "../identity/Principals.js"
 
-/** How a call failed: the code of the error, or the place and type of what is malformed. */
+/** The failure of a call: the code of the error, or the place and type of what is malformed. */
 const failureOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error): unknown => {
     if (error instanceof ReinsError) return error.code

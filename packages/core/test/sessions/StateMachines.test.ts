@@ -27,7 +27,7 @@ import { question } from "../execution/Questions.js"
 const runner = { kind: "system", id: "runner" } as const
 const worker = { workerId: "test", bootId: "test" }
 
-/** What is done next. `pick` chooses one of the turns that there are. */
+/** The next step. `pick` chooses one of the turns that there are. */
 const command = fc.oneof(
   { weight: 6, arbitrary: fc.constant({ kind: "send" as const }) },
   { weight: 6, arbitrary: fc.constant({ kind: "claim" as const }) },
@@ -92,14 +92,14 @@ class Model {
   get due(): ModelTurn | undefined {
     return this.active === undefined && !this.held ? this.queued[0] : undefined
   }
-  /** Why new work is refused, if it is. */
+  /** The reason for which new work is refused, if it is. */
   get refusal(): ErrorCode | undefined {
     if (this.lifecycle !== "open") return "invalid_transition"
     return this.queued.length >= defaultLimits.queuedTurns ? "quota_exhausted" : undefined
   }
 }
 
-/** How a call has to end: with a code, or well. */
+/** The end that a call has to have: with a code, or well. */
 const expected = (exit: Exit.Exit<unknown, unknown>, code: ErrorCode | undefined, what: string) => {
   const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.failureOption(exit.cause)) : undefined
   const got = Exit.isSuccess(exit) ? undefined : failure instanceof ReinsError ? failure.code : Cause.pretty(exit.cause)
@@ -261,7 +261,7 @@ const play = Effect.fnUntraced(function* (
     }
   })
 
-  /** What the API shows is what the model holds. */
+  /** Holds the API against the model. */
   const compare = Effect.gen(function* () {
     const session = yield* sessions.get(principal, id)
     const pending = (yield* interactions.list(principal, id, { state: "pending" })).items.length

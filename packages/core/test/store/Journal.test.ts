@@ -29,7 +29,7 @@ const watermark = (sessionId: SessionId) =>
     db.first(db.sql<{ event_watermark: number }>`select event_watermark from sessions where id = ${sessionId}`)
   )
 
-/** What a command writes: events, a job, and the answer of its request. */
+/** The writes of a command: events, a job, and the answer of its request. */
 const written = (sessionId: SessionId) =>
   Effect.all({
     events: Effect.map(storedEvents(sessionId), (events) => events.length),

@@ -5,6 +5,7 @@ import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
+import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { goodPassword, identity, newClient, newEmail, nextMail } from "@reins/testing/identity/Identity"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Layer, Logger, TestClock } from "effect"
@@ -32,7 +33,7 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.merge(EventRetention.layer, WorkspaceEvents.layer).pipe(
+    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer).pipe(
       Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )

@@ -1,8 +1,6 @@
 import { join } from "node:path"
-import { GatewayProtocol } from "@reins/core/domain/Connection"
 import { SessionId } from "@reins/core/domain/Ids"
-import { Manifest } from "@reins/core/harness/Manifest"
-import { type OptionalProvider, optionalProviders, readOptional } from "@reins/core/harness/OptionalManifests"
+import { type OptionalProvider, optionalProviders } from "@reins/core/harness/OptionalManifests"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { bareRemote } from "@reins/testing/git/Fixture"
@@ -10,9 +8,10 @@ import { newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
 import { reins, startServer } from "@reins/testing/process/ServerProcess"
 import { share } from "@reins/testing/Volume"
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, it } from "vitest"
+import { enable, protocolOf } from "./Optional.js"
 
 const place = placeForEachTest(inHome)
 
@@ -27,23 +26,10 @@ const chosen = (process.env["REINS_AGENTS"]?.split(",") ?? share(["goose", "gemi
   (id): id is OptionalProvider => optionalProviders.some((known) => known === id)
 )
 
-/** The first protocol that the agent speaks. */
-const protocolOf = async (id: OptionalProvider) => {
-  const { credential } = Schema.decodeUnknownSync(Manifest)(await Effect.runPromise(readOptional(id)))
-  return credential?.protocols?.[0] ?? GatewayProtocol.literals[0]
-}
-
-const enabled = (id: OptionalProvider) => {
-  for (const command of ["enable", "install"]) {
-    const { status, stderr } = reins(place.dataDir, ["harnesses", command, id])
-    assert.strictEqual(status, 0, stderr)
-  }
-}
-
 for (const provider_id of chosen) {
   it(`${provider_id} is enabled, installed, and works to a changeset through a gateway connection`, async () => {
     const { dataDir, directory, gateway } = place
-    enabled(provider_id)
+    enable(dataDir, provider_id)
     const server = await startServer({ dataDir, env: { REINS_ALLOW_LOCAL_REPOSITORIES: "on" } })
     const { at, workspaceId } = await newCaller(server, dataDir, gateway)
     const client = at(server)
@@ -106,7 +92,7 @@ for (const provider_id of ["alpha", "beta", ...chosen]) {
   it(`${provider_id} passes the checks of reins harnesses verify that every agent has to`, () => {
     const { dataDir } = place
     const optional = chosen.find((id) => id === provider_id)
-    if (optional !== undefined) enabled(optional)
+    if (optional !== undefined) enable(dataDir, optional)
     const { stderr, stdout } = reins(dataDir, ["harnesses", "verify", provider_id, "--json"])
     assert.isNotEmpty(stdout, stderr)
     const { checks } = Schema.decodeUnknownSync(Report)(stdout)

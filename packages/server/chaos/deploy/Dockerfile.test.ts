@@ -14,7 +14,7 @@ import { deployed, rests, root, stagesOf } from "./Deploy.js"
 
 const [build = [], image = []] = stagesOf(deployed("Dockerfile"))
 const directory = mkdtempSync(join(tmpdir(), "reins-image-"))
-/** What the image holds of the build, and where it may write. */
+/** The files of the build that the image holds, and the directories that it may write. */
 const opt = join(directory, "opt/reins")
 const data = join(directory, "data")
 
@@ -29,7 +29,7 @@ beforeAll(() => {
   chmodSync(directory, 0o755)
   const context = join(directory, "context")
   mkdirSync(context)
-  // What the build stage has after its set-up, which every run of the tests has made here before.
+  // The build stage has these after its set-up, which every run of the tests has made here before.
   const ignored = readFileSync(deployed("Dockerfile.dockerignore"), "utf8").split("\n")
   assert.includeMembers(ignored, [".git", "**/node_modules", "**/dist"])
   for (const { path } of manifests()) {

@@ -37,7 +37,7 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
       ...request.headers
     }
     const sent = get(url, { headers, agent: false }, (response) => {
-      // What a proxy says while its server is not there.
+      // A proxy says this while its server is not there.
       if (response.statusCode === 502) return sent.destroy()
       answered = true
       if (request.lifetimeMs !== undefined) cut = setTimeout(() => sent.destroy(), request.lifetimeMs)
@@ -63,7 +63,7 @@ export const readStream = (source: Source, request: StreamRequest): Promise<bool
 /** Follows a session up to `goal` with connections that are cut again and again, and gives back each `seq` that it was given. */
 export type Follow = (source: Source, goal: number) => Promise<ReadonlyArray<number>>
 
-/** How long a connection may live: a tenth of a second to two. */
+/** The lifetime of a connection: a tenth of a second to two. */
 const lifetime = (): number => 100 + Math.floor(Math.random() * 1900)
 
 /** Until a server is back that was killed. */

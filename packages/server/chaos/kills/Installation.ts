@@ -20,7 +20,7 @@ export type DatabaseName = "SQLite" | "PostgreSQL"
 
 type Origin = Effect.Effect.Success<ReturnType<typeof remote>>
 
-/** How long anything may take that comes about by itself. */
+/** The time that anything may take that comes about by itself. */
 const patienceMs = 120_000
 
 /**
@@ -130,7 +130,7 @@ export class Installation {
     if (server === undefined) throw new Error("There is no server to be killed")
     writeFileSync(this.failpointFile, point)
     const acted = act()
-    // What it comes to is looked at below, once the server is back.
+    // Its end is looked at below, once the server is back.
     acted.catch(() => {})
     const end = await soon(server.ended, `The point ${point} was not passed:\n${server.log()}`)
     this.orphans = agentsIn(this.dataDir)
@@ -164,7 +164,7 @@ export class Installation {
     })
   }
 
-  /** What the server that runs has written to its standard error. */
+  /** The standard error of the server that runs. */
   log(): string {
     return this.server?.log() ?? ""
   }

@@ -13,7 +13,7 @@ export interface Acknowledged {
 /** These keep no answer under their key. */
 const unkept = /\/(?:waits|login|logout)$/
 
-/** How long a request may wait for a server that is being restarted. */
+/** The time that a request may wait for a server that is being restarted. */
 const patienceMs = 120_000
 
 /**

@@ -13,7 +13,7 @@ import {
   upload
 } from "./Scenes.js"
 
-/** What a client does again and again. */
+/** A deed that a client does again and again. */
 type Job = (installation: Installation) => Promise<unknown>
 
 /** Sees a turn through to an end that lets the session go on. */

@@ -8,7 +8,7 @@ export interface ReceivedMail {
 
 export interface MailServer {
   readonly url: string
-  /** What it took, in order. */
+  /** The mails that it took, in order. */
   readonly mails: ReadonlyArray<ReceivedMail>
   readonly close: () => Promise<void>
 }

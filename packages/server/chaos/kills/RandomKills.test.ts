@@ -7,7 +7,7 @@ import { Audit } from "./invariants/Audit.js"
 import { Load, Reader } from "./Load.js"
 import { newName, newSession } from "./Scenes.js"
 
-/** How long a server lives once it is ready: from too short for anything to get far to long enough for most of it. */
+/** The lifetime of a server once it is ready: from too short for anything to get far to long enough for most of it. */
 const lifeMs = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 300, max: 3000 }) },
   { weight: 1, arbitrary: fc.integer({ min: 6000, max: 9000 }) }

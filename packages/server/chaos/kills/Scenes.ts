@@ -37,7 +37,7 @@ export const upload = async (
     await installation.api.sessions.uploadFile({ session_id, path, content })
 }
 
-/** What a session holds, sealed. */
+/** The content of a session, sealed. */
 export const capture = async (installation: Installation, session_id: string) => {
   const { changeset, operation } = await installation.api.sessions.capture({ session_id, label: newName("Capture") })
   await installation.api.jobs.wait({ job_id: operation.job_id })

@@ -75,7 +75,7 @@ it("an installation on PostgreSQL is backed up and restored by the very commands
   assert.notStrictEqual(shell(dump, undefined).status, 0)
   assert.isFalse(existsSync(join(root, "reins.dump")))
 
-  // What is written between the dump and the files is in the files alone.
+  // Data that is written between the dump and the files is in the files alone.
   const dumped = shell(dump, old)
   assert.strictEqual(dumped.status, 0, dumped.stderr)
   const later = await before.sessions.create({ workspace_id })

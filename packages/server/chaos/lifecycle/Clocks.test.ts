@@ -18,7 +18,7 @@ const library = readdirSync("/usr/lib")
 const place = placeForEachTest()
 const pids: Array<number> = []
 
-/** What the library keeps for a process is left behind when that is killed. */
+/** A killed process leaves the shared memory of the library behind. */
 afterEach(async () => {
   await killServers()
   for (const pid of pids.splice(0))

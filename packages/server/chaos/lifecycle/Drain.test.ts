@@ -40,7 +40,7 @@ const stop = async (server: ServerProcess, signal: NodeJS.Signals) => {
   return { at, code, ms: performance.now() - at }
 }
 
-/** What of a load was neither answered as always, nor refused in words or by the closed port. */
+/** The requests of a load that were neither answered as always, nor refused in words or by the closed port. */
 const failuresOf = (sent: ReadonlyArray<Sent>, stoppedAt: number) =>
   sent.filter(({ connection, failure, sentAt, status, text }) => {
     if (failure === undefined && (status === 200 || status === 201)) return false
@@ -91,7 +91,7 @@ it("a stop under 200 requests a second fails none of them, ends streams and the 
 
 const interrupted = ["interrupted", "service_restart"] as const
 
-/** How the next server finds the turn, and that it is ready for the next one. */
+/** Holds that the next server finds the turn as expected, and is ready for the next one. */
 const stateAfterRestart = async (caller: Caller, turnId: string) => {
   const server = await startServer({ dataDir: place.dataDir, agent })
   assert.strictEqual((await fetch(`${server.url}/readyz`)).status, 200)
@@ -203,7 +203,7 @@ for (const [name, start] of starts) {
   })
 }
 
-/** Whether a process has a file open. */
+/** True when a process has a file open. */
 const isOpen = (pid: number, path: string): boolean => {
   try {
     return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path)

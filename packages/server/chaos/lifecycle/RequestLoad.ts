@@ -7,10 +7,10 @@ export interface Call {
   readonly body?: unknown
 }
 
-/** What became of one request. */
+/** The outcome of one request. */
 export interface Sent {
   readonly call: Call
-  /** Whether its connection had served another before. */
+  /** True when its connection had served another before. */
   readonly reused: boolean
   /** When the last byte of it was handed to the system; undefined when that never came to be. */
   readonly sentAt: number | undefined
@@ -18,7 +18,7 @@ export interface Sent {
   /** The whole answer, or what came of it. */
   readonly text: string
   readonly connection: string | undefined
-  /** Why there is no answer, or only a part of one. */
+  /** The reason for which there is no answer, or only a part of one. */
   readonly failure: string | undefined
 }
 

@@ -12,7 +12,7 @@ import { assert, describe, it } from "vitest"
 
 const place = placeForEachTest(inHome)
 
-/** What has happened to a turn, each with its reason if it has one. */
+/** The events of a turn, each with its reason if it has one. */
 const historyOf = async (client: Reins, session_id: string, turn_id: string): Promise<ReadonlyArray<string>> =>
   (await wholeLog(client, session_id)).flatMap((event) => {
     if (event.turn_id !== turn_id || !("turn" in event.payload)) return []
@@ -35,7 +35,7 @@ const nativeSession = (sessionId: string): string => {
   }
 }
 
-/** What the model of an agent was last told, as one text. */
+/** The last request to the model of an agent, as one text. */
 const lastHeard = () => JSON.stringify(place.gateway.requests.filter(({ tools }) => tools.length > 0).at(-1)?.messages)
 
 for (const { provider_id } of agents) {

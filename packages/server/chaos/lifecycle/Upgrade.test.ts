@@ -33,7 +33,7 @@ it("the data of a newer release is refused by the server and every command, and 
   }
   assert.isTrue(readFileSync(database).equals(before))
 
-  // What was backed up before the upgrade is the way back.
+  // The backup from before the upgrade is the way back.
   const back = join(place.directory, "back")
   assert.strictEqual(reins(back, ["restore", file]).status, 0)
   const server = await startServer({ dataDir: back })

@@ -29,7 +29,7 @@ const answered = () => {
   return { calls: calls.length, input: 1000 * calls.length + 100 * messages }
 }
 
-/** What the gateway has said since, with 100 tokens from a cache and 20 of output in each call. */
+/** The usage that the gateway has told since, with 100 tokens from a cache and 20 of output in each call. */
 const saidSince = (before: ReturnType<typeof answered>) => {
   const now = answered()
   const calls = now.calls - before.calls

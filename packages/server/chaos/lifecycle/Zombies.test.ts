@@ -183,7 +183,7 @@ it("a server that was stopped beyond its claims and continued cannot write, afte
     () => first.log().split("an attempt has lost its claim and stops").length > 2
   )
   await assertTakenOver(there, given, first.pid, second.pid)
-  // What was written when it stopped comes after all that came in between, once.
+  // The message of the time when it was stopped comes after all that came in between, once.
   await noting
   assert.deepStrictEqual(await historyOf(there, given.session_id), [
     ...history,
@@ -214,7 +214,7 @@ it("the only server, stopped beyond its claims and continued, gives its attempts
   assert.deepStrictEqual(agentsOf(dataDir, given), [])
   const log = await wholeLog(client, given.session_id)
   assert.notInclude(log.map(({ type }) => type).join(" "), "turn.succeeded")
-  // What the agent had done by then is kept as a message, and nothing of what it did later.
+  // The agent's work up to then is kept as a message, and nothing of its later work.
   assert.notInclude(JSON.stringify(log.filter(({ actor }) => actor.kind === "harness")), "Too late.")
   await client.turns.acknowledge({ turn_id: given.running.turn_id })
   await assertAnswers(client, given.session_id)

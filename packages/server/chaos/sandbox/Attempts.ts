@@ -315,7 +315,7 @@ const callAttempts: ReadonlyArray<Attempt> = [
   ])
 ]
 
-/** What is left behind, for what the service does after the turn. Each program that is run leaves a file among the marks. */
+/** Traps that are left behind for the service's own work after the turn. Each program that is run leaves a file among the marks. */
 const gitTricks = ({ marks }: Surroundings): string => {
   const mark = (name: string) => `touch ${marks}/${name}`
   return `

@@ -1,4 +1,6 @@
 import type { Interaction, Reins } from "@reins/client"
+import type { FormContent } from "@reins/core/domain/Interaction"
+import { valuesOf } from "./Forms.js"
 import { tell } from "./Output.js"
 import { Aborted, ask } from "./Prompts.js"
 import { isClientError } from "./Remote.js"
@@ -37,9 +39,9 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
     if (closed === undefined || closed.signal.aborted) return
     endLine()
     try {
-      const answer = await answerOf(interaction, answering, closed.signal)
-      if (answer === undefined) return
-      await reins.interactions.answer({ interaction_id: interaction.id, answer })
+      const given = await answerOf(interaction, answering, closed.signal)
+      if (given === undefined) return
+      await reins.interactions.answer({ interaction_id: interaction.id, ...given })
     } catch (error) {
       // It was answered elsewhere while it was shown here.
       if (closed.signal.aborted) return
@@ -62,29 +64,50 @@ export const approvals = ({ answering, endLine, interrupt, reins }: Asking): App
   }
 }
 
+interface GivenAnswer {
+  readonly answer: string
+  readonly content?: FormContent
+}
+
 const answerOf = async (
   { description, form, kind, options, title, url, ...interaction }: Interaction,
   answering: Answering,
   signal: AbortSignal
-): Promise<string | undefined> => {
+): Promise<GivenAnswer | undefined> => {
   const paint = painter(process.stderr)
+  if (kind === "budget") return budgetAnswerOf({ options, title }, answering, signal)
   const what = `${kind === "approval" ? "The agent asks to" : "The agent asks"}: ${harmless(title)}`
   if (answering !== "ask") {
     const wanted = answering === "allow" ? /^allow/ : /^reject/
     const found = options.find((option) => wanted.test(option.kind))?.id ?? interaction.default ?? undefined
     const name = options.find(({ id }) => id === found)?.name ?? "nothing"
     tell(`${paint("yellow", "?")} ${what} -> ${harmless(name)}${answering === "allow" ? "" : refusal}`)
-    return found
+    return found === undefined ? undefined : { answer: found }
   }
   if (description !== null) tell(harmless(description))
   if (url !== null) tell(harmless(url))
-  if (form !== null && form.length > 0) {
-    tell(`${what}\n${form.map((field) => `  ${harmless(field.name)}: ${harmless(field.title)}`).join("\n")}`)
-    tell(`Values cannot be given here: POST /api/interactions/${interaction.id}/answers takes them.`)
-    return undefined
-  }
   const choices = options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
-  return ask.choice(what, choices, signal)
+  const answer = await ask.choice(what, choices, { signal })
+  const takesValues = form !== null && options.find(({ id }) => id === answer)?.kind === "accept"
+  return { answer, ...(takesValues && { content: await valuesOf(form, signal) }) }
+}
+
+/** A budget is raised with a command of its own, which nobody gives where there is no terminal. */
+const budgetAnswerOf = async (
+  { options, title }: Pick<Interaction, "options" | "title">,
+  answering: Answering,
+  signal: AbortSignal
+): Promise<GivenAnswer | undefined> => {
+  const of = /\b(?:sess|turn|key|wsp)_\w+/.exec(title)?.[0] ?? "ID"
+  const stop = options[0]
+  tell(`${painter(process.stderr)("yellow", "?")} ${harmless(title)}. Raise it: reins budget ${of} AMOUNT`)
+  if (answering !== "ask") return stop && { answer: stop.id }
+  const choices = [
+    { value: "", label: "Wait until somebody has raised it" },
+    ...options.map(({ id, name }) => ({ value: id, label: harmless(name) }))
+  ]
+  const answer = await ask.choice("The turn waits", choices, { signal })
+  return answer === "" ? undefined : { answer }
 }
 
 const refusal = " (no terminal to ask; --approve allows it)"

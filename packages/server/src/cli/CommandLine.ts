@@ -10,6 +10,7 @@ const commands = {
   init: async () => (await import("./Init.js")).init,
   run: async () => (await import("./Run.js")).run,
   sessions: async () => (await import("./Sessions.js")).sessions,
+  budget: async () => (await import("./Budgets.js")).budget,
   accounts: async () => (await import("./Accounts.js")).accounts,
   keys: async () => (await import("./Keys.js")).keys,
   harnesses: async () => (await import("./Harnesses.js")).harnesses,

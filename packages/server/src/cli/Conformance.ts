@@ -30,7 +30,7 @@ export interface Checked {
   readonly evidence: string
 }
 
-/** What the checks of one provider are made with: a core of their own, and a gateway that plays its model. */
+/** The surroundings of the checks of one provider: a core of their own, and a gateway that plays its model. */
 export interface Ground {
   readonly manifest: Manifest
   readonly dataDir: string

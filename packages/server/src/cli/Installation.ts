@@ -83,6 +83,8 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.idleMinutes !== undefined && { idleReleaseMs: config.idleMinutes * 60_000 }),
     ...(config.agentIdleMinutes !== undefined && { agentIdleMs: config.agentIdleMinutes * 60_000 }),
     ...(config.maxIdleAgents !== undefined && { maxIdleAgents: config.maxIdleAgents }),
+    ...(config.agentFreeBytes !== undefined && { agentFreeMemory: config.agentFreeBytes }),
+    prewarm: config.prewarm,
     ...(config.leaseSeconds !== undefined && { leaseMs: config.leaseSeconds * 1000 }),
     ...(config.turnMinutes !== undefined && { turnDeadlineMs: config.turnMinutes * 60_000 }),
     ...(config.interactionMinutes !== undefined && { interactionExpiryMs: config.interactionMinutes * 60_000 })

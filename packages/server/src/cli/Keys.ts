@@ -1,6 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import type { ApiKey } from "@reins/client"
 import { createKey } from "./Accounts.js"
+import { withBudgets } from "./Budgets.js"
 import { printJsonNow, tell } from "./Output.js"
 import { attempt, connect } from "./Remote.js"
 import { harmless, table } from "./Style.js"
@@ -19,7 +20,8 @@ const list = Command.make(
         cursor = page.next_cursor
       }
       if (json) return keys.forEach(printJsonNow)
-      process.stdout.write(table([["KEY", "NAME", "SCOPES", "ENDS WITH", "LAST USED", "STATE"], ...keys.map(rowOf)]))
+      const rows = keys.map((key) => ({ cells: rowOf(key), budget: key.budget }))
+      process.stdout.write(table(withBudgets(rows, ["KEY", "NAME", "SCOPES", "ENDS WITH", "LAST USED", "STATE"])))
     })
 ).pipe(Command.withDescription("List the API keys of your account; needs a key with the scope admin"))
 

@@ -40,12 +40,33 @@ const answerTo = async <A>(
   return answer
 }
 
+/** Takes a question away. Its answer is then as for Ctrl-C. */
+interface Asking {
+  readonly signal?: AbortSignal
+}
+
+interface Choice {
+  readonly value: string
+  readonly label: string
+  readonly hint?: string
+}
+
 const validate = (value: string | undefined) => (value?.trim() ? undefined : "It cannot be empty.")
 
 /** Each asks until there is an answer, and throws `Aborted` for Ctrl-C. */
 export const ask = {
-  text: async (message: string, initialValue = ""): Promise<string> =>
-    (await answerTo((clack, output) => clack.text({ message, initialValue, validate, output }))).trim(),
+  /** `fault` says what is wrong with a text; one that is empty is wrong unless it is given. */
+  text: async (
+    message: string,
+    initialValue = "",
+    { fault, signal }: Asking & { readonly fault?: (text: string) => string | undefined } = {}
+  ): Promise<string> => {
+    const check = fault === undefined ? validate : (text: string | undefined) => fault(text ?? "")
+    const given = await answerTo((clack, output) =>
+      clack.text({ message, initialValue, validate: check, output, ...(signal && { signal }) })
+    )
+    return (given ?? "").trim()
+  },
 
   secret: (message: string): Promise<string> =>
     answerTo((clack, output) => clack.password({ message, validate, output })),
@@ -58,13 +79,38 @@ export const ask = {
 
   choice: (
     message: string,
-    options: ReadonlyArray<{ readonly value: string; readonly label: string; readonly hint?: string }>,
-    signal?: AbortSignal
+    options: ReadonlyArray<Choice>,
+    { initial, signal }: Asking & { readonly initial?: string } = {}
   ): Promise<string> =>
     answerTo((clack, output) =>
-      clack.select({ message, options: [...options], output, maxItems: 12, ...(signal && { signal }) })
+      clack.select({
+        message,
+        options: [...options],
+        output,
+        maxItems: 12,
+        ...(initial !== undefined && { initialValue: initial }),
+        ...(signal && { signal })
+      })
     ),
 
-  confirmation: (message: string, initialValue: boolean): Promise<boolean> =>
-    answerTo((clack, output) => clack.confirm({ message, initialValue, output }))
+  /** Any of several. */
+  choices: (
+    message: string,
+    options: ReadonlyArray<Choice>,
+    { initial, signal }: Asking & { readonly initial: ReadonlyArray<string> }
+  ): Promise<Array<string>> =>
+    answerTo((clack, output) =>
+      clack.multiselect({
+        message,
+        options: [...options],
+        initialValues: [...initial],
+        required: false,
+        output,
+        maxItems: 12,
+        ...(signal && { signal })
+      })
+    ),
+
+  confirmation: (message: string, initialValue: boolean, { signal }: Asking = {}): Promise<boolean> =>
+    answerTo((clack, output) => clack.confirm({ message, initialValue, output, ...(signal && { signal }) }))
 }

@@ -1,8 +1,9 @@
 import { text as readAll } from "node:stream/consumers"
 import { Args, Command, Options } from "@effect/cli"
-import type { Changeset, Delivery, TurnSnapshot } from "@reins/client"
+import type { BudgetInput, Changeset, Delivery, TurnSnapshot } from "@reins/client"
 import { Option } from "effect"
 import type { Answering } from "./Approvals.js"
+import { budgetForms, budgetOf } from "./Budgets.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { changesetOf, deliver, tellDelivery, writeDiff } from "./Deliver.js"
 import { type Display, display, exitCodeOf, follow, tellEnd } from "./Follow.js"
@@ -26,6 +27,10 @@ const options = {
   provider: optional("provider", "The provider of the agent (the default of the server)"),
   model: optional("model", "The model (the preferred one of the connection)"),
   workspace: optional("workspace", "The workspace, by name or id (your own)"),
+  budget: optional(
+    "budget",
+    `What may be spent: ${budgetForms}; by the new session with all that it delegates, or with --session by the turn`
+  ),
   deliver: Options.boolean("deliver").pipe(Options.withDescription("Deliver the branch without asking")),
   branch: optional("branch", "The name of the branch that is delivered"),
   approve: Options.boolean("approve").pipe(
@@ -48,13 +53,15 @@ export const run = Command.make("run", options, (given) => attempt(() => runMess
 const runMessage = async (given: Given): Promise<void> => {
   const content = await messageOf(given)
   if (content.trim() === "") throw new CommandFailed({ message: "The message is empty. Say what the agent is to do." })
+  const budget = Option.getOrUndefined(Option.map(given.budget, budgetOf))
   const remote = await connect(Option.getOrUndefined(given.workspace))
   const view = display(given.json)
   const begun = Option.isSome(given.session)
     ? { sessionId: given.session.value, after: await watermark(remote, given.session.value) }
-    : await begin(remote, given, content)
+    : await begin(remote, given, content, budget)
   if (!given.json) tell(`Session ${begun.sessionId}`)
-  const { turn_id } = await remote.reins.messages.send({ session_id: begun.sessionId, content })
+  const ofTurn = Option.isSome(given.session) && budget !== undefined ? { budget } : {}
+  const { turn_id } = await remote.reins.messages.send({ session_id: begun.sessionId, content, ...ofTurn })
   if (turn_id === undefined) throw new CommandFailed({ message: "The server took the message and began no turn." })
   const turn = await follow({
     reins: remote.reins,
@@ -83,7 +90,12 @@ const watermark = async ({ reins }: Remote, session_id: string): Promise<number>
   (await reins.sessions.get({ session_id })).event_watermark
 
 /** A new session on the repository. */
-const begin = async ({ reins, url, workspaceId }: Remote, given: Given, content: string) => {
+const begin = async (
+  { reins, url, workspaceId }: Remote,
+  given: Given,
+  content: string,
+  budget: BudgetInput | undefined
+) => {
   const { notes, ...repository } = chooseRepository(
     Option.getOrElse(given.repo, () => "."),
     Option.getOrUndefined(given.ref)
@@ -94,6 +106,7 @@ const begin = async ({ reins, url, workspaceId }: Remote, given: Given, content:
     workspace_id: workspaceId,
     title: (content.split("\n")[0] ?? content).slice(0, 80),
     repository: { url: repository.url, ...(repository.base_ref !== undefined && { base_ref: repository.base_ref }) },
+    ...(budget !== undefined && { budget }),
     ...(await harnessOf(reins, given))
   })
   return { sessionId: id, after: 0 }

@@ -1,6 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import type { Reins, Session } from "@reins/client"
 import { Option } from "effect"
+import { withBudgets } from "./Budgets.js"
 import { CommandFailed } from "./CommandFailed.js"
 import { deliver, newestChangeset, tellDelivery, writeDiff } from "./Deliver.js"
 import { display, exitCodeOf, follow, tellEnd } from "./Follow.js"
@@ -29,7 +30,8 @@ const ls = Command.make(
       const { items } = await reins.sessions.list({ workspace_id: workspaceId, limit })
       if (json) return items.forEach(printJsonNow)
       if (items.length === 0) return tell('There is no session yet. Begin one: reins run "what to do"')
-      process.stdout.write(table([["SESSION", "STATE", "UPDATED", "MODEL", "TITLE"], ...items.map(rowOf)]))
+      const rows = items.map((session) => ({ cells: rowOf(session), budget: session.budget }))
+      process.stdout.write(table(withBudgets(rows, ["SESSION", "STATE", "UPDATED", "MODEL", "TITLE"])))
     })
 ).pipe(Command.withDescription("List the newest sessions"))
 

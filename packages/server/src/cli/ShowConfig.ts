@@ -44,6 +44,8 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   idle_minutes: core.idleReleaseMs / 60_000,
   agent_idle_minutes: core.agentIdleMs / 60_000,
   max_idle_agents: core.maxIdleAgents,
+  agent_free_bytes: core.agentFreeMemory,
+  prewarm: core.prewarm,
   lease_seconds: core.leaseMs / 1000,
   heartbeat_seconds: config.heartbeatSeconds,
   request_seconds: config.requestSeconds,

@@ -33,6 +33,7 @@ export const apiKeys = Effect.gen(function* () {
   const handlers: Handlers<"apiKeys"> = {
     list: ({ principal, query }) => keys.list(principal, query),
     create: ({ body, principal }) => keys.create(principal, body),
+    update: ({ body, path, principal }) => keys.update(principal, path.key_id, body),
     revoke: ({ path, principal }) => keys.revoke(principal, path.key_id)
   }
   return handlers
@@ -46,6 +47,7 @@ export const workspaces = Effect.gen(function* () {
   const handlers: Handlers<"workspaces"> = {
     list: ({ principal, query }) => workspaces.list(principal, query),
     get: ({ path, principal }) => workspaces.get(principal, path.workspace_id),
+    update: ({ body, path, principal }) => workspaces.update(principal, path.workspace_id, body),
     getUsage: ({ path, principal, query }) => usages.workspace(principal, path.workspace_id, query),
     listEvents: ({ exchange, path, principal, query }) =>
       events.answerWorkspace(exchange, principal, path.workspace_id, query),

@@ -17,6 +17,7 @@ export const turns = Effect.map(
   (turns): Handlers<"turns"> => ({
     list: ({ path, principal, query }) => turns.list(principal, path.session_id, query),
     get: ({ path, principal }) => turns.get(principal, path.turn_id),
+    update: ({ body, path, principal }) => turns.update(principal, path.turn_id, body),
     cancel: ({ path, principal }) => turns.cancel(principal, path.turn_id),
     retry: ({ path, principal }) => turns.retry(principal, path.turn_id),
     acknowledge: ({ path, principal }) => turns.acknowledge(principal, path.turn_id)

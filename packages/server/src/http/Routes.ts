@@ -11,6 +11,7 @@ import { projects } from "./ProjectsHandlers.js"
 import { pageRoutes } from "./pages/PageRoutes.js"
 import { routesOf } from "./Router.js"
 import { sessions } from "./SessionsHandlers.js"
+import { webhooks } from "./WebhooksHandlers.js"
 
 /** All routes of the service. */
 export const routes = Effect.gen(function* () {
@@ -29,6 +30,7 @@ export const routes = Effect.gen(function* () {
     deliveries,
     mergeRequests,
     delegations,
+    webhooks,
     catalog,
     jobs
   })

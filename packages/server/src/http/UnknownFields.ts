@@ -94,7 +94,7 @@ const knownTo = (ast: AST.AST, installed: Pick<InstalledNames, "credentials">): 
   }
 }
 
-/** What one of several schemas knows is known. */
+/** A field is known when one of several schemas knows it. */
 const merged = (all: ReadonlyArray<Known | undefined>): Known | undefined =>
   all.reduce(
     (one, other) =>

@@ -70,3 +70,64 @@ describe("what an agent asks", () => {
     assert.notInclude(alone.stdout, "+yes")
   })
 })
+
+describe("a form of an agent", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      name: { type: "string", title: "Name", minLength: 3 },
+      nick: { type: "string", title: "Nickname" },
+      count: { type: "integer", title: "Count", default: 2, maximum: 9 },
+      loud: { type: "boolean", title: "Loud" },
+      colour: {
+        type: "string",
+        title: "Colour",
+        oneOf: [
+          { const: "r", title: "Red" },
+          { const: "g", title: "Green" }
+        ]
+      },
+      tags: { type: "array", title: "Tags", items: { enum: ["a", "b", "c"] }, minItems: 1 }
+    },
+    required: ["name", "count", "colour", "tags"]
+  }
+  const asks = ["run", script("Ask.", { tool: "elicit", args: schema }, { say: "Thank you." }), "--model", "scripted-1"]
+
+  it("is filled in on the terminal, each field by its type, and its values reach the agent", async () => {
+    const { at, gateway } = world()
+    const shown = terminal(at, asks)
+    await shown.until(/The agent asks: Which one\?/)
+    shown.type(keys.enter)
+    await shown.until(/Name \(required\)/)
+    shown.type(`ab${keys.enter}`)
+    await shown.until(/it takes 3 characters at least/)
+    shown.type(`c${keys.enter}`)
+    await shown.until(/Nickname \(optional\)/)
+    shown.type(keys.enter)
+    await shown.until(/Count \(a whole number, required\)/)
+    shown.type(`.5${keys.enter}`)
+    await shown.until(/it takes a whole number/)
+    shown.type(`${keys.clear}7${keys.enter}`)
+    await shown.until(/Loud/)
+    shown.type("y")
+    await shown.until(/Colour/)
+    shown.type(`${keys.down}${keys.enter}`)
+    await shown.until(/Tags/)
+    shown.type(keys.enter)
+    await shown.until(/Tags: it takes 1 choices at least/)
+    shown.type(` ${keys.down} ${keys.enter}`)
+    await shown.until(/Thank you\./)
+    const { status, text } = await shown.finished
+    assert.strictEqual(status, 0, text)
+    const content = { name: "abc", count: 7, loud: true, colour: "g", tags: ["a", "b"] }
+    const heard = gateway.requests.at(-1)?.messages.at(-1)?.text ?? ""
+    assert.deepStrictEqual(JSON.parse(heard), { action: "accept", content })
+  })
+
+  it("is declined where there is nobody to ask", async () => {
+    const { at, gateway } = world()
+    const { status, stderr } = await reinsAt(at, asks)
+    assert.strictEqual(status, 0, stderr)
+    assert.include(gateway.requests.at(-1)?.messages.at(-1)?.text, "decline")
+  })
+})

@@ -188,6 +188,7 @@ const serviceIn = (directory: string, { manifests = smallAgents, ...options }: W
               allowLocalRepositories: true,
               executors: ["local"],
               allowPrivateHosts: ["127.0.0.1"],
+              prewarm: false,
               ...options
             },
             { manifests }
@@ -216,7 +217,8 @@ const makeWorld = async (directory: string, options: WorldOptions) => {
     await service.dispose()
     await gateway.close()
   }
-  return { directory, url, apiKey: key.secret, client, workspaceId, project, at: { cwd: project.folder, env }, close }
+  const at = { cwd: project.folder, env }
+  return { directory, url, apiKey: key.secret, client, gateway, workspaceId, project, at, close }
 }
 
 /** A service whose alpha is a small agent, with a caller, and a project of theirs on the same machine: one for all tests of a file. */

@@ -30,7 +30,7 @@ const jsonOf = (text: string): unknown => {
 
 const isCode = (code: string): code is ErrorCode => code in errorKinds
 
-/** What of an answer is not as the document says for the operation; undefined when all of it is. */
+/** The deviation of an answer from the document of its operation; undefined when there is none. */
 export const problemOf = (operation: Operation, answer: Answer): string | undefined => {
   const declared = operation.responses[String(answer.status)]
   if (declared === undefined) return "the status is not declared"
@@ -48,7 +48,7 @@ export const problemOf = (operation: Operation, answer: Answer): string | undefi
   return isSuccess || answer.status === 422 ? undefined : envelopeProblem(answer.status, json)
 }
 
-/** What is wrong with an answer to a method that its path does not have, which is that of no operation. */
+/** The fault of an answer to a method that its path does not have, which is that of no operation. */
 export const problemOfUnmet = ({ responses, ...operation }: Operation, answer: Answer): string | undefined => {
   const { default: failure } = responses
   if (failure === undefined) return "no failure is declared"

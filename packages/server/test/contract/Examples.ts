@@ -95,8 +95,14 @@ const examples = {
     })),
   "POST /api/auth/password-resets": () => Effect.sync(() => ({ body: { email: address() } })),
   "POST /api/api-keys": only({ name: "another", scopes: ["read"] }),
+  "PATCH /api/api-keys/{key_id}": ({ person }: Tenant) =>
+    Effect.map(done(person, "POST", "/api/api-keys", { name: "thrifty" }), (key) => ({
+      ...idOf("key_id", key),
+      body: { budget: { max_tokens: 1_000_000 } }
+    })),
   "DELETE /api/api-keys/{key_id}": ({ person }: Tenant) =>
     Effect.map(done(person, "POST", "/api/api-keys", { name: "old" }), (key) => idOf("key_id", key)),
+  "PATCH /api/workspaces/{workspace_id}": only({ budget: { max_tokens: 1_000_000_000 } }),
   "POST /api/workspaces/{workspace_id}/members": () =>
     Effect.sync(() => ({ body: { email: address(), role: "viewer" } })),
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": (tenant: Tenant) =>
@@ -118,6 +124,17 @@ const examples = {
     credential: { base_url: "https://gateway.example/v1", api_key: "canary-second-key" }
   }),
   "POST /api/connections/{connection_id}/validations": nothing,
+  "POST /api/workspaces/{workspace_id}/webhook-endpoints": only({
+    url: "https://hooks.example/other",
+    types: ["turn.action_required", "delivery.*"]
+  }),
+  "PATCH /api/webhook-endpoints/{webhook_endpoint_id}": only({ description: "The bot of the team.", label: "team=a" }),
+  "DELETE /api/webhook-endpoints/{webhook_endpoint_id}": (tenant: Tenant) =>
+    Effect.map(inWorkspace(tenant, "webhook-endpoints", { url: "https://hooks.example/old" }), (endpoint) =>
+      idOf("webhook_endpoint_id", endpoint)
+    ),
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/secret-rotations": only({ overlap_seconds: 3600 }),
+  "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": nothing,
   "POST /api/workspaces/{workspace_id}/projects": () =>
     Effect.sync(() => ({ body: { slug: `p-${newKey().slice(5, 20).replaceAll(/\W/g, "-")}`, name: "Another" } })),
   "PATCH /api/projects/{project_id}": only({ name: "Renamed" }),
@@ -159,6 +176,8 @@ const examples = {
   }),
   "POST /api/sessions/{session_id}/messages": (tenant: Tenant) =>
     Effect.map(freshSession(tenant), (given) => ({ ...given, body: { content: "Go on." } })),
+  "PATCH /api/turns/{turn_id}": (tenant: Tenant) =>
+    Effect.map(freshTurn(tenant, "queued"), (given) => ({ ...given, body: { budget: { max_tokens: 200_000 } } })),
   "POST /api/turns/{turn_id}/cancellations": (tenant: Tenant) => freshTurn(tenant, "queued"),
   "POST /api/turns/{turn_id}/retries": (tenant: Tenant) => freshTurn(tenant, "failed"),
   "POST /api/turns/{turn_id}/acknowledgements": (tenant: Tenant) => freshTurn(tenant, "interrupted"),

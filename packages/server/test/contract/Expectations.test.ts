@@ -4,7 +4,7 @@ import { servicesByDatabase } from "../Databases.js"
 import { change, codeOf, send } from "../Service.js"
 import { allowGateway, Gateway, newTenant, type Tenant, textAt } from "./Tenant.js"
 
-/** What clients expect of a body and the service does not do is said, and not passed over in silence. */
+/** An expectation that clients have of a body and the service does not meet is told, and not passed over in silence. */
 for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
   layer(Layer.provideMerge(service, Gateway.layer), { excludeTestServices: true })(
     `what a request may expect, on ${database}`,

@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { operations, successes } from "./Document.js"
 
-/** What goes beyond the specification and clients may count on: each operation with its one success. */
+/** The operations beyond the specification that clients may count on, each with its one success. */
 const promised: Readonly<Record<string, number>> = {
   "GET /api/workspaces": 200,
   "GET /api/workspaces/{workspace_id}": 200,
+  "PATCH /api/workspaces/{workspace_id}": 200,
+  "PATCH /api/api-keys/{key_id}": 200,
+  "PATCH /api/turns/{turn_id}": 200,
   "GET /api/workspaces/{workspace_id}/members": 200,
   "POST /api/workspaces/{workspace_id}/members": 202,
   "DELETE /api/workspaces/{workspace_id}/members/{account_id}": 200,
@@ -35,6 +38,15 @@ const promised: Readonly<Record<string, number>> = {
   "GET /api/sessions/{session_id}/usage": 200,
   "GET /api/workspaces/{workspace_id}/usage": 200,
   "GET /api/workspaces/{workspace_id}/events": 200,
+  "GET /api/workspaces/{workspace_id}/webhook-endpoints": 200,
+  "POST /api/workspaces/{workspace_id}/webhook-endpoints": 201,
+  "GET /api/webhook-endpoints/{webhook_endpoint_id}": 200,
+  "PATCH /api/webhook-endpoints/{webhook_endpoint_id}": 200,
+  "DELETE /api/webhook-endpoints/{webhook_endpoint_id}": 200,
+  "POST /api/webhook-endpoints/{webhook_endpoint_id}/secret-rotations": 200,
+  "GET /api/webhook-endpoints/{webhook_endpoint_id}/deliveries": 200,
+  "GET /api/webhook-deliveries/{webhook_delivery_id}": 200,
+  "POST /api/webhook-deliveries/{webhook_delivery_id}/retries": 202,
   "GET /api/version": 200
 }
 

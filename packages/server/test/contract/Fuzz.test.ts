@@ -80,7 +80,7 @@ const logIn = ({ person }: Tenant) =>
 
 const inhabited = Effect.flatMap(newTenant, (tenant) => Effect.map(logIn(tenant), (login) => ({ tenant, login })))
 
-/** What the caller said of themselves, of the two ways that are meant to succeed. */
+/** The credential of the caller, of the two ways that are meant to succeed. */
 const wayOf = ({ headers }: Generated): "key" | "login" =>
   headers["authorization"] === undefined && headers["cookie"] !== undefined ? "login" : "key"
 

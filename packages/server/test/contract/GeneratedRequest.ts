@@ -38,7 +38,7 @@ const pathOf = ({ path }: Operation): fc.Arbitrary<string> =>
 const sendable = (text: string) => Buffer.from(text.slice(0, 600)).toString("utf8")
 const encoded = (text: string) => encodeURIComponent(sendable(text))
 
-/** What a cursor looks like, though no list gave it out. */
+/** A text of the shape of a cursor that no list gave out. */
 const cursor = fc
   .oneof(
     wildText,
@@ -118,7 +118,7 @@ type Headers = Readonly<Record<string, string>>
 
 const only = (headers: Headers) => fc.constant<Headers>(headers)
 
-/** What a request says of its caller: usually a key, or a login with its CSRF token, as browsers have it. */
+/** The credential of a request: usually a key, or a login with its CSRF token, as browsers have it. */
 const credentials: fc.Arbitrary<Headers> = fc.oneof(
   { weight: 15, arbitrary: only({ authorization: own("bearer") }) },
   { weight: 15, arbitrary: only({ cookie: own("cookie"), "x-csrf-token": own("csrf") }) },
@@ -203,7 +203,7 @@ const patientBody = (body: string | undefined): string => {
   }
 }
 
-/** What a browser has after a login. */
+/** The cookies that a browser has after a login. */
 export interface Login {
   readonly cookie: string
   readonly csrf: string

@@ -33,7 +33,7 @@ const schemaOf = ({ default: value, type }: Specification.ListedParameter): Json
   return { type: kind, default: value === "empty string" ? "" : kind === "string" ? value : Number(value) }
 }
 
-/** What the specification leaves open: the bounds of a number. */
+/** A shape without the bounds of a number, which the specification leaves open. */
 const withoutBounds = ({ maximum: _, minimum: __, ...schema }: Json): Json => schema
 
 const idOf = (name: string): string => `${name.replace("_id", "")}_01jz0000000000000000000000`
@@ -203,7 +203,7 @@ describe("the specification", () => {
                 }
               ]
             ]
-            // What is said of a field is not its shape.
+            // The description of a field is not its shape.
             const shapeOf = (fields: unknown): Json =>
               Object.fromEntries(
                 Object.entries(asJson(fields)).map(([name, field]) => {

@@ -8,10 +8,12 @@ import {
   ChangesetId,
   ConnectionId,
   DeliveryId,
+  EventId,
   MergeRequestId,
   newId,
   SessionId,
-  TurnId
+  TurnId,
+  WebhookDeliveryId
 } from "@reins/core/domain/Ids"
 import { now } from "@reins/core/domain/Timestamp"
 import { InteractionStore } from "@reins/core/sessions/InteractionStore"
@@ -60,7 +62,7 @@ export interface Tenant {
   readonly person: Person
   /** By the path parameters of the API. */
   readonly ids: Readonly<Record<string, string>>
-  /** What bodies and queries may refer to besides. */
+  /** The ids that bodies and queries may refer to besides. */
   readonly projectVersionId: string
   readonly forgeConnectionId: string
   readonly uploadId: string
@@ -214,6 +216,31 @@ export const readyLease = (sessionId: SessionId) =>
 export const setState = (table: "turns" | "deliveries" | "delegations", id: string, state: string) =>
   Effect.flatMap(Database, ({ run, sql }) => run(sql`update ${sql(table)} set state = ${state} where id = ${id}`))
 
+/** A delivery of the first event of a session to a webhook endpoint, which did not get through. */
+const newWebhookDelivery = (endpointId: string, sessionId: SessionId) =>
+  Effect.gen(function* () {
+    const { run, sql } = yield* Database
+    const at = yield* now
+    const id = yield* newId(WebhookDeliveryId)
+    const row = {
+      id,
+      endpoint_id: endpointId,
+      position: 1,
+      session_id: sessionId,
+      seq: 1,
+      event_id: yield* newId(EventId),
+      type: "session.created",
+      state: "failed",
+      attempt_count: 1,
+      created_at: at,
+      finished_at: at
+    }
+    yield* run(sql`insert into webhook_deliveries ${sql.insert(row)}`)
+    const attempt = { delivery_id: id, ordinal: 1, started_at: at, duration_ms: 12, status: 500, answer: "broken" }
+    yield* run(sql`insert into webhook_attempts ${sql.insert({ ...attempt, error: "It was answered with 500." })}`)
+    return id
+  })
+
 export const newTenant = Effect.gen(function* () {
   const person = yield* newCaller()
   const { json: list } = yield* send("GET", "/api/workspaces", { headers: person.bearer })
@@ -285,6 +312,13 @@ export const newTenant = Effect.gen(function* () {
       delegation_id: textAt(delegated, "delegation.id")
     }
   }
-  const more = { merge_request_id: yield* newMergeRequest(tenant), interaction_id: yield* newInteraction(tenant) }
+  const endpoint = yield* done(person, "POST", `${workspace}/webhook-endpoints`, { url: "https://hooks.example/reins" })
+  const endpointId = textAt(endpoint, "id")
+  const more = {
+    webhook_endpoint_id: endpointId,
+    webhook_delivery_id: yield* newWebhookDelivery(endpointId, sessionId),
+    merge_request_id: yield* newMergeRequest(tenant),
+    interaction_id: yield* newInteraction(tenant)
+  }
   return { ...tenant, ids: { ...tenant.ids, ...more } } satisfies Tenant
 }).pipe(Effect.orDie)

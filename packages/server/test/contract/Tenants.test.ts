@@ -14,7 +14,7 @@ const prefixOf = (id: string): string => typeId.exec(id)?.[1] ?? assert.fail(`${
 /** Another id of the same kind, which nothing has. */
 const randomLike = (id: string): string => typeidUnboxed(prefixOf(id))
 
-/** What an answer tells, but for what is new in every answer and the id that was asked for. */
+/** The content of an answer, without what is new in every answer and the id that was asked for. */
 const told = (reply: Reply, id = "\n") => ({
   status: reply.status,
   headers: Object.fromEntries([...reply.headers].filter(([name]) => !["date", "vary", "x-request-id"].includes(name))),
@@ -29,7 +29,7 @@ const idsIn = (value: unknown): ReadonlyArray<string> =>
     ([, id]) => id ?? ""
   )
 
-/** What bodies may refer to: each is a valid request of one person, with an id that another may not see. */
+/** The ids that bodies may refer to: each is a valid request of one person, with an id that another may not see. */
 const references: ReadonlyArray<{
   readonly name: string
   readonly field: string

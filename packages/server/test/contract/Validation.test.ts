@@ -8,7 +8,7 @@ import { mutations, type Operation, operations } from "./Document.js"
 import { exampleOf } from "./Examples.js"
 import { allowGateway, Gateway, newTenant, type Tenant } from "./Tenant.js"
 
-/** What FastAPI was seen to answer, by the name of the case. */
+/** The answers that FastAPI was seen to give, by the name of the case. */
 const golden = new Map(
   readFileSync(new URL("../spec/validation-golden.txt", import.meta.url), "utf8")
     .trim()

@@ -4,7 +4,7 @@ import { join } from "node:path"
 export const root = join(import.meta.dirname, "../../../..")
 
 /**
- * What a test does with a block of a page:
+ * The way in which a test treats a block of a page:
  * - `run`: a reader runs it, so the test does.
  * - `beside`: a reader runs it in another terminal, where it goes on until the page has ended.
  * - `own`: exports of what each reader has of their own, such as an address. The test has its own values for the same names.

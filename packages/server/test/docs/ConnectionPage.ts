@@ -8,7 +8,7 @@ import { Effect, Layer } from "effect"
 import { made, table } from "./Markdown.js"
 import { fieldsOf } from "./SchemaText.js"
 
-/** What a kind is for, and a credential of it. */
+/** The purpose of a kind, and a credential of it. */
 const texts: Readonly<
   Record<string, { readonly does: string; readonly example: Readonly<Record<string, string>>; readonly runs?: string }>
 > = {

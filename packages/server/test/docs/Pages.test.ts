@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { ConnectionPatch } from "@reins/core/api/ConnectionsApi"
+import { SessionInput } from "@reins/core/api/SessionsApi"
 import { Event, type EventType, eventPayloads } from "@reins/core/domain/Event"
 import { ErrorEnvelope } from "@reins/core/domain/ReinsError"
 import { load } from "@reins/server/Config"
@@ -33,6 +34,7 @@ const read = (name: string, json: string): Promise<unknown> => {
   const strict = (schema: Schema.Schema.AnyNoContext) =>
     Schema.decodeUnknownPromise(schema, { onExcessProperty: "error" })(JSON.parse(json))
   if (name === "Event") return strict(Event)
+  if (name === "SessionInput") return strict(SessionInput)
   if (name === "ConnectionPatch") return strict(ConnectionPatch)
   if (name === "ErrorEnvelope") return strict(ErrorEnvelope)
   if (name === "HTTPValidationError") return strict(HTTPValidationError)

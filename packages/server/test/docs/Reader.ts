@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { type Block, ownNames, root } from "./Blocks.js"
 
-/** What surrounds a reader. */
+/** The surroundings of a reader. */
 export interface Surroundings {
   /** A directory that is there and empty. It becomes that of a clone, with a program of the reader's own in it. */
   readonly directory: string
@@ -14,7 +14,7 @@ export interface Surroundings {
   readonly installed?: string
 }
 
-/** What became of blocks that were run. */
+/** The outcome of blocks that were run. */
 export interface Read {
   /** 0 when every command succeeded. */
   readonly code: number | null

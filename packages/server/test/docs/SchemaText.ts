@@ -26,7 +26,7 @@ const descriptionOf = (field: AST.PropertySignature | undefined): string | undef
     ? undefined
     : (Option.getOrUndefined(AST.getDescriptionAnnotation(field)) ?? describedBy(field.type))
 
-/** What the library says of a type by itself, which the column beside it says too. */
+/** The library's own words for a type, which the column beside it says too. */
 const ofItself = /^an? (?:string|number|integer|boolean|non empty string)\b/
 
 const describedBy = (ast: AST.AST): string | undefined => {

@@ -83,8 +83,16 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     unit: "minutes"
   },
   max_idle_agents: {
-    does: "The agents that are kept ready at once. The one that was used least recently gives way, also while memory is short.",
+    does: "The agents that are kept ready at once. The one that was used least recently gives way.",
     fallback: "8 for each core"
+  },
+  agent_free_bytes: {
+    does: "The memory of the machine that agents kept ready leave free. While less is available, they give way one by one, the least recently used first; 0 lets none give way.",
+    unit: "bytes",
+    fallback: "half of what was available at the start"
+  },
+  prewarm: {
+    does: "Makes the workspace of a new session and starts its agent before its first message comes, where there is room for one more agent; not while `working_trees_per_workspace` is set. A session that is created with `prewarm: false` is left alone."
   },
   lease_seconds: {
     does: "Advanced: after how long without a word the work of a server is taken over. It gives one three times as often.",

@@ -28,7 +28,7 @@ test("the total counts every piece of an item", () => {
 })
 `
 
-/** What the model does about any message: it makes the failing test of the project pass. */
+/** The answer of the model to any message: it makes the failing test of the project pass. */
 const work: Array<Step> = [
   { think: "First the code.", tool: "bash", cmd: "ls" },
   { say: "Quantities are ignored.", tool: "write", path: "cart.js", content: mended },
@@ -117,7 +117,7 @@ export const world = (agent: Agent) =>
       HOME: home,
       XDG_CACHE_HOME: join(home, ".cache"),
       XDG_CONFIG_HOME: join(home, ".config"),
-      // What each reader has of their own.
+      // Each reader has these of their own.
       REINS_URL: `http://127.0.0.1:${port}`,
       GATEWAY_URL: gateway.url,
       GATEWAY_KEY: gatewayKey,

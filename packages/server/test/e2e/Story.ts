@@ -4,7 +4,7 @@ import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert } from "vitest"
 import { at, itemsOf, textAt, type Visitor } from "./Visitor.js"
 
-/** What is around the service: a model gateway, and a forge with a repository. */
+/** The surroundings of the service: a model gateway, and a forge with a repository. */
 export interface Surroundings {
   readonly dataDir: string
   readonly gatewayUrl: string
@@ -12,7 +12,7 @@ export interface Surroundings {
     readonly url: string
     readonly repositoryUrl: string
     readonly token: string
-    /** Whether it turns everybody away. */
+    /** True while it turns everybody away. */
     readonly close: (closed: boolean) => void
     readonly read: (ref: string, path: string) => string
   }
@@ -285,7 +285,7 @@ export const leave = async (
   await visitor.call("POST /api/sessions/{session_id}/closures", { ids })
   const session = await visitor.read("GET /api/sessions/{session_id}", { ids })
   assert.strictEqual(at(session, "lifecycle"), "closed")
-  // What still works is told to stop by the closure; its credential is in use until it has.
+  // Work that still runs is told to stop by the closure; its credential is in use until it has.
   await eventually("every session rests", async () => {
     const sessions = await visitor.read("GET /api/workspaces/{workspace_id}/sessions", { ids: { workspace_id } })
     return itemsOf(sessions).every((item) => ["idle", "attention"].includes(textAt(item, "activity")))

@@ -49,7 +49,7 @@ export const itemsOf = (json: unknown): ReadonlyArray<unknown> => {
 export class Visitor {
   /** The operations that have succeeded. */
   readonly succeeded = new Set<string>()
-  /** What the first success of each was asked and answered. */
+  /** The request and the answer of the first success of each. */
   readonly recorded = new Map<string, Recorded>()
   private keys = 0
 

@@ -106,7 +106,7 @@ layer(service({ maxRunningTurns: 0 }), { excludeTestServices: true })("delegatio
         assert.deepStrictEqual([wait.state, ended.state, result?.summary], ["satisfied", "succeeded", "Done."])
         assert.isNull(reply.headers.get("idempotency-replayed"))
       }
-      // What has ended is told by the very key that was told before that it goes on.
+      // The key that was told before that a delegation goes on is told its end too.
       assert.strictEqual((yield* call({}, key)).wait.state, "satisfied")
     })
   )

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { change, newCaller, newKey, password, type Reply, service } from "../Service.js"
 
-/** What a client sees of an answer, without what is new in every one. */
+/** An answer as a client sees it, without what is new in every one. */
 const seen = ({ headers, status, text }: Reply) => ({
   status,
   text: text.replace(/"request_id":"[^"]*"/, '"request_id":"*"'),

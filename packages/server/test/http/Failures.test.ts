@@ -5,7 +5,7 @@ import { servicesByDatabase } from "../Databases.js"
 import { Caller, change, codeOf, send } from "../Service.js"
 import { newSession } from "../Sessions.js"
 
-/** What each database calls a row whose value is there already, and a table that is not. */
+/** The names that each database has for a row whose value is there already, and for a table that is not there. */
 const codes = {
   SQLite: { duplicate: "SQLITE_CONSTRAINT_UNIQUE", missing: "SQLITE_ERROR" },
   PostgreSQL: { duplicate: "23505", missing: "42P01" }

@@ -5,7 +5,7 @@ import * as fc from "fast-check"
 
 const parse = (text: string) => parseJson(Buffer.from(text, "utf8"))
 
-/** What JSON.parse makes of a text; undefined where it refuses it. */
+/** The value that JSON.parse makes of a text; undefined where it refuses it. */
 const parsed = (text: string): { readonly value: unknown } | undefined => {
   try {
     return { value: JSON.parse(text) }

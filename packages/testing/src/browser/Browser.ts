@@ -44,7 +44,7 @@ export const startBrowser = async ({ dark = false, javaScript = true }: BrowserO
   }
 }
 
-/** What a page asked for and what it complained of. */
+/** The requests of a page and its complaints. */
 export interface Witness {
   readonly requests: Array<string>
   readonly complaints: Array<string>

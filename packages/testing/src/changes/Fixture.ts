@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { systemActor } from "@reins/core/access/Access"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
@@ -25,7 +25,7 @@ import type { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
 import { dialects, ForgeServer, type KnownForge } from "../forge/ForgeServer.js"
-import { plainGit, put } from "../git/Fixture.js"
+import { bareRemote, plainGit, put } from "../git/Fixture.js"
 import { gitHttpServer } from "../git/GitHttpServer.js"
 import { ownerWithConnection } from "../sessions/Services.js"
 
@@ -53,21 +53,24 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
     )
   ).pipe(Layer.provide([Logger.minimumLogLevel(LogLevel.Error), PasswordCost.layerTest]))
 
+let original: string | undefined
+
+/** A bare repository with one commit, made once for all tests of this process, which copy it. */
+const bareOriginal = (): string => {
+  if (original !== undefined) return original
+  const root = mkdtempSync(join(tmpdir(), "reins-test-"))
+  process.once("exit", () => rmSync(root, { recursive: true, force: true }))
+  original = bareRemote(root, { "a.txt": "one\n", "b.txt": "two\n" })
+  return original
+}
+
 /** A bare repository that is served over http, by a forge when a kind of forge is given. */
 export const remote = (kind: KnownForge = "github") =>
   Effect.gen(function* () {
     const root = yield* dataDirectory
     const repository = kind === "gitlab" ? "acme/tools/shop" : "acme/shop"
     const bare = join(root, `${repository}.git`)
-    mkdirSync(dirname(bare), { recursive: true })
-    const source = join(root, "source")
-    plainGit(root, "init", "--quiet", "--bare", "--initial-branch=main", bare)
-    plainGit(root, "init", "--quiet", "--initial-branch=main", source)
-    put(source, "a.txt", "one\n")
-    put(source, "b.txt", "two\n")
-    plainGit(source, "add", "--all")
-    plainGit(source, "commit", "--quiet", "--message=first")
-    plainGit(source, "push", "--quiet", bare, "main")
+    cpSync(bareOriginal(), bare, { recursive: true })
     const git = (...args: ReadonlyArray<string>) => plainGit(bare, ...args)
     const headOf = (branch: string) => {
       try {

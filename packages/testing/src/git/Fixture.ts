@@ -51,8 +51,8 @@ export const put = (root: string, path: string, content: string | Uint8Array, mo
 export const bareRemote = (root: string, files: Readonly<Record<string, string>>): string => {
   const bare = join(root, "remote.git")
   const work = join(root, "remote-work")
-  plainGit(root, "init", "--quiet", "--bare", "--initial-branch=main", bare)
-  plainGit(root, "init", "--quiet", "--initial-branch=main", work)
+  plainGit(root, "init", "--quiet", "--template=", "--bare", "--initial-branch=main", bare)
+  plainGit(root, "init", "--quiet", "--template=", "--initial-branch=main", work)
   for (const [path, content] of Object.entries(files)) put(work, path, content)
   plainGit(work, "add", "--all")
   plainGit(work, "commit", "--quiet", "--message=first")

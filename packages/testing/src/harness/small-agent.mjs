@@ -30,7 +30,7 @@ const ask = (method, params) =>
     void send({ id, method, params })
   })
 
-/** What was said to each session while it worked, and no request to the model holds yet. A session that is idle has none. */
+/** The words that were said to each session while it worked, and that no request to the model holds yet. A session that is idle has none. */
 const steered = new Map()
 let isCancelled = false
 let stop = () => undefined
@@ -56,7 +56,14 @@ const write = ({ content, path }, cwd) => {
   return `wrote ${path}`
 }
 
+/** Asks a person for the values of a form. */
+const elicit = async (schema, _, sessionId) =>
+  JSON.stringify(
+    await ask("elicitation/create", { sessionId, mode: "form", message: "Which one?", requestedSchema: schema })
+  )
+
 const tools = {
+  elicit: { kind: "other", takes: [], run: elicit },
   bash: { kind: "execute", takes: ["command"], run: runInShell },
   write: { kind: "edit", takes: ["path", "content"], run: write }
 }
@@ -133,12 +140,12 @@ const runTool = async (call, { cwd, sessionId, update }) => {
   const rawInput = JSON.parse(call.function.arguments)
   const toolCall = { toolCallId: call.id, title: call.function.name, kind, rawInput }
   await update({ sessionUpdate: "tool_call", ...toolCall, status: "pending" })
-  if (PERMISSION === "ask") {
+  if (PERMISSION === "ask" && run !== elicit) {
     const { outcome } = await ask("session/request_permission", { sessionId, toolCall, options: permissions })
     if (outcome.outcome !== "selected" || outcome.optionId === "no") return undefined
   }
   await update({ sessionUpdate: "tool_call_update", toolCallId: call.id, status: "in_progress" })
-  const text = await run(rawInput, cwd)
+  const text = await run(rawInput, cwd, sessionId)
   const content = [{ type: "content", content: { type: "text", text } }]
   await update({ sessionUpdate: "tool_call_update", toolCallId: call.id, status: "completed", content })
   return text

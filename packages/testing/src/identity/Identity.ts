@@ -1,5 +1,6 @@
 import { Access } from "@reins/core/access/Access"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
+import { BudgetStore } from "@reins/core/budgets/BudgetStore"
 import { Accounts } from "@reins/core/identity/Accounts"
 import { ApiKeys } from "@reins/core/identity/ApiKeys"
 import * as IdentityStores from "@reins/core/identity/IdentityStores"
@@ -90,7 +91,8 @@ export const identityWith = <M>(
 ) =>
   Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Placement.layerSingle)),
-    Layer.provideMerge(Layer.mergeAll(Access.layer, IdentityStores.layer, Journal.layer, Idempotency.layer)),
+    Layer.provideMerge(Layer.mergeAll(Access.layer, BudgetStore.layer, IdentityStores.layer, Idempotency.layer)),
+    Layer.provideMerge(Journal.layer),
     Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),
     Layer.provideMerge(Layer.mergeAll(Vault.layer, passwords, mailer)),
     Layer.provideMerge(KeyRing.layerMemory),

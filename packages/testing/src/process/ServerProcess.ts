@@ -59,6 +59,7 @@ export const spawnServer = (options: ServerOptions): StartingServer => {
       ...process.env,
       REINS_ALLOW_PRIVATE_HOSTS: "127.0.0.1",
       REINS_LOG_LEVEL: "warning",
+      REINS_PREWARM: "off",
       REINS_RATE_LIMIT: "off",
       ...(options.failpoint !== undefined && { REINS_FAILPOINT: options.failpoint }),
       ...(options.failpointFile !== undefined && { REINS_FAILPOINT_FILE: options.failpointFile }),

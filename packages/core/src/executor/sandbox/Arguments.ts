@@ -75,7 +75,7 @@ const nodeMounts = (): ReadonlyArray<string> => {
   return ["--ro-bind", process.execPath, process.execPath, "--ro-bind-try", npm, npm, ...links]
 }
 
-/** What bubblewrap reads from its descriptors from 3 on, in this order: the filter, and our own files. */
+/** The contents of bubblewrap's descriptors from 3 on, in this order: the filter, and our own files. */
 export const givenTo = (filter: Uint8Array): ReadonlyArray<Uint8Array> => [
   filter,
   ...Object.values(ownFiles).map((text) => Buffer.from(text))

@@ -30,7 +30,7 @@ export interface AcpAgent {
   readonly opening: Ref.Ref<ReadonlyArray<HarnessEvent>>
   /** True until the native session is open. */
   readonly isStarting: Ref.Ref<boolean>
-  /** What the agent can do, from its handshake on. */
+  /** The abilities of the agent, from its handshake on. */
   readonly offered: Ref.Ref<NonNullable<InitializeResult["agentCapabilities"]>>
   readonly facts: AgentFacts
   /** Done while the agent owes no answer to a prompt. */

@@ -53,7 +53,7 @@ const fileBlocks = Effect.fnUntraced(function* (
   return [resource]
 })
 
-/** What the agent is told, in the blocks of its protocol. */
+/** The words for the agent, in the blocks of its protocol. */
 export const promptBlocks = Effect.fnUntraced(function* (turn: Turn, prompt: ReadonlyArray<PromptBlock>) {
   const { promptCapabilities } = yield* Ref.get(turn.agent.offered)
   const takes = turn.settings.attachments === "offered"

@@ -9,7 +9,7 @@ export const reading =
   <S extends Schema.Schema.Any>(schema: S & (Wire extends Schema.Schema.Encoded<S> ? unknown : "not all is read")): S =>
     schema
 
-/** What may be asked of an agent, as the protocol has it. */
+/** The requests that an agent answers, as the protocol has them. */
 export interface Requests {
   readonly initialize: acp.InitializeRequest
   readonly "session/new": acp.NewSessionRequest
@@ -30,7 +30,7 @@ export interface Requests {
   readonly "session/set_model": { readonly sessionId: string; readonly modelId: string }
 }
 
-/** What an agent is told without an answer. */
+/** The notifications to an agent, which it does not answer. */
 export interface Notices {
   readonly "session/cancel": acp.CancelNotification
 }
@@ -57,8 +57,7 @@ export const InitializeResult = reading<acp.InitializeResponse & { readonly prot
         sessionCapabilities: optional(
           Schema.Struct({
             close: optional(Schema.Unknown),
-            resume: optional(Schema.Unknown),
-            additionalDirectories: optional(Schema.Unknown)
+            resume: optional(Schema.Unknown)
           })
         )
       })
@@ -141,7 +140,7 @@ const Resource = Schema.Struct({
   blob: optional(Schema.String)
 })
 
-/** What is said, shown or named. */
+/** A block of content: words, media, or a file by its name. */
 export const ContentBlock = reading<acp.ContentBlock>()(
   Schema.Union(
     Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),

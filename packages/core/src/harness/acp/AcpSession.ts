@@ -7,7 +7,7 @@ import * as Failures from "./Failures.js"
 import type * as JsonRpc from "./JsonRpc.js"
 
 /**
- * What agents may use of this side. Agents work on files and run commands themselves, so neither is offered. Input is asked for only where
+ * The abilities of this side that agents may use. Agents work on files and run commands themselves, so neither is offered. Input is asked for only where
  * somebody answers.
  */
 const capabilities = ({ input }: AcpAgent): acp.ClientCapabilities => ({
@@ -36,25 +36,14 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
   ])
 })
 
-/** The directories that a native session works with. Fails for an agent that knows one only and is to have several. */
-const placesOf = Effect.fnUntraced(function* ({ input, offered, runtime }: AcpAgent) {
-  const { additionalDirectories = [], workspaceDir } = input
-  const place = { cwd: workspaceDir, mcpServers: [] }
-  if (additionalDirectories.length === 0) return place
-  const { sessionCapabilities } = yield* Ref.get(offered)
-  if (sessionCapabilities?.additionalDirectories === undefined || sessionCapabilities.additionalDirectories === null)
-    return yield* Failures.notOffered(
-      runtime,
-      "works in one directory only, so it cannot have the other ones of the session"
-    )
-  return { ...place, additionalDirectories: [...additionalDirectories] }
-})
+/** The place of a native session. */
+const placeOf = ({ input }: AcpAgent) => ({ cwd: input.workspaceDir, mcpServers: [] })
 
 /** Resumes a native session. Fails when that is impossible, because a new session in its place would have forgotten everything. */
 const resume = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {
   const { resume } = agent.settings
   if (resume === "none") return yield* Failures.contextUnavailable(agent.runtime, "it has no way to resume")
-  const params = { sessionId, ...(yield* placesOf(agent)) }
+  const params = { sessionId, ...placeOf(agent) }
   return yield* ask(agent, peer, `session/${resume}`, params, Schema.NullishOr(SessionResult)).pipe(
     Effect.map((result) => ({ ...result, sessionId })),
     Effect.catchTag("RpcError", (error) => {
@@ -73,7 +62,7 @@ export const openSession = Effect.fnUntraced(function* (agent: AcpAgent, peer: J
   const { nativeSessionId } = agent.input
   const session =
     nativeSessionId === null
-      ? yield* ask(agent, peer, "session/new", yield* placesOf(agent), SessionResult).pipe(
+      ? yield* ask(agent, peer, "session/new", placeOf(agent), SessionResult).pipe(
           Effect.catchTag("RpcError", failed(agent))
         )
       : yield* resume(agent, peer, nativeSessionId)

@@ -15,7 +15,7 @@ interface FollowUp {
   readonly settle: Word["settle"]
 }
 
-/** What is said to an agent beside the message of its turn, and where that stands. One fiber says it; the conversation takes its turns with it. */
+/** The words to an agent beside the message of its turn, and their state. One fiber says them; the conversation takes its turns with it. */
 export class Talk {
   private followUps: Array<FollowUp> = []
   private isOver = false
@@ -42,7 +42,7 @@ export class Talk {
     return !this.isOver
   }
 
-  /** What is to be said next. With nothing left, the conversation is over. */
+  /** The next words. With none left, the conversation is over. */
   readonly next: Effect.Effect<ReadonlyArray<PromptBlock> | undefined> = Effect.suspend(() => {
     const said = this.followUps
     this.followUps = []

@@ -23,7 +23,7 @@ const decodeInfo = Schema.decodeUnknownOption(SessionInfo)
 type Events = ReadonlyArray<Reported>
 
 /**
- * What holds for a native session beyond any one turn: its commands, its options and its title. Agents tell of it when the session opens,
+ * The facts of a native session beyond any one turn: its commands, its options and its title. Agents tell of it when the session opens,
  * before there is a turn to tell it to, and whenever it changes.
  */
 export class AgentFacts {

@@ -5,7 +5,7 @@ import type { ContentBlock } from "./AcpSchema.js"
 const maxData = 768 * 1024
 const maxText = 64 * 1024
 
-/** What a block of content shows besides words; undefined for words. */
+/** The media that a block of content shows; undefined for words. */
 export const mediaOf = (block: ContentBlock): Media | undefined => {
   switch (block.type) {
     case "text":

@@ -172,7 +172,7 @@ class TurnTranscript implements Transcript {
     }
   }
 
-  /** What the agent reports beside its answer. */
+  /** A report of the agent beside its answer. */
   private report(kind: string, update: object): Option.Option<ReadonlyArray<HarnessEvent>> {
     switch (kind) {
       case "plan":

@@ -125,7 +125,7 @@ const doubledTurns = async (installation: Installation): Promise<ReadonlyArray<s
 
 const Upload = Schema.parseJson(Schema.Struct({ path: Schema.String, content: Schema.String }))
 
-/** What was uploaded last at a path is what is there, where the workspace is. */
+/** The last upload at a path is there, where the workspace is. */
 const lostFiles = async (installation: Installation, entries: Entries): Promise<ReadonlyArray<string>> => {
   const last = new Map<string, { readonly sessionId: string; readonly path: string; readonly content: string }>()
   for (const { body, path: route } of entries) {

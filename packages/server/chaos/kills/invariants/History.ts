@@ -14,12 +14,12 @@ const SessionRow = Schema.Struct({
 
 /** The log of every session has the numbers 1 to N, and says of every resource what the resource says of itself. */
 export class History {
-  /** How far each session was read. */
+  /** The position up to which each session was read. */
   private readonly read = new Map<string, number>()
   private readonly ids = new Set<string>()
   /** The state that was told last of each resource. */
   private readonly told = new Map<string, string>()
-  /** How often it was told what can happen once only. */
+  /** The number of times that each event was told that can happen once only. */
   private readonly times = new Map<string, number>()
 
   constructor(private readonly installation: Installation) {}
@@ -70,7 +70,7 @@ export class History {
   }
 }
 
-/** What an event says of the state of resources. */
+/** The states of resources that an event tells. */
 const statesIn = (event: TypedEvent): ReadonlyArray<readonly [string, string]> => {
   switch (event.type) {
     case "session.created":

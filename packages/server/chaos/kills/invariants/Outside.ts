@@ -11,14 +11,14 @@ const Delivery = Schema.Struct({
 const MergeRequest = Schema.Struct({ id: Schema.String, delivery_id: Schema.String, state: Schema.String })
 const MailJob = Schema.Struct({ id: Schema.String, state: Schema.String, abandoned: Schema.Number })
 
-/** What others were asked to do was done exactly once: each branch, merge request, merge and mail. */
+/** Every request to others was carried out exactly once: each branch, merge request, merge and mail. */
 export const holdsOutside = async (installation: Installation): Promise<void> => {
   await holdsBranches(installation)
   await holdsMergeRequests(installation)
   await holdsMails(installation)
 }
 
-/** How often a branch of the remote was moved since its updates are written down. */
+/** The number of moves of a branch of the remote since its updates are written down. */
 export const updatesOf = (installation: Installation, branch: string): number =>
   installation.origin
     .git("reflog", "show", "--format=%H", `refs/heads/${branch}`)

@@ -81,7 +81,7 @@ const isPoint = (name: string): name is FailpointName => name in matrix
 
 export const points = Object.keys(matrix).filter(isPoint)
 
-/** What is shown on PostgreSQL too: a kill before the work of every kind of job, and one in the midst of each path. */
+/** The rows that run on PostgreSQL too: a kill before the work of every kind of job, and one in the midst of each path. */
 export const onPostgres: ReadonlyArray<FailpointName> = [
   "job.claimed",
   "turn.output_written",

@@ -5,7 +5,7 @@ import type { Installation } from "../Installation.js"
 /** Does something during which the server is killed at the n-th passage of the row's point, the first if none is given. */
 export type Crash = <A>(act: () => Promise<A>, passage?: number) => Promise<A>
 
-/** What must be so once the server was killed at a point and started again, besides what must be so always. */
+/** The state that must hold once the server was killed at a point and started again, besides what must hold always. */
 export interface Row {
   readonly rule: string
   readonly play: (installation: Installation, crash: Crash) => Promise<void>

@@ -98,7 +98,7 @@ const withTexts = (schema: Json, texts: Texts | undefined): Json => {
   }
 }
 
-/** What is said of the field comes first, then what is said of every value of its type. */
+/** The description of the field comes first, then that of every value of its type. */
 const withText = (property: Json, text: string | undefined): Json => {
   if (text === undefined) return property
   const name = referredBy(property)

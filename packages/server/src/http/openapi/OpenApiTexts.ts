@@ -31,6 +31,7 @@ export const tags: Readonly<Record<string, string>> = {
   projects: "What sessions of the same kind start from, in published versions that never change.",
   sessions: "A conversation and a workspace, run by an executor with one provider.",
   turns: "What an agent does with one message.",
+  webhooks: "Addresses to which the events of a workspace are sent, and what became of each delivery.",
   workspaces: "Who owns what: projects, connections and sessions belong to a workspace, and people are members of it."
 }
 
@@ -52,6 +53,9 @@ export const parameters: Readonly<Record<string, string>> = {
   interaction_id: "The interaction, by its id, which begins with `int_`.",
   job_id: "The job, by its id, which begins with `job_`.",
   key_id: "The API key, by its id and not its secret; it begins with `key_`.",
+  label:
+    "Only what is of sessions that have this label now, as `name=value` with the exact value; the first `=` ends the name. The events of a " +
+    "workspace have every `session.updated` besides, because it may tell that a session has taken the label or lost it.",
   lifecycle: "Only sessions in this state.",
   limit: "The most items of a page; of a stream, how many events are read at a time.",
   max_seconds: "How long a stream stays open; from 0.5 to 600. A page is answered at once.",
@@ -65,6 +69,8 @@ export const parameters: Readonly<Record<string, string>> = {
   state: "Only items in this state.",
   turn_id: "The turn, by its id, which begins with `turn_`.",
   types: "Only these types of events: a comma list of names, or of prefixes as in `turn.*`.",
+  webhook_delivery_id: "The delivery to a webhook endpoint, by its id, which begins with `whd_`.",
+  webhook_endpoint_id: "The webhook endpoint, by its id, which begins with `whe_`.",
   workspace_id: "The workspace, by its id, which begins with `wsp_`."
 }
 
@@ -94,7 +100,7 @@ export const streamExample = [
 export const bodyDescription =
   "Fields that the operation does not know are passed over, and named in the header `Reins-Unknown-Fields` of the answer."
 
-/** What a success is answered with, as the schema of the answer says; the work itself where there is no body. */
+/** The answer of a success, as its schema describes it; the work itself where there is no body. */
 export const answerDescription = (summary: string, ast: SchemaAST.AST): string =>
   Option.getOrElse(SchemaAST.getDescriptionAnnotation(ast), () => `${summary}: done, without a body.`)
 

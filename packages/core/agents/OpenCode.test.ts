@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cp } from "node:fs/promises"
 import * as path from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { bearing, signal } from "@reins/core/executor/ProcessTable"
 import { Harness } from "@reins/core/harness/Harness"
-import type { HarnessEvent } from "@reins/core/harness/HarnessEvent"
+import type { HarnessEvent, HarnessFailure } from "@reins/core/harness/HarnessEvent"
 import { Manifests } from "@reins/core/harness/Manifests"
+import { turnEvents } from "@reins/core/harness/TurnEvents"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
 import { processesWhere, shown } from "@reins/testing/executor/Processes"
 import {
@@ -44,18 +45,39 @@ const session = Effect.gen(function* () {
       model: "scripted-1",
       ...changes
     })
-  const turn = (
-    prompt: string,
-    changes: Partial<TurnInput> = {},
-    onEvent: (event: HarnessEvent) => Effect.Effect<unknown> = () => Effect.void
-  ) =>
-    turnOf(harness.open)(input(prompt, changes)).pipe(
-      Stream.tap(onEvent),
-      Stream.runCollect,
-      Effect.map((events) => [...events])
+  type OnEvent = (event: HarnessEvent) => Effect.Effect<unknown>
+  const told = (events: Stream.Stream<HarnessEvent, HarnessFailure>, onEvent: OnEvent = () => Effect.void) =>
+    Effect.map(Stream.runCollect(Stream.tap(events, onEvent)), (all) => [...all])
+  const turn = (prompt: string, changes: Partial<TurnInput> = {}, onEvent?: OnEvent) =>
+    told(turnOf(harness.open)(input(prompt, changes)), onEvent)
+  /** An agent for several turns, which lives as long as the scope. */
+  const opened = (start: Partial<TurnInput> = {}) =>
+    Effect.map(
+      harness.open(input("", start)),
+      (agent) =>
+        (prompt: string, changes: Partial<TurnInput> = {}, onEvent?: OnEvent) =>
+          told(
+            turnEvents((emit) => agent.turn(input(prompt, { ...start, ...changes }), emit)),
+            onEvent
+          )
     )
-  return { ...where, server, turn, state: harness.nativeState(manifest, where.homeDir) }
+  return { ...where, server, turn, opened, state: harness.nativeState(manifest, where.homeDir) }
 })
+
+/** The smallest image. */
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+/** A message with an image, which is in the workspace. */
+const pixelIn = (workspaceDir: string, text: string): TurnInput["prompt"] => {
+  const content = Buffer.from(pixel, "base64")
+  const file = path.join(workspaceDir, "pixel.png")
+  writeFileSync(file, content)
+  const read = () => Effect.succeedSome(content)
+  return [
+    { type: "text", text },
+    { type: "file", path: file, name: "pixel.png", mediaType: "image/png", size: content.length, read }
+  ]
+}
 
 /** The arguments of every process on this machine. */
 const commandLines = (): string =>
@@ -65,20 +87,32 @@ const commandLines = (): string =>
 
 layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode", (it) => {
   it.scoped(
-    "writes a file, resumes from its exported state with the earlier turn in its context, and keeps the key out of files and arguments",
+    "writes a file, is shown an image, resumes from its exported state with the earlier turn in its context and over another protocol, and keeps the key out of files and arguments",
     () =>
       Effect.gen(function* () {
-        const { homeDir, root, server, state, turn, workspaceDir } = yield* session
+        const { homeDir, opened, root, server, state, turn, workspaceDir } = yield* session
         const seen: Array<string> = []
-        const first = yield* turn(
-          script(
-            "Write the greeting.",
-            { think: "Easy.", say: "Writing it.", tool: "write", path: "hello.txt", content: "hello\n" },
-            { tool: "bash", cmd: "echo key=$REINS_API_KEY; echo lease=$REINS_LEASE" },
-            { say: "All done." }
-          ),
-          { leaseId: "lease-first" },
-          (event) => Effect.sync(() => (event._tag === "tool" ? seen.push(commandLines()) : undefined))
+        const first = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const turn = yield* opened({ leaseId: "lease-first" })
+            const events = yield* turn(
+              script(
+                "Write the greeting.",
+                { think: "Easy.", say: "Writing it.", tool: "write", path: "hello.txt", content: "hello\n" },
+                { tool: "bash", cmd: "echo key=$REINS_API_KEY; echo lease=$REINS_LEASE" },
+                { say: "All done." }
+              ),
+              {},
+              (event) => Effect.sync(() => (event._tag === "tool" ? seen.push(commandLines()) : undefined))
+            )
+            const look = script("Look at it.", { say: "A pixel." })
+            assert.strictEqual(said(yield* turn("", { prompt: pixelIn(workspaceDir, look) })), "A pixel.")
+            return events
+          })
+        )
+        assert.deepStrictEqual(
+          server.requests.flatMap(({ messages, tools }) => (tools.length > 0 ? (messages.at(-1)?.images ?? []) : [])),
+          [`data:image/png;base64,${pixel}`]
         )
         assert.strictEqual(readFileSync(path.join(workspaceDir, "hello.txt"), "utf8"), "hello\n")
         assert.strictEqual(said(first), "Writing it.All done.")
@@ -109,13 +143,17 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         yield* Effect.promise(async () => {
           for (const file of kept.files) await cp(path.join(homeDir, file.path), path.join(elsewhere, file.path))
         })
-        const second = yield* turn(script("And now?", { say: "Resumed." }), {
+        const steps = [{ say: "Now.", tool: "write", path: "a.txt", content: "a" }, { say: "Resumed." }]
+        const resumed = yield* opened({
           nativeSessionId: id,
           homeDir: elsewhere,
-          model: "scripted-2"
+          model: "scripted-2",
+          connection: connection({ base_url: server.url, protocol: "openai_responses" }, apiKey)
         })
+        const second = yield* resumed(script("And now?", ...steps))
+        assert.strictEqual(readFileSync(path.join(workspaceDir, "a.txt"), "utf8"), "a")
         assert.deepStrictEqual(of(second, "native_session"), [{ _tag: "native_session", id, resumed: true }])
-        assert.strictEqual(said(second), "Resumed.")
+        assert.strictEqual(said(second), "Now.Resumed.")
         const last = server.requests.filter((request) => request.tools.length > 0).at(-1)
         assert.strictEqual(last?.model, "scripted-2")
         assert.isTrue(
@@ -125,6 +163,8 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
           last?.messages.some((message) => message.role === "assistant" && message.text.includes("All done."))
         )
 
+        const hanging = yield* Effect.flip(resumed(script("Try.", { hang: true }), { silenceTimeout: "3 seconds" }))
+        assert.deepInclude({ ...hanging }, { reason: "timeout", retryable: true })
         const unknown = yield* Effect.flip(turn(script("x", { say: "x" }), { nativeSessionId: "ses_doesnotexist" }))
         assert.strictEqual(unknown.reason, "context_unavailable")
       }),
@@ -135,28 +175,24 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
     "each way in which a gateway fails ends the turn with a helpful reason",
     () =>
       Effect.gen(function* () {
-        const { server, turn } = yield* session
-        const wrongKey = connection({ base_url: server.url, protocol: "openai_chat" }, "sk-wrong-key")
-        const run = (steps: ReadonlyArray<Step>, changes: Partial<TurnInput> = {}) =>
-          Effect.flip(turn(script("Try.", ...steps), changes))
-        // opencode tries again for some seconds; meanwhile the others run.
-        const again = (step: Step) => Effect.flatMap(session, ({ turn }) => Effect.flip(turn(script("Try.", step))))
-        const repeated = yield* Effect.fork(
-          Effect.all([again({ drop: true }), again({ error: 429 })], { concurrency: 2 })
-        )
+        const { opened, turn } = yield* session
+        // opencode tries again for some seconds; meanwhile another one does.
+        const again = Effect.flatMap(session, ({ turn }) => Effect.flip(turn(script("Try.", { error: 429 }))))
+        const repeated = yield* Effect.fork(again)
 
-        const refused = yield* run([{ say: "x" }], { connection: wrongKey })
+        const one = yield* opened()
+        const run = (step: Step) => Effect.flip(one(script("Try.", step)))
+        const refused = yield* run({ error: 401 })
         assert.deepInclude({ ...refused }, { reason: "credential_invalid", retryable: false })
         assert.include(refused.message, "HTTP 401: Incorrect API key provided")
-        const bad = yield* run([{ error: 400, message: "No such model." }])
+        const bad = yield* run({ error: 400, message: "No such model." })
         assert.deepInclude({ ...bad }, { reason: "upstream_error", retryable: false })
         assert.include(bad.message, "HTTP 400: No such model.")
-        const hanging = yield* run([{ hang: true }], { silenceTimeout: "3 seconds" })
-        assert.deepInclude({ ...hanging }, { reason: "timeout", retryable: true })
-        const modelless = yield* run([], { model: null })
-        assert.include(modelless.message, "needs a model")
-        const [dropped, limited] = yield* Fiber.join(repeated)
+        const dropped = yield* run({ drop: true })
         assert.deepInclude({ ...dropped }, { reason: "upstream_error", retryable: true })
+        const modelless = yield* Effect.flip(turn(script("Try."), { model: null }))
+        assert.include(modelless.message, "needs a model")
+        const limited = yield* Fiber.join(repeated)
         assert.deepInclude({ ...limited }, { reason: "quota_exhausted", retryable: true })
         assert.include(limited.message, "HTTP 429: Rate limit reached.")
       }),
@@ -215,20 +251,5 @@ layer(services, { excludeTestServices: true, timeout: "5 minutes" })("opencode",
         assert.isTrue(server.requests.at(-1)?.messages.some((message) => message.text.includes("Remember the horse.")))
       }),
     120_000
-  )
-
-  it.scoped(
-    "speaks openai_responses",
-    () =>
-      Effect.gen(function* () {
-        const { server, turn, workspaceDir } = yield* session
-        const events = yield* turn(
-          script("Write.", { say: "Now.", tool: "write", path: "a.txt", content: "a" }, { say: "Done." }),
-          { connection: connection({ base_url: server.url, protocol: "openai_responses" }, apiKey) }
-        )
-        assert.strictEqual(said(events), "Now.Done.")
-        assert.strictEqual(readFileSync(path.join(workspaceDir, "a.txt"), "utf8"), "a")
-      }),
-    60_000
   )
 })

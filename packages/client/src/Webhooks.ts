@@ -1,0 +1,93 @@
+import type { WorkspaceEvent } from "./generated/Resources.js"
+
+/** A delivery whose signature was found good. */
+export interface WebhookMessage {
+  /** The type of the event, as `turn.action_required`. */
+  readonly type: WorkspaceEvent["event"]["type"]
+  /** The time at which the event was committed. */
+  readonly timestamp: string
+  /** The position of the event in the stream of its workspace. */
+  readonly position: number
+  /** The event. Its `id` is the same in every attempt, so that a delivery which came twice can be told. */
+  readonly data: WorkspaceEvent["event"]
+}
+
+/** The headers of a request, as Node gives them or as a `Headers`. */
+export type WebhookHeaders =
+  | {
+      /** The value of a header, whatever the case of its name; null when it is absent. */
+      readonly get: (name: string) => string | null
+    }
+  | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+/** A delivery is not from whom it says, or is too old. Answer it with 400. */
+export class WebhookVerificationError extends Error {
+  override readonly name = "WebhookVerificationError"
+}
+
+/** How a delivery is verified. */
+export interface VerifyOptions {
+  /** The seconds by which the time of a delivery may differ from the clock; 300 when absent. */
+  readonly toleranceSeconds?: number
+}
+
+/**
+ * The event of a delivery, once its signature is proven. Give it the body as it came, because a body that was parsed and written again has
+ * another signature. Throws a `WebhookVerificationError` for a signature that is not of the secret, and for a time that differs by over five
+ * minutes.
+ */
+const verify = async (
+  body: string | Uint8Array,
+  headers: WebhookHeaders,
+  secret: string,
+  { toleranceSeconds = 300 }: VerifyOptions = {}
+): Promise<WebhookMessage> => {
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
+    headerOf(headers, name)
+  )
+  if (id === undefined || timestamp === undefined || signatures === undefined)
+    throw new WebhookVerificationError("The request lacks a webhook-id, a webhook-timestamp or a webhook-signature.")
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError("The webhook-timestamp is no time.")
+  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > toleranceSeconds)
+    throw new WebhookVerificationError("The webhook-timestamp is too far from the clock of this machine.")
+  const key = await crypto.subtle.importKey("raw", keyOf(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"])
+  const text = typeof body === "string" ? new TextEncoder().encode(body) : body
+  const head = new TextEncoder().encode(`${id}.${timestamp}.`)
+  const signed = new Uint8Array(head.length + text.length)
+  signed.set(head)
+  signed.set(text, head.length)
+  for (const signature of signatures.split(" ")) {
+    const given = signature.startsWith("v1,") ? bytesOf(signature.slice(3)) : undefined
+    // The engine compares in constant time.
+    if (given !== undefined && (await crypto.subtle.verify("HMAC", key, given, signed)))
+      // Boundary: the server that knows the secret wrote the body by its schema.
+      return JSON.parse(new TextDecoder().decode(text)) as WebhookMessage
+  }
+  throw new WebhookVerificationError("No webhook-signature is of this secret.")
+}
+
+/** What a receiver of webhooks needs. */
+export const webhooks = { verify }
+
+const headerOf = (headers: WebhookHeaders, name: string): string | undefined => {
+  if (isHeaders(headers)) return headers.get(name) ?? undefined
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  return typeof found === "string" ? found : found?.[0]
+}
+
+const isHeaders = (headers: WebhookHeaders): headers is { readonly get: (name: string) => string | null } =>
+  typeof headers["get"] === "function"
+
+const keyOf = (secret: string): Uint8Array<ArrayBuffer> => {
+  const key = secret.startsWith("whsec_") ? bytesOf(secret.slice(6)) : undefined
+  if (key === undefined || key.length === 0) throw new TypeError("The secret of a webhook endpoint begins with whsec_")
+  return key
+}
+
+const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | undefined => {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}

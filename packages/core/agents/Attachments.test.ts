@@ -1,0 +1,76 @@
+import { rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { textOf } from "@reins/core/domain/Message"
+import { Manifests } from "@reins/core/harness/Manifests"
+import { Messages } from "@reins/core/sessions/Messages"
+import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { Sessions } from "@reins/core/sessions/Sessions"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { Effect } from "effect"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { withAgent } from "../test/execution/Agent.js"
+
+it.scopedLive(
+  "an agent is given the files of a message, and is told of one that has changed or gone since it was uploaded",
+  () =>
+    withAgent(
+      "alpha_gateway",
+      ({ gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const session = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const files = yield* SessionFiles
+          const put = (path: string, content: string) => files.upload(principal, session.id, { path, content })
+          const kept = yield* put("docs/the plan.md", "Plant a pear tree.")
+          const changed = yield* put("changed.txt", "The first version.")
+          const gone = yield* put("gone.txt", "Nobody reads this.")
+          const root = (yield* WorkingTrees).paths(session.id).workTree
+          yield* Effect.promise(() => writeFile(join(root, "changed.txt"), "The second version."))
+          yield* Effect.promise(() => rm(join(root, "gone.txt")))
+
+          const turn = yield* runTurn(session.id, script("Read them.", { say: "I have." }), [
+            kept.upload_id,
+            changed.upload_id,
+            gone.upload_id
+          ])
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          const asked = gateway.requests.filter((request) => request.tools.length > 0).at(-1)
+          const told = asked?.messages.map(({ text }) => text).join("\n") ?? ""
+          assert.include(told, join(root, "docs/the plan.md"))
+          assert.include(told, "Plant a pear tree.")
+          assert.include(told, "The second version.")
+          assert.include(told, `changed.txt (uploaded with 18 bytes, ${changed.file.digest}) has been changed since`)
+          assert.include(told, `gone.txt (uploaded with 18 bytes, ${gone.file.digest}) is no longer in the workspace`)
+          assert.notInclude(told, "Nobody reads this.")
+
+          const said = (yield* (yield* Messages).list(principal, session.id, {})).items
+          assert.strictEqual(textOf(said.at(-1)?.content ?? []).trim(), "I have.")
+        }),
+      {},
+      Manifests.layer
+    ),
+  120_000
+)
+
+it.scopedLive(
+  "an agent that does not read files by itself is told where they are",
+  () =>
+    withAgent(
+      "beta",
+      ({ gateway, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const session = yield* (yield* Sessions).create(principal, workspaceId, { harness: { provider_id: "beta" } })
+          const { upload_id } = yield* (yield* SessionFiles).upload(principal, session.id, {
+            path: "plan.md",
+            content: "Plant a pear tree."
+          })
+          const turn = yield* runTurn(session.id, script("Read it.", { say: "I have." }), [upload_id])
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          const told = gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join("\n")
+          assert.include(told, join((yield* WorkingTrees).paths(session.id).workTree, "plan.md"))
+        }),
+      {},
+      Manifests.layer
+    ),
+  120_000
+)

@@ -1,0 +1,44 @@
+import { Effect } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
+import type { SessionId } from "../domain/Ids.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { Journal } from "../store/Journal.js"
+import { liveState, TurnSetup } from "./TurnSetup.js"
+
+/**
+ * Begins to start the agent of a session that has no turn, where one more can be kept. Gives the effect that waits until it has started or
+ * failed. What is in the way of a turn is left to the turn.
+ */
+export const startingAhead = Effect.gen(function* () {
+  const agents = yield* AgentPool
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+  const setup = yield* TurnSetup
+  const trees = yield* WorkingTrees
+
+  const start = Effect.fnUntraced(
+    function* (id: SessionId) {
+      const session = yield* sessions.find(id)
+      if (session === undefined || !isWaiting(session) || !(yield* agents.hasRoom)) return Effect.void
+      const prepared = yield* setup.prepare(session)
+      // The agent changes its own state as soon as it starts, and another process has to know that there is one.
+      yield* journal.commit(sessions.change(id, { native_digest: liveState }))
+      return yield* agents.prepare(prepared)
+    },
+    Effect.catchTag("TurnRefused", () => Effect.succeed(Effect.void))
+  )
+
+  return Effect.fnUntraced(function* (id: SessionId) {
+    const session = yield* sessions.find(id)
+    // A turn that runs has the workspace for itself, and its agent with it.
+    return session !== undefined && isWaiting(session) ? yield* trees.exclusive(id, start(id)) : Effect.void
+  })
+})
+
+/** True for a session that may get a turn and has none. */
+const isWaiting = (session: SessionRow): boolean =>
+  session.lifecycle === "open" &&
+  (session.lease_state === "ready" || session.lease_state === "none") &&
+  session.active_turn_id === null &&
+  session.queued_turns === 0

@@ -1,0 +1,65 @@
+import { Cause, Effect, Layer, Queue } from "effect"
+import { AgentPool } from "../agents/AgentPool.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { SessionId } from "../domain/Ids.js"
+import { SessionListeners } from "../sessions/SessionListeners.js"
+import { SessionStore } from "../sessions/SessionStore.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { logDefect } from "../store/FailedStatement.js"
+import { Journal } from "../store/Journal.js"
+import { startingAhead } from "./AgentAhead.js"
+import { TurnSetup } from "./TurnSetup.js"
+
+/** The sessions that are made ready at once, so that turns keep the rest of the machine. */
+const concurrency = 2
+
+/** The sessions that wait for it. Their first turns make ready what is left out. */
+const maxWaiting = 16
+
+/**
+ * Makes the workspaces of new sessions and starts their agents, while their first messages are still being written. Nothing is promised of it and
+ * nothing is kept of it: what has failed or was left out is made by the first turn, as it is without this.
+ */
+export const layer = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const { agentIdleMs, limits, prewarm } = yield* CoreConfig
+    // A working tree that no turn needs would take the place of one that does.
+    if (!prewarm || agentIdleMs === 0 || limits.workingTreesPerWorkspace !== null) return
+    const journal = yield* Journal
+    const listeners = yield* SessionListeners
+    const makeReady = yield* making
+    const waiting = yield* Queue.dropping<SessionId>(maxWaiting)
+    const work = Effect.forever(Effect.flatMap(Queue.take(waiting), makeReady))
+    yield* Effect.forkScoped(
+      Effect.all(
+        Array.from({ length: concurrency }, () => work),
+        { concurrency, discard: true }
+      )
+    )
+    yield* listeners.register({ begun: ({ id }) => journal.afterCommit(Effect.asVoid(Queue.offer(waiting, id))) })
+  })
+)
+
+const making = Effect.gen(function* () {
+  const agents = yield* AgentPool
+  const sessions = yield* SessionStore
+  const setup = yield* TurnSetup
+  const trees = yield* WorkingTrees
+  const startAhead = yield* startingAhead
+
+  return Effect.fnUntraced(
+    function* (id: SessionId) {
+      const session = yield* sessions.find(id)
+      if (session === undefined || !(yield* agents.hasRoom) || !(yield* setup.isInstalled(session))) return
+      // A turn that comes meanwhile waits for the same workspace, and not for its session.
+      yield* trees.make(id)
+      yield* Effect.flatten(startAhead(id))
+    },
+    Effect.catchTag("GitError", () => Effect.void),
+    Effect.catchAllCause((cause) =>
+      Cause.isInterruptedOnly(cause)
+        ? Effect.interrupt
+        : logDefect("a session cannot be made ready ahead of its first turn", Cause.squash(cause))
+    )
+  )
+})

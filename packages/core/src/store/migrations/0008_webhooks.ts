@@ -1,0 +1,57 @@
+/**
+ * Endpoints of webhooks, their deliveries and the attempts of these. An endpoint keeps the position in the log of its workspace up to which
+ * its deliveries were made, and one process at a time holds it. Only the first delivery that waits in a session has a time of a retry.
+ */
+export const webhooks: ReadonlyArray<string> = [
+  `create table webhook_endpoints (
+    id text primary key,
+    workspace_id text not null references workspaces(id),
+    url text not null,
+    description text,
+    types text,
+    project_id text,
+    label text,
+    state text not null,
+    disabled_reason text,
+    failing_since text,
+    position integer not null,
+    secret text not null,
+    previous_secret text,
+    previous_until text,
+    holder text,
+    held_until text,
+    created_at text not null,
+    updated_at text not null
+  )`,
+  "create index webhook_endpoints_workspace on webhook_endpoints (workspace_id, id)",
+  `create table webhook_deliveries (
+    id text primary key,
+    endpoint_id text not null references webhook_endpoints(id),
+    position integer not null,
+    session_id text not null,
+    seq integer not null,
+    event_id text not null,
+    type text not null,
+    state text not null,
+    attempt_count integer not null,
+    retry_at text,
+    created_at text not null,
+    finished_at text,
+    unique (endpoint_id, position)
+  )`,
+  "create index webhook_deliveries_endpoint on webhook_deliveries (endpoint_id, id)",
+  "create index webhook_deliveries_pending on webhook_deliveries (endpoint_id, position) where state = 'pending'",
+  `create index webhook_deliveries_waiting on webhook_deliveries (endpoint_id, session_id)
+    where state = 'pending' and retry_at is not null`,
+  "create index webhook_deliveries_finished on webhook_deliveries (finished_at) where finished_at is not null",
+  `create table webhook_attempts (
+    delivery_id text not null references webhook_deliveries(id),
+    ordinal integer not null,
+    started_at text not null,
+    duration_ms integer not null,
+    status integer,
+    error text,
+    answer text,
+    primary key (delivery_id, ordinal)
+  )`
+]

@@ -1,0 +1,186 @@
+import { Context, Effect, Layer } from "effect"
+import { newId, WebhookDeliveryId, type WebhookEndpointId, type WorkspaceId } from "../domain/Ids.js"
+import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
+import { notFound, type ReinsError } from "../domain/ReinsError.js"
+import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import type {
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookDeliveryState,
+  WebhookDisabledReason,
+  WebhookEndpoint,
+  WebhookEndpointState
+} from "../domain/Webhook.js"
+import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import * as Keyset from "../store/Keyset.js"
+
+/** An endpoint as it is stored. Its secrets are sealed. */
+export interface EndpointRow {
+  readonly id: WebhookEndpointId
+  readonly workspace_id: WorkspaceId
+  readonly url: string
+  readonly description: string | null
+  readonly types: string | null
+  readonly project_id: string | null
+  readonly label: string | null
+  readonly state: WebhookEndpointState
+  readonly disabled_reason: WebhookDisabledReason | null
+  readonly failing_since: Timestamp | null
+  readonly position: number
+  readonly secret: string
+  readonly previous_secret: string | null
+  readonly previous_until: Timestamp | null
+  readonly created_at: Timestamp
+  readonly updated_at: Timestamp
+}
+
+/** A delivery to be. */
+export type NewDelivery = Pick<WebhookDelivery, "event_id" | "position" | "seq" | "session_id" | "type">
+
+/** The rows of endpoints, deliveries and attempts, as callers see them. `DeliveryQueue` has what the couriers do. */
+export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore")<
+  WebhookStore,
+  {
+    /** The endpoints of a workspace, newest first. */
+    readonly list: (
+      workspaceId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<WebhookEndpoint>, ReinsError<"invalid_cursor">>
+    readonly count: (workspaceId: string) => Effect.Effect<number>
+    readonly find: (id: string) => Effect.Effect<EndpointRow, ReinsError<"not_found">>
+    /** `find`. Other commits cannot change the endpoint until this one ends. */
+    readonly lock: (id: string) => Effect.Effect<EndpointRow, ReinsError<"not_found">, Commit>
+    /** The endpoint as a caller sees it. */
+    readonly toEndpoint: (row: EndpointRow) => Effect.Effect<WebhookEndpoint>
+    readonly insert: (row: EndpointRow) => Effect.Effect<void, never, Commit>
+    readonly update: (id: WebhookEndpointId, changes: Partial<EndpointRow>) => Effect.Effect<void, never, Commit>
+    /** Removes an endpoint with all of its deliveries. */
+    readonly remove: (id: WebhookEndpointId) => Effect.Effect<void, never, Commit>
+    /** The enabled endpoints of the installation. */
+    readonly enabled: Effect.Effect<ReadonlyArray<Pick<EndpointRow, "id" | "workspace_id">>>
+    /** The deliveries of an endpoint, newest first. */
+    readonly deliveries: (
+      id: WebhookEndpointId,
+      page: StatePageRequest<WebhookDeliveryState>
+    ) => Effect.Effect<Page<WebhookDelivery>, ReinsError<"invalid_cursor">>
+    readonly findDelivery: (id: string) => Effect.Effect<WebhookDelivery, ReinsError<"not_found">>
+    /** The newest 50 attempts of a delivery, in their order. */
+    readonly attempts: (id: WebhookDeliveryId) => Effect.Effect<ReadonlyArray<WebhookAttempt>>
+    /** Lets a delivery be attempted at once, whether it waits or has ended. */
+    readonly again: (id: WebhookDeliveryId) => Effect.Effect<void, never, Commit>
+    /** Deletes the deliveries that ended over 30 days ago. */
+    readonly purge: Effect.Effect<void>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    WebhookStore,
+    Effect.gen(function* () {
+      const db = yield* Database
+      const { sql } = db
+
+      const toEndpoint = Effect.fnUntraced(function* (row: EndpointRow) {
+        const waiting = yield* db.first(sql<{ count: number }>`select cast(count(*) as integer) as count
+          from webhook_deliveries where endpoint_id = ${row.id} and state = 'pending'`)
+        return endpointOf(row, waiting?.count ?? 0, yield* now)
+      })
+
+      const found = (id: string, forUpdate: boolean) =>
+        Effect.flatMap(
+          db.first(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints
+            where id = ${id}${forUpdate ? db.forUpdate : sql.literal("")}`),
+          (row) => (row === undefined ? Effect.fail(notFound()) : Effect.succeed(row))
+        )
+
+      return WebhookStore.of({
+        list: Effect.fnUntraced(function* (workspaceId, request) {
+          const { before, limit } = yield* Keyset.descending(request)
+          const rows = yield* db.all(sql<EndpointRow>`select ${sql.literal(columns)} from webhook_endpoints
+            where workspace_id = ${workspaceId} and id < ${before} order by id desc limit ${limit + 1}`)
+          return Keyset.page(yield* Effect.forEach(rows, toEndpoint), limit, ({ id }) => id)
+        }),
+        count: (workspaceId) =>
+          Effect.map(
+            db.first(sql<{ count: number }>`select cast(count(*) as integer) as count from webhook_endpoints
+              where workspace_id = ${workspaceId}`),
+            (row) => row?.count ?? 0
+          ),
+        find: (id) => found(id, false),
+        lock: (id) => found(id, true),
+        toEndpoint,
+        insert: (row) => db.run(sql`insert into webhook_endpoints ${sql.insert({ ...row })}`),
+        update: (id, changes) =>
+          db.run(sql`update webhook_endpoints set ${sql.update({ ...changes })} where id = ${id}`),
+        remove: Effect.fnUntraced(function* (id) {
+          yield* db.run(sql`delete from webhook_attempts where delivery_id in
+            (select id from webhook_deliveries where endpoint_id = ${id})`)
+          yield* db.run(sql`delete from webhook_deliveries where endpoint_id = ${id}`)
+          yield* db.run(sql`delete from webhook_endpoints where id = ${id}`)
+        }),
+        enabled: db.all(sql<Pick<EndpointRow, "id" | "workspace_id">>`select id, workspace_id from webhook_endpoints
+          where state = 'enabled' order by id`),
+        deliveries: Effect.fnUntraced(function* (id, request) {
+          const { before, limit } = yield* Keyset.descending(request)
+          const { state } = request
+          const rows = yield* db.all(sql<WebhookDelivery>`select * from webhook_deliveries
+            where endpoint_id = ${id} and id < ${before} ${state === undefined ? sql.literal("") : sql`and state = ${state}`}
+            order by id desc limit ${limit + 1}`)
+          return Keyset.page(rows, limit, (delivery) => delivery.id)
+        }),
+        findDelivery: (id) =>
+          Effect.flatMap(db.first(sql<WebhookDelivery>`select * from webhook_deliveries where id = ${id}`), (row) =>
+            row === undefined ? Effect.fail(notFound()) : Effect.succeed(row)
+          ),
+        attempts: (id) =>
+          Effect.map(
+            db.all(sql<WebhookAttempt>`select ordinal, started_at, duration_ms, status, error, answer
+              from webhook_attempts where delivery_id = ${id} order by ordinal desc limit 50`),
+            (rows) => rows.toReversed()
+          ),
+        again: (id) =>
+          db.run(sql`update webhook_deliveries set state = 'pending', retry_at = null, finished_at = null
+            where id = ${id}`),
+        purge: Effect.flatMap(fromNow(-keptMs), (before) =>
+          Effect.zipRight(
+            db.run(sql`delete from webhook_attempts where delivery_id in
+              (select id from webhook_deliveries where finished_at < ${before})`),
+            db.run(sql`delete from webhook_deliveries where finished_at < ${before}
+              and not exists (select 1 from webhook_attempts where delivery_id = webhook_deliveries.id)`)
+          )
+        )
+      })
+    })
+  )
+}
+
+/** A new delivery as a row. */
+export const deliveryRow = Effect.fnUntraced(function* (endpoint_id: WebhookEndpointId, delivery: NewDelivery) {
+  return {
+    id: yield* newId(WebhookDeliveryId),
+    endpoint_id,
+    ...delivery,
+    state: "pending",
+    attempt_count: 0,
+    created_at: yield* now
+  }
+})
+
+const keptMs = 30 * 24 * 60 * 60 * 1000
+
+const columns = `id, workspace_id, url, description, types, project_id, label, state, disabled_reason, failing_since, position,
+  secret, previous_secret, previous_until, created_at, updated_at`
+
+const endpointOf = (
+  { label, previous_secret: _, previous_until, project_id, secret: __, types, ...row }: EndpointRow,
+  pending: number,
+  at: Timestamp
+) =>
+  // Boundary: the columns hold what the schema of the input let in.
+  ({
+    ...row,
+    types: types === null ? null : JSON.parse(types),
+    project_id,
+    label,
+    pending,
+    secret_overlaps_until: previous_until !== null && previous_until > at ? previous_until : null
+  }) as WebhookEndpoint

@@ -1,0 +1,259 @@
+import { Context, Effect, Layer, Redacted } from "effect"
+import { Access, type Denied, type ScopeMissing } from "../access/Access.js"
+import type { SecretRotationInput, WebhookEndpointInput, WebhookEndpointPatch } from "../api/WebhooksApi.js"
+import { fn } from "../base/Traced.js"
+import { newId, WebhookEndpointId, WorkspaceId } from "../domain/Ids.js"
+import type { Page, PageRequest, StatePageRequest } from "../domain/Page.js"
+import type { Principal } from "../domain/Principal.js"
+import { ReinsError } from "../domain/ReinsError.js"
+import { fromNow, now } from "../domain/Timestamp.js"
+import type {
+  AttemptedWebhookDelivery,
+  WebhookDelivery,
+  WebhookDeliveryState,
+  WebhookEndpoint,
+  WebhookEndpointWithSecret
+} from "../domain/Webhook.js"
+import { WorkspaceEvents } from "../events/WorkspaceEvents.js"
+import { Vault } from "../secrets/Vault.js"
+import { webhooksTopic, webhookTopic } from "../store/Bell.js"
+import type { Command } from "../store/Command.js"
+import { Journal } from "../store/Journal.js"
+import { secretContext } from "./SealedSecrets.js"
+import { newSecret } from "./Signature.js"
+import { type EndpointRow, WebhookStore } from "./WebhookStore.js"
+
+/** The principal may not see it, or may not manage webhooks. */
+export type WebhookDenied = Denied | ScopeMissing
+
+/** The most endpoints of a workspace. */
+export const maxEndpoints = 20
+
+/**
+ * Endpoints that the events of a workspace are sent to. Only an owner of the workspace with the scope `admin` sees and changes them, because
+ * they carry what happens in it to other places.
+ */
+export class Webhooks extends Context.Tag("@reins/core/webhooks/Webhooks")<
+  Webhooks,
+  {
+    /** The endpoints of a workspace, newest first. */
+    readonly list: (
+      principal: Principal,
+      workspaceId: string,
+      page: PageRequest
+    ) => Effect.Effect<Page<WebhookEndpoint>, WebhookDenied | ReinsError<"invalid_cursor">>
+    /**
+     * A new endpoint, which gets the events from now on. Its secret is given this once and kept sealed. Fails with `quota_exhausted` when the
+     * workspace has 20 of them.
+     */
+    readonly create: (
+      principal: Principal,
+      workspaceId: string,
+      input: WebhookEndpointInput
+    ) => Command<WebhookEndpointWithSecret, WebhookDenied | ReinsError<"quota_exhausted">>
+    readonly get: (principal: Principal, endpointId: string) => Effect.Effect<WebhookEndpoint, WebhookDenied>
+    /** Changes what is given. An endpoint that is enabled again goes on with what has waited for it. */
+    readonly update: (
+      principal: Principal,
+      endpointId: string,
+      patch: WebhookEndpointPatch
+    ) => Command<WebhookEndpoint, WebhookDenied>
+    /** Removes an endpoint with its deliveries. An attempt that is on its way may still arrive. */
+    readonly remove: (principal: Principal, endpointId: string) => Command<WebhookEndpoint, WebhookDenied>
+    /** Replaces the secret. Deliveries carry two signatures until the overlap ends. */
+    readonly rotate: (
+      principal: Principal,
+      endpointId: string,
+      input: SecretRotationInput
+    ) => Command<WebhookEndpointWithSecret, WebhookDenied>
+    /** The deliveries of an endpoint, newest first. */
+    readonly deliveries: (
+      principal: Principal,
+      endpointId: string,
+      page: StatePageRequest<WebhookDeliveryState>
+    ) => Effect.Effect<Page<WebhookDelivery>, WebhookDenied | ReinsError<"invalid_cursor">>
+    readonly delivery: (
+      principal: Principal,
+      deliveryId: string
+    ) => Effect.Effect<AttemptedWebhookDelivery, WebhookDenied>
+    /** Delivers again by hand, whatever became of it; one that waits for its retry is attempted at once. */
+    readonly retry: (principal: Principal, deliveryId: string) => Command<WebhookDelivery, WebhookDenied>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    Webhooks,
+    Effect.map(
+      Effect.suspend(() => makeParts()),
+      (on) => Webhooks.of({ ...readsOf(on), ...commandsOf(on), ...secretCommandsOf(on) })
+    )
+  )
+}
+
+/** The services, with the checks that every method begins with. */
+const makeParts = () =>
+  Effect.gen(function* () {
+    const access = yield* Access
+    const events = yield* WorkspaceEvents
+    const journal = yield* Journal
+    const store = yield* WebhookStore
+    const vault = yield* Vault
+
+    const manage = (principal: Principal, workspaceId: string) =>
+      Effect.zipRight(access.own(principal, workspaceId), access.requireScope(principal, "admin"))
+
+    const readable = Effect.fnUntraced(function* (principal: Principal, id: string) {
+      const row = yield* store.find(id)
+      yield* manage(principal, row.workspace_id)
+      return row
+    })
+    const locked = Effect.fnUntraced(function* (principal: Principal, id: string) {
+      const row = yield* store.lock(id)
+      yield* manage(principal, row.workspace_id)
+      return row
+    })
+    const ring = (id: WebhookEndpointId) =>
+      Effect.zipRight(journal.ringAfterCommit(webhooksTopic), journal.ringAfterCommit(webhookTopic(id)))
+
+    return { events, journal, locked, manage, readable, ring, store, vault }
+  })
+
+type Parts = Effect.Effect.Success<ReturnType<typeof makeParts>>
+type Methods = Webhooks["Type"]
+
+const readsOf = ({ manage, readable, store }: Parts): Pick<Methods, "deliveries" | "delivery" | "get" | "list"> => ({
+  list: fn("Webhooks.list")(function* (principal, workspaceId, page) {
+    yield* manage(principal, workspaceId)
+    return yield* store.list(workspaceId, page)
+  }),
+  get: fn("Webhooks.get")((principal, id) => Effect.flatMap(readable(principal, id), store.toEndpoint)),
+  deliveries: fn("Webhooks.deliveries")(function* (principal, id, page) {
+    const endpoint = yield* readable(principal, id)
+    return yield* store.deliveries(endpoint.id, page)
+  }),
+  delivery: fn("Webhooks.delivery")(function* (principal, id) {
+    const found = yield* store.findDelivery(id)
+    yield* readable(principal, found.endpoint_id)
+    return { ...found, attempts: yield* store.attempts(found.id) }
+  })
+})
+
+const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "remove" | "retry" | "update"> => ({
+  update: (principal, id, patch) =>
+    journal.command(
+      "Webhooks.update",
+      Effect.gen(function* () {
+        const before = yield* locked(principal, id)
+        const { state = before.state, types, ...rest } = patch
+        const isTurned = state !== before.state
+        yield* store.update(before.id, {
+          ...rest,
+          ...(types !== undefined && { types: textOf(types) }),
+          ...(isTurned && {
+            state,
+            disabled_reason: state === "disabled" ? "by_hand" : null,
+            failing_since: null
+          }),
+          updated_at: yield* now
+        })
+        yield* ring(before.id)
+        return yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
+      })
+    ),
+  remove: (principal, id) =>
+    journal.command(
+      "Webhooks.remove",
+      Effect.gen(function* () {
+        const row = yield* locked(principal, id)
+        const removed = yield* store.toEndpoint(row)
+        yield* store.remove(row.id)
+        yield* ring(row.id)
+        return removed
+      })
+    ),
+  retry: (principal, id) =>
+    journal.command(
+      "Webhooks.retry",
+      Effect.gen(function* () {
+        const found = yield* store.findDelivery(id)
+        yield* locked(principal, found.endpoint_id)
+        yield* store.again(found.id)
+        yield* ring(found.endpoint_id)
+        return yield* store.findDelivery(id)
+      })
+    )
+})
+
+/** The commands that make a secret and show it once. */
+const secretCommandsOf = ({
+  events,
+  journal,
+  locked,
+  manage,
+  ring,
+  store,
+  vault
+}: Parts): Pick<Methods, "create" | "rotate"> => ({
+  create: (principal, workspaceId, input) =>
+    journal.prepared(
+      "Webhooks.create",
+      Effect.gen(function* () {
+        yield* manage(principal, workspaceId)
+        const { head } = yield* events.ends(workspaceId)
+        return Effect.gen(function* () {
+          const used = yield* store.count(workspaceId)
+          if (used >= maxEndpoints) return yield* tooMany(used)
+          const id = yield* newId(WebhookEndpointId)
+          const workspace_id = WorkspaceId.make(workspaceId)
+          const secret = newSecret()
+          const at = yield* now
+          const row: EndpointRow = {
+            id,
+            workspace_id,
+            url: input.url,
+            description: input.description ?? null,
+            types: textOf(input.types),
+            project_id: input.project_id ?? null,
+            label: input.label ?? null,
+            state: "enabled",
+            disabled_reason: null,
+            failing_since: null,
+            position: head,
+            secret: yield* vault.seal(secret, secretContext({ id, workspace_id })),
+            previous_secret: null,
+            previous_until: null,
+            created_at: at,
+            updated_at: at
+          }
+          yield* store.insert(row)
+          yield* ring(id)
+          return { ...(yield* store.toEndpoint(row)), secret: Redacted.value(secret) }
+        })
+      })
+    ),
+  rotate: (principal, id, { overlap_seconds = 86_400 }) =>
+    journal.command(
+      "Webhooks.rotate",
+      Effect.gen(function* () {
+        const before = yield* locked(principal, id)
+        const secret = newSecret()
+        yield* store.update(before.id, {
+          secret: yield* vault.seal(secret, secretContext(before)),
+          previous_secret: overlap_seconds === 0 ? null : before.secret,
+          previous_until: overlap_seconds === 0 ? null : yield* fromNow(overlap_seconds * 1000),
+          updated_at: yield* now
+        })
+        const endpoint = yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
+        return { ...endpoint, secret: Redacted.value(secret) }
+      })
+    )
+})
+
+const textOf = (types: WebhookEndpointInput["types"]): string | null =>
+  types === undefined || types === null ? null : JSON.stringify(types)
+
+const tooMany = (used: number) =>
+  new ReinsError({
+    code: "quota_exhausted",
+    message: `This workspace has ${used} webhook endpoints, and ${maxEndpoints} are the most. Remove one that is not needed.`,
+    details: { quota: "webhook_endpoints", used, limit: maxEndpoints }
+  })

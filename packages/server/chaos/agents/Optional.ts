@@ -1,0 +1,20 @@
+import { GatewayProtocol } from "@reins/core/domain/Connection"
+import { Manifest } from "@reins/core/harness/Manifest"
+import { type OptionalProvider, readOptional } from "@reins/core/harness/OptionalManifests"
+import { reins } from "@reins/testing/process/ServerProcess"
+import { Effect, Schema } from "effect"
+import { assert } from "vitest"
+
+/** The first protocol that the agent speaks. */
+export const protocolOf = async (id: OptionalProvider) => {
+  const { credential } = Schema.decodeUnknownSync(Manifest)(await Effect.runPromise(readOptional(id)))
+  return credential?.protocols?.[0] ?? GatewayProtocol.literals[0]
+}
+
+/** Enables and installs a provider that is off as it comes. */
+export const enable = (dataDir: string, id: OptionalProvider) => {
+  for (const command of ["enable", "install"]) {
+    const { status, stderr } = reins(dataDir, ["harnesses", command, id])
+    assert.strictEqual(status, 0, stderr)
+  }
+}

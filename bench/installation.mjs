@@ -35,11 +35,9 @@ export const install = (name, env = {}) => {
   const headers = { Authorization: `Bearer ${apiKey}` }
 
   /** Starts a server, and gives the means to call it: the client, and requests for the load generator. */
-  const start = async (changes = {}) => {
-    const server = await startProcess([main, "serve", "--port", "0", "--data-dir", dataDir], {
-      ...settings,
-      ...changes
-    })
+  const start = async (changes = {}, launcher = []) => {
+    const words = [main, "serve", "--port", "0", "--data-dir", dataDir]
+    const server = await startProcess(words, { ...settings, ...changes }, launcher)
     const reins = new Reins({ baseUrl: server.url, apiKey })
     const {
       workspaces: [workspace]

@@ -32,11 +32,12 @@ export const track = (child) => {
   return child
 }
 
-/** Starts a program of Node. Its first line, a JSON object with its `url`, says that it is ready. `readyMs` is the time until then. */
-export const startProcess = async (args, env = {}) => {
+/** Starts a program of Node, behind the words of a launcher. Its first line, a JSON object with its `url`, says that it is ready. `readyMs` is the time until then. */
+export const startProcess = async (args, env = {}, launcher = []) => {
   const log = join(directory, `log-${++processes}`)
   const started = performance.now()
-  const child = spawn(process.execPath, args, {
+  const [program, ...words] = [...launcher, process.execPath, ...args]
+  const child = spawn(program, words, {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", openSync(log, "w")]
   })

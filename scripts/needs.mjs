@@ -27,6 +27,9 @@ const needs = [
   ["initdb and pg_dump", ofPostgres("initdb") && ofPostgres("pg_dump"), "apt-get install postgresql"],
   ["mkfs.ext4", onPath("mkfs.ext4") || existsSync("/usr/sbin/mkfs.ext4"), "apt-get install e2fsprogs"],
   ["bwrap", onPath("bwrap"), "apt-get install bubblewrap"],
+  ["podman", onPath("podman"), "apt-get install podman crun"],
+  ["catatonit, the init of containers", onPath("catatonit"), "apt-get install catatonit"],
+  ["newuidmap", onPath("newuidmap"), "apt-get install uidmap"],
   ["perl", onPath("perl"), "apt-get install perl"],
   ["root, to mount a small tmpfs and small disks", isRoot, "run it as root, as in a container of its own"],
   [

@@ -344,32 +344,39 @@ const warnOfNoSandbox = Layer.effectDiscard(
   })
 )
 
+/** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
+const jobs = Layer.unwrapEffect(
+  Effect.map(Executors, ({ sweep }) =>
+    Worker.layer(
+      Effect.gen(function* () {
+        const config = yield* CoreConfig
+        return [
+          yield* turnJob,
+          yield* validationJob,
+          yield* activationJob,
+          yield* releaseJob,
+          yield* captureJob,
+          yield* applyJob,
+          yield* deliveryJob,
+          yield* refreshJob,
+          yield* openMergeRequestJob,
+          yield* mergeJob,
+          yield* deadlineJob,
+          yield* wakeJob,
+          yield* MailJob.make({ publicUrl: config.publicUrl })
+        ]
+      }),
+      (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))
+    )
+  )
+)
+
 /**
  * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
  * PostgreSQL several processes share the work, and each takes over the jobs that another one loses.
  */
 export const worker = Layer.mergeAll(
-  Worker.layer(
-    Effect.gen(function* () {
-      const config = yield* CoreConfig
-      return [
-        yield* turnJob,
-        yield* validationJob,
-        yield* activationJob,
-        yield* releaseJob,
-        yield* captureJob,
-        yield* applyJob,
-        yield* deliveryJob,
-        yield* refreshJob,
-        yield* openMergeRequestJob,
-        yield* mergeJob,
-        yield* deadlineJob,
-        yield* wakeJob,
-        yield* MailJob.make({ publicUrl: config.publicUrl })
-      ]
-    }),
-    endProcessesOf
-  ),
+  jobs,
   Couriers.layer,
   Prewarming.layer,
   IdleRelease.layer,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import type { AgentLimits } from "@reins/core/base/AgentLimits"
 import { type BuiltInExecutor, builtInExecutors } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
@@ -34,6 +35,8 @@ const CommaList = Schema.transform(Schema.String, Schema.Array(Schema.String), {
 })
 const HostList = CommaList.pipe(Schema.filter((hosts) => hosts.every(isAllowedHost)))
 const ExecutorList = CommaList.pipe(Schema.compose(Schema.NonEmptyArray(Schema.Literal(...builtInExecutors))))
+/** An image by a digest, which always means the same files. */
+const byDigest = /^(?:[^\s@-][^\s@]*@)?sha256:[0-9a-f]{64}$/
 const NetworkList = CommaList.pipe(Schema.filter((networks) => networks.every(isNetwork)))
 
 const OriginList = CommaList.pipe(
@@ -57,6 +60,14 @@ const fields = {
   metrics: Flag,
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   executor: ExecutorList,
+  container_image: Schema.String.pipe(Schema.pattern(byDigest)),
+  container_engine: Schema.Literal("podman", "docker"),
+  agent_memory_bytes: Whole(64 * 1024 * 1024, 2 ** 50),
+  agent_processes: Whole(16, 1_000_000),
+  agent_processors: Schema.NumberFromString.pipe(Schema.between(0.1, 4096)),
+  agent_disk_bytes: Whole(1024 * 1024, 2 ** 50),
+  agent_open_files: Whole(64, 1_000_000),
+  agent_temporary_bytes: Whole(1024 * 1024, 2 ** 50),
   allow_local_repositories: Flag,
   allow_ssh_repositories: Flag,
   allow_private_hosts: HostList,
@@ -109,7 +120,15 @@ export const expected: Readonly<Record<SettingName, string>> = {
   console: "on or off",
   metrics: "on or off",
   log_level: "debug, info, warning, error or none",
-  executor: "bubblewrap, local, or a comma list of both in order of preference",
+  executor: "bubblewrap, container, local, or a comma list of them in order of preference",
+  container_image: "an image by its digest, as in docker.io/library/node@sha256:<64 digits>",
+  container_engine: "podman or docker",
+  agent_memory_bytes: "a number of bytes from 67108864 to 1125899906842624",
+  agent_processes: "a number from 16 to 1000000",
+  agent_processors: "a number from 0.1 to 4096",
+  agent_disk_bytes: "a number of bytes from 1048576 to 1125899906842624",
+  agent_open_files: "a number from 64 to 1000000",
+  agent_temporary_bytes: "a number of bytes from 1048576 to 1125899906842624",
   allow_local_repositories: "on or off",
   allow_ssh_repositories: "on or off",
   allow_private_hosts: "a comma list of hosts, each as in gitlab.lan or 127.0.0.1:11434, or * for all",
@@ -183,6 +202,11 @@ export interface Config {
   readonly logLevel: LogLevel.LogLevel
   /** The ways to run agents, in order of preference. Null is the sandbox where it works, and elsewhere agents without one. */
   readonly executors: ReadonlyArray<BuiltInExecutor> | null
+  /** The image of the executor `container`, by its digest. */
+  readonly containerImage: string | undefined
+  readonly containerEngine: "podman" | "docker" | undefined
+  /** The limits on one agent that were set. */
+  readonly agentLimits: Partial<AgentLimits>
   readonly allowLocalRepositories: boolean
   /** True when git may go through SSH, with the keys of connections. */
   readonly allowSshRepositories: boolean
@@ -244,6 +268,9 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     logLevel: levels[settings.log_level ?? "info"],
     executors:
       settings.executor ?? (isLoopback(host) && isLoopback(publicUrl.hostname) && !isRoot() ? null : ["bubblewrap"]),
+    containerImage: settings.container_image,
+    containerEngine: settings.container_engine,
+    agentLimits: agentLimitsOf(settings),
     allowLocalRepositories: settings.allow_local_repositories ?? false,
     allowSshRepositories: settings.allow_ssh_repositories ?? false,
     allowPrivateHosts: settings.allow_private_hosts ?? [],
@@ -263,6 +290,15 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     limits: limitsOf(settings)
   }
   return config
+})
+
+const agentLimitsOf = (settings: typeof Settings.Type): Config["agentLimits"] => ({
+  ...(settings.agent_memory_bytes !== undefined && { memoryBytes: settings.agent_memory_bytes }),
+  ...(settings.agent_processes !== undefined && { processes: settings.agent_processes }),
+  ...(settings.agent_processors !== undefined && { processors: settings.agent_processors }),
+  ...(settings.agent_disk_bytes !== undefined && { diskBytes: settings.agent_disk_bytes }),
+  ...(settings.agent_open_files !== undefined && { openFiles: settings.agent_open_files }),
+  ...(settings.agent_temporary_bytes !== undefined && { temporaryBytes: settings.agent_temporary_bytes })
 })
 
 const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({

@@ -7,7 +7,7 @@ import type { Harness } from "../harness/Harness.js"
 import type { Agent } from "../harness/HarnessDriver.js"
 import type { HarnessFailure } from "../harness/HarnessEvent.js"
 import type { AgentInput } from "../harness/TurnInput.js"
-import { destinationsOf } from "../outbound/NetworkRules.js"
+import { destinationsOf, withGateway } from "../outbound/NetworkRules.js"
 import type { WayOut } from "../outbound/WayOut.js"
 
 /** The start of an agent that may be kept between its turns. */
@@ -77,15 +77,18 @@ export const starting = (harness: Harness["Type"], credentials: CredentialProxy[
     const scope = yield* Scope.make()
     const lent: Lent | undefined =
       input.connection === null ? undefined : yield* Scope.extend(credentials.lend(input.connection), scope)
-    const destinations = input.network === undefined ? undefined : destinationsOf(input.network)
+    const allowed = input.network === undefined ? undefined : destinationsOf(input.network)
+    // An agent that no relay serves would reach no model where its executor keeps it from the network.
+    const own = input.executor.isolation.network === "restricted" ? lent?.gateway : undefined
+    const destinations = own === undefined ? allowed : withGateway(own, allowed)
     const passage = destinations === undefined ? undefined : yield* Scope.extend(wayOut.open(destinations), scope)
     const opened = yield* Deferred.make<Started, HarnessFailure>()
     const open = Effect.gen(function* () {
       const agent = yield* harness.open({ ...input, connection: lent?.connection ?? null, ...(passage && { passage }) })
       // The processes that are there by now are the agent's own.
-      const own = agent.endLaterProcesses && (yield* agent.endLaterProcesses)
+      const later = agent.endLaterProcesses && (yield* agent.endLaterProcesses)
       // A way out is good for one turn, and it is open as long as the process.
-      const started: Started = { agent, endLater: passage === undefined ? own : undefined }
+      const started: Started = { agent, endLater: passage === undefined ? later : undefined }
       return started
     })
     // A fiber takes over that it cannot be interrupted, as where a turn takes its agent.

@@ -1,10 +1,11 @@
 import { availableParallelism, homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
+import { type AgentLimits, defaultAgentLimits } from "./AgentLimits.js"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
 
 /** The ways to run agents that are part of Reins. */
-export const builtInExecutors = ["bubblewrap", "local"] as const
+export const builtInExecutors = ["bubblewrap", "container", "local"] as const
 /** The name of a way to run agents that is part of Reins. */
 export type BuiltInExecutor = (typeof builtInExecutors)[number]
 
@@ -56,17 +57,25 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
      * first one that is left is the default. Null is `bubblewrap` alone where it works, and `local` alone elsewhere.
      */
     readonly executors: ReadonlyArray<BuiltInExecutor> | null
+    /** The image of the executor `container`, as `repository@sha256:...` or as the id `sha256:...`. Null names none, and that executor is not there. */
+    readonly containerImage: string | null
+    /** The container engine; null is the first of Podman and Docker that is installed. */
+    readonly containerEngine: "podman" | "docker" | null
+    /** The most that one agent may take of the machine, where its executor can hold it to that. */
+    readonly agentLimits: AgentLimits
     /** The bounds on sizes and counts. */
     readonly limits: CoreLimits
   }
 >() {
   /** A complete configuration. Every setting but the data directory has a default. */
   static readonly from = ({
+    agentLimits,
     dataDir,
     limits,
     ...given
-  }: Partial<Omit<CoreConfig["Type"], "dataDir" | "limits">> & {
+  }: Partial<Omit<CoreConfig["Type"], "agentLimits" | "dataDir" | "limits">> & {
     readonly dataDir: string
+    readonly agentLimits?: Partial<AgentLimits>
     readonly limits?: Partial<CoreLimits>
   }): CoreConfig["Type"] => ({
     dataDir: resolve(dataDir),
@@ -88,6 +97,9 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     prewarm: true,
     leaseMs: 30_000,
     executors: null,
+    containerImage: null,
+    containerEngine: null,
+    agentLimits: { ...defaultAgentLimits, ...agentLimits },
     limits: { ...defaultLimits, ...limits },
     ...given
   })

@@ -24,6 +24,8 @@ const gatewayIdleMs = 4_000
 export interface Lent {
   /** It has a loopback `base_url`, and a token as its `api_key`. */
   readonly connection: HarnessConnection
+  /** The gateway of a connection of which nothing is lent, which the agent has to reach by itself; absent where none is known, and for a loan. */
+  readonly gateway?: URL
   /**
    * Makes the token good for the key of the same connection, which may have got another one since it was lent. It ends with the scope, which
    * also breaks off requests that are under way. The observer hears of every model call that is made meanwhile, of the last one before the
@@ -80,8 +82,8 @@ export class CredentialProxy extends Context.Tag("@reins/core/connections/Creden
       return CredentialProxy.of({
         lend: fn("CredentialProxy.lend")(function* (connection) {
           const { api_key: key, ...otherSecrets } = connection.secrets
-          if (key === undefined) return asIs(connection)
           const gateway = gatewayOf(connection)
+          if (key === undefined) return { ...asIs(connection), ...(gateway && { gateway }) }
           if (gateway === undefined) return asIs({ ...connection, secrets: otherSecrets })
           const loan = yield* Loan.make(loans, gateway)
           const relayPort = yield* port

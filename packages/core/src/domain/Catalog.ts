@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { GatewayProtocol } from "./Connection.js"
+import { EnforcedLimits } from "./EnforcedLimits.js"
 import { field } from "./Field.js"
 import { ConnectionId } from "./Ids.js"
 
@@ -91,6 +92,20 @@ export const ExecutorBackend = Schema.Struct({
     }),
     "What separates the agent from the rest."
   ),
+  engine: field(
+    Schema.NullOr(
+      Schema.Struct({
+        name: field(Schema.String, "The program, as in `bubblewrap` or `podman`."),
+        version: field(Schema.NullOr(Schema.String), "Its version; null when it does not tell."),
+        image: field(
+          Schema.NullOr(Schema.String),
+          "The image that agents run in, by its digest; null where they run in none."
+        )
+      })
+    ),
+    "What separates agents; null where nothing does, and where the executor is not available."
+  ),
+  limits: field(EnforcedLimits, "What one agent may take of the machine, and what holds it to that."),
   note: field(Schema.String, "Sentences for people: what the isolation means.")
 }).annotations({
   identifier: "ExecutorBackend",

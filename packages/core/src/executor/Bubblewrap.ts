@@ -1,9 +1,11 @@
-import { spawn } from "node:child_process"
-import { constants } from "node:os"
+import { execFile, spawn } from "node:child_process"
+import { promisify } from "node:util"
 import { Data, Effect, Option } from "effect"
+import { type AgentLimits, defaultAgentLimits } from "../base/AgentLimits.js"
 import { fn } from "../base/Traced.js"
+import type { EnforcedLimits } from "../domain/EnforcedLimits.js"
 import { environmentOf, inheritedInSandbox } from "./AgentEnvironment.js"
-import type { AgentCommand, AgentExit, Executor, Isolation } from "./Executor.js"
+import type { AgentCommand, Executor, Isolation } from "./Executor.js"
 import { limitedBy } from "./Marks.js"
 import { inNamespaceSince } from "./ProcessTable.js"
 import * as Supervision from "./Supervision.js"
@@ -11,30 +13,38 @@ import { argumentsOf, givenTo, groupIn, namespaceIn, nodeDirectory } from "./san
 import * as Bridge from "./sandbox/Bridge.js"
 import * as Cgroups from "./sandbox/Cgroups.js"
 import * as DiskWatch from "./sandbox/DiskWatch.js"
-import { type AgentLimits, defaultLimits, openFiles } from "./sandbox/Limits.js"
+import { enforced, inWords } from "./sandbox/Enforced.js"
+import { exitInside } from "./sandbox/Exit.js"
+import { hardLimit } from "./sandbox/HardLimit.js"
+import { isolationProofs } from "./sandbox/Proofs.js"
 import { filterHere } from "./sandbox/Seccomp.js"
 
 /** The sandbox does not work on this machine. The message says why, and what can be done. */
 export class BubblewrapUnavailable extends Data.TaggedError("BubblewrapUnavailable")<{ readonly message: string }> {}
 
-const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`
+const enforcedBy = (limits: AgentLimits, byCgroup: boolean, perProcess: boolean) =>
+  enforced(limits, {
+    memory: byCgroup ? "cgroup_v2" : null,
+    // The number of processes of root is limited by nothing else.
+    processes: byCgroup ? "cgroup_v2" : perProcess && process.getuid?.() !== 0 ? "rlimit" : null,
+    processors: byCgroup ? "cgroup_v2" : null,
+    openFiles: perProcess ? "rlimit" : null,
+    disk: "watch",
+    temporary: "tmpfs"
+  })
 
-const isolationOf = (limits: AgentLimits, byCgroup: boolean, perProcess: boolean): Isolation => ({
+const isolationOf = (version: string | null, limits: EnforcedLimits): Isolation => ({
   level: "sandbox",
   process_group: true,
   own_home: true,
   filesystem: "restricted",
   network: "restricted",
+  engine: { name: "bubblewrap", version, image: null },
+  limits,
   summary:
     "A sandbox of bubblewrap: user, process, network, IPC and host namespaces of its own, no capabilities, a filter on system calls. The agent " +
     "writes its workspace and its home, reads /usr and its own program, sees no other file of the machine, and reaches its model relay alone. " +
-    "Ending the sandbox ends all of its processes. Limits: " +
-    (byCgroup
-      ? `${mebibytes(limits.memoryBytes)} of memory, ${limits.processes} processes and ${limits.processors} processors by cgroup v2, `
-      : perProcess
-        ? `${limits.processes} processes by rlimit (none when the service runs as root), no limit of memory and processors, because no cgroup v2 is delegated to the service, `
-        : "none of memory, processors and processes, because there is neither a delegated cgroup v2 nor prlimit, ") +
-    `${mebibytes(limits.diskBytes)} of files, which is looked at every few seconds.`
+    `Ending the sandbox ends all of its processes. ${inWords(limits)}`
 })
 
 /** The words of the shell in the sandbox: starts the bridge, where there are ports, and becomes the agent. The bridge belongs to init. */
@@ -49,12 +59,6 @@ const inside = (
   return relayPorts.length === 0
     ? agent
     : ["/bin/sh", "-c", withBridge, "sh", process.execPath, Bridge.program, relayPorts.join(" "), ...agent]
-}
-
-/** The end of the agent. Of one that a signal has ended, bubblewrap gives the code of a shell. */
-const exitInside = ({ code, signal }: AgentExit): AgentExit => {
-  const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0]
-  return name === undefined ? { code, signal } : { code: null, signal: name }
 }
 
 /** A shell that moves itself into a cgroup and becomes the command. */
@@ -84,15 +88,6 @@ const unavailable = (said: string): BubblewrapUnavailable => {
     message: `bubblewrap does not work here: ${known ?? quoted}${known === undefined || known.startsWith("it is not") ? "" : ` (${quoted})`}.`
   })
 }
-
-/** A look from inside has to find this: the filter is on, no new rights can come, no capability is there, and only loopback is a network. */
-const proofs: ReadonlyArray<readonly [RegExp, string]> = [
-  [/^Seccomp:\t2$/m, "the filter on system calls"],
-  [/^NoNewPrivs:\t1$/m, "the ban on new rights"],
-  [/^CapEff:\t0+$/m, "the loss of capabilities"],
-  [/^NSpid:\t[2-9]$/m, "the process namespace"],
-  [/face \|bytes[^\n]*\n\s*lo:[^\n]*\n$/, "the network namespace"]
-]
 
 const probeMs = 10_000
 
@@ -129,7 +124,7 @@ const probe = (filter: Uint8Array, launcher: ReadonlyArray<string>): Effect.Effe
   Effect.tryPromise({
     try: async () => {
       const seen = await look(filter, launcher)
-      const missing = proofs.filter(([words]) => !words.test(seen)).map(([, name]) => name)
+      const missing = isolationProofs(seen)
       if (missing.length > 0) throw new Error(`it starts, but it lacks ${missing.join(", ")}`)
     },
     catch: (error) => unavailable(error instanceof Error ? error.message : String(error))
@@ -147,11 +142,18 @@ const filter = Effect.suspend(() => {
     : Effect.succeed(bytes)
 })
 
+const version = Effect.promise(() =>
+  promisify(execFile)("bwrap", ["--version"]).then(
+    ({ stdout }) => stdout.trim().replace("bubblewrap ", ""),
+    () => null
+  )
+)
+
 /**
  * Runs agents in sandboxes of bubblewrap, for a boot of the service. A program is started in such a sandbox first, and what it sees is the
  * proof that it holds. Fails with the reason where it does not.
  */
-export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: AgentLimits = defaultLimits) {
+export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: AgentLimits = defaultAgentLimits) {
   const bytes = yield* filter
   // One process proves both, the sandbox and the limits, and a second one is needed only where `prlimit` is missing.
   const marked = limitedBy(bootId)
@@ -160,7 +162,12 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
   )
   const cgroups = Cgroups.delegated()
   const rlimits = [
-    ...["prlimit", `--nofile=${openFiles}`, "--core=0", `--fsize=${limits.diskBytes}`],
+    ...[
+      "prlimit",
+      `--nofile=${Math.min(limits.openFiles, hardLimit("Max open files"))}`,
+      "--core=0",
+      `--fsize=${limits.diskBytes}`
+    ],
     ...(cgroups === undefined ? [`--nproc=${limits.processes}`] : [])
   ]
   const path = [...new Set(["/usr/local/bin", "/usr/bin", "/bin", nodeDirectory()])].join(":")
@@ -198,7 +205,7 @@ export const make = fn("Bubblewrap.make")(function* (bootId: string, limits: Age
 
   const executor: Executor = {
     backend: "bubblewrap",
-    isolation: isolationOf(limits, cgroups !== undefined, perProcess),
+    isolation: isolationOf(yield* version, enforcedBy(limits, cgroups !== undefined, perProcess)),
     spawn: fn("Executor.spawn")(Supervision.spawning(prepare)),
     reap: Supervision.reap
   }

@@ -1,4 +1,5 @@
 import { Data, type Effect, type Redacted, type Scope, type Stream } from "effect"
+import type { EnforcedLimits } from "../domain/EnforcedLimits.js"
 import type { StopPolicy } from "./StopPolicy.js"
 
 /** The separation that a backend really gives. `none` is no security boundary: the agent can do whatever the service's user can. */
@@ -13,6 +14,16 @@ export interface Isolation {
   readonly filesystem: "shared" | "restricted"
   /** `restricted` when the agent reaches less than the service does. */
   readonly network: "shared" | "restricted"
+  /** The program that separates agents; absent where there is none. */
+  readonly engine?: {
+    readonly name: string
+    /** Null when it does not tell. */
+    readonly version: string | null
+    /** The image that agents run in, by its digest; null where they run in none. */
+    readonly image: string | null
+  }
+  /** The limits that agents are held to, with the means; absent where there are none. */
+  readonly limits?: EnforcedLimits
   /** One sentence for people. */
   readonly summary: string
 }
@@ -110,4 +121,9 @@ export interface Executor {
   readonly spawn: (command: AgentCommand) => Effect.Effect<AgentProcess, ExecutorError, Scope.Scope>
   /** Ends every process of the lease, no matter which boot started it, and gives the processes that it ended. */
   readonly reap: (leaseId: string) => Effect.Effect<ReadonlyArray<ReapedProcess>>
+  /**
+   * Removes what ended boots of the service have left with a service of the machine, as a container engine, and gives the number of what it has
+   * removed. Absent where agents are processes of this machine and nothing else.
+   */
+  readonly sweep?: (bootIds: ReadonlyArray<string>) => Effect.Effect<number>
 }

@@ -1,10 +1,12 @@
 import { Context, Effect, Either, Fiber, Layer } from "effect"
 import { type BuiltInExecutor, builtInExecutors, CoreConfig } from "../base/CoreConfig.js"
 import type { ExecutorBackend } from "../domain/Catalog.js"
+import { noLimits } from "../domain/EnforcedLimits.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { Placement } from "../placement/Placement.js"
 import * as Bubblewrap from "./Bubblewrap.js"
+import * as Container from "./Container.js"
 import { type Executor, ExecutorError, type Isolation } from "./Executor.js"
 import * as Local from "./Local.js"
 
@@ -53,6 +55,8 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
     ) => Effect.Effect<string, ReinsError<"executor_unavailable">>
     /** The executor of a backend, to run agents with. Fails with an `ExecutorError` of the kind `unavailable` for one that cannot be used. */
     readonly get: (backend: string) => Effect.Effect<Executor, ExecutorError>
+    /** Removes what ended boots of the service have left with services of the machine, by every executor that can be used. */
+    readonly sweep: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>
   }
 >() {
   /** Only the given executors. The first one is the default, for sessions that name none. Each needs a `backend` of its own. */
@@ -77,10 +81,23 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
    * The executor `bubblewrap`, which runs each agent in a sandbox of its own. It is tried first, and fails with the reason where it does not
    * hold.
    */
-  static readonly bubblewrap: Effect.Effect<Executor, Bubblewrap.BubblewrapUnavailable, Placement> = Effect.flatMap(
-    Placement,
-    ({ bootId }) => Bubblewrap.make(bootId)
-  )
+  static readonly bubblewrap: Effect.Effect<Executor, Bubblewrap.BubblewrapUnavailable, CoreConfig | Placement> =
+    Effect.gen(function* () {
+      const { agentLimits } = yield* CoreConfig
+      return yield* Bubblewrap.make((yield* Placement).bootId, agentLimits)
+    })
+
+  /**
+   * The executor `container`, which runs each agent in a container of Podman or Docker. It is tried first, and fails with the reason where it
+   * does not hold.
+   */
+  static readonly container: Effect.Effect<Executor, Container.ContainerUnavailable, CoreConfig | Placement> =
+    Effect.gen(function* () {
+      const { agentLimits, cacheDir, containerEngine, containerImage } = yield* CoreConfig
+      const { bootId } = yield* Placement
+      const options = { image: containerImage, engine: containerEngine, cacheDir, limits: agentLimits }
+      return yield* Container.make(bootId, options)
+    })
 
   /**
    * The executors that are part of Reins, as `CoreConfig.executors` chooses them. They are tried beside the rest of the start, and whoever asks
@@ -89,9 +106,14 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
   static readonly layer = Layer.scoped(
     Executors,
     Effect.gen(function* () {
-      const { executors } = yield* CoreConfig
+      const config = yield* CoreConfig
       const placement = yield* Placement
-      const trying = yield* Effect.forkScoped(Effect.provideService(find(executors), Placement, placement))
+      const trying = yield* Effect.forkScoped(
+        find(config.executors).pipe(
+          Effect.provideService(Placement, placement),
+          Effect.provideService(CoreConfig, config)
+        )
+      )
       return service(builtInExecutors, Fiber.join(trying))
     })
   )
@@ -117,9 +139,19 @@ const service = (names: ReadonlyArray<string>, found: Effect.Effect<Found>): Exe
       const { isolation } = yield* Effect.mapError(get(backend), ({ message }) => refusal(backend, message))
       if (network !== "open" && isolation.network !== "restricted") return yield* refusal(backend, notEnforced(backend))
       return backend
-    })
+    }),
+    sweep: (bootIds) =>
+      Effect.flatMap(found, ({ usable }) =>
+        Effect.forEach(usable, ({ sweep }) => swept(sweep, bootIds), { discard: true })
+      )
   }
 }
+
+const swept = Effect.fnUntraced(function* (sweep: Executor["sweep"], bootIds: ReadonlyArray<string>) {
+  const removed = sweep === undefined || bootIds.length === 0 ? 0 : yield* sweep(bootIds)
+  if (removed > 0)
+    yield* Effect.logWarning("removed containers that a process of the service had left", { containers: removed })
+})
 
 const refusal = (backend: string, message: string) =>
   new ReinsError({ code: "executor_unavailable", message, details: { backend } })
@@ -147,19 +179,27 @@ const described = (backend: string, { usable }: Found, reason: string): Executor
       network: isolation.network,
       processes: isolation.level === "sandbox" ? "own" : isolation.process_group ? "process_group" : "shared"
     },
+    engine: executor?.isolation.engine ?? null,
+    limits: executor?.isolation.limits ?? noLimits,
     note: executor?.isolation.summary ?? reason
   }
 }
 
-const making: Readonly<Record<BuiltInExecutor, Effect.Effect<Executor, { readonly message: string }, Placement>>> = {
+type Making = Effect.Effect<Executor, { readonly message: string }, CoreConfig | Placement>
+
+const making: Readonly<Record<BuiltInExecutor, Making>> = {
   bubblewrap: Executors.bubblewrap,
+  container: Executors.container,
   local: Executors.local
 }
+
+/** The executors that are tried where nothing is chosen. A container needs an image, which somebody has to choose. */
+const unchosen: ReadonlyArray<BuiltInExecutor> = ["bubblewrap", "local"]
 
 /** Tries the executors that are wanted. */
 const find = Effect.fnUntraced(function* (wanted: ReadonlyArray<BuiltInExecutor> | null) {
   const tried = yield* Effect.forEach(
-    wanted ?? builtInExecutors,
+    wanted ?? unchosen,
     (backend) => Effect.map(Effect.either(making[backend]), (made) => ({ backend, made })),
     { concurrency: "unbounded" }
   )

@@ -47,6 +47,8 @@ export interface Launch {
   readonly environment: Readonly<Record<string, string>>
   /** The bytes that the process finds at its descriptors from 3 on. Each comes to its end. */
   readonly given?: ReadonlyArray<Uint8Array>
+  /** Written to the input of the process before anything else. */
+  readonly preface?: string
   /** Gets what the process writes to the descriptor after those. */
   readonly told?: (text: string) => void
   /** The process group that is asked to end before it is killed; that of the process unless another is known. */
@@ -96,7 +98,8 @@ const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<Ag
   })
 
 /** Gives the process its bytes, and hears what it tells. A process that ends before it has read them reports it by its exit. */
-const connect = (child: Child, { given = [], told }: Launch) => {
+const connect = (child: Child, { given = [], preface, told }: Launch) => {
+  if (preface !== undefined) child.stdin.write(preface)
   for (const [index, bytes] of given.entries()) give(child.stdio[3 + index], bytes)
   const telling = child.stdio[3 + given.length]
   if (told !== undefined && telling instanceof Readable)

@@ -167,6 +167,24 @@ const relayPortsOf = ({ connection, passage }: AgentInput): ReadonlyArray<number
   ...(passage === undefined ? [] : [passage.port])
 ]
 
+/**
+ * The refusal of an agent that could reach no model: its executor keeps it from the network, and its connection leads nowhere that a relay or
+ * a way out could be opened to. It would try again and again for as long as the turn may take.
+ */
+const unreachable = ({ connection, executor, manifest, passage }: AgentInput): HarnessFailure | undefined =>
+  executor.isolation.network !== "restricted" ||
+  connection === null ||
+  connection.relayPort !== undefined ||
+  passage !== undefined
+    ? undefined
+    : new HarnessFailure({
+        reason: "credential_invalid",
+        message:
+          `${manifest.provider_id} would reach no model in the executor "${executor.backend}", because its connection of the kind ` +
+          `"${connection.kind}" names no gateway: add a base_url to the connection, or run the session in an executor whose network is shared.`,
+        retryable: false
+      })
+
 /** Writes the agent's configuration into its home and gives the command that starts it. */
 export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input
@@ -178,6 +196,8 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
       retryable: false
     })
   }
+  const refusal = unreachable(input)
+  if (refusal !== undefined) return yield* refusal
   const values = valuesOf(input)
   const named = Effect.mapError(missingValue(manifest))
   const files = yield* named(

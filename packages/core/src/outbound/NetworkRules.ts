@@ -19,6 +19,21 @@ const entryOf = (text: string): Entry => {
 const refused = (host: string, port: number): string =>
   `${host}:${port} is not among the hosts that the project allows: name it in the network of its spec.`
 
+/** These places and the gateway of a model, which an agent reaches whatever its project allows. */
+export const withGateway = (gateway: URL, others: Destinations | undefined): Destinations => {
+  const gatewayPort = Number(gateway.port || (gateway.protocol === "http:" ? 80 : httpsPort))
+  return {
+    // Private hosts are then those alone that the operator allows and that are named here.
+    privateHosts: others?.privateHosts ?? true,
+    refusal: (host, port) =>
+      host === gateway.hostname && port === gatewayPort
+        ? undefined
+        : others === undefined
+          ? refused(host, port)
+          : others.refusal(host, port)
+  }
+}
+
 /** The places that the agents of a project may connect to. Undefined where they may connect to none. */
 export const destinationsOf = (access: NetworkAccess): Destinations | undefined => {
   if (access === "none") return undefined

@@ -2,6 +2,7 @@ import type http from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
+import { CredentialProxy } from "@reins/core/connections/CredentialProxy"
 import { Deferred, Effect, Exit, Redacted, Scope } from "effect"
 import { ask, bearer, errorOf, gatewayOf, key, lend, lentTo, services } from "./Loans.js"
 
@@ -220,6 +221,11 @@ it.scopedLive(
     Effect.gen(function* () {
       const bare = { kind: "beta", settings: {}, secrets: { auth_json: Redacted.make("{}") } }
       assert.strictEqual(yield* lend(bare), bare)
+      const { gateway } = yield* (yield* CredentialProxy).lend({
+        ...bare,
+        settings: { base_url: "https://own.example/v1" }
+      })
+      assert.strictEqual(gateway?.href, "https://own.example/v1")
       const beta = yield* lend({
         kind: "beta",
         settings: {},

@@ -3,11 +3,11 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { defaultAgentLimits } from "@reins/core/base/AgentLimits"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
 import { streams } from "@reins/core/executor/Descriptors"
 import * as Bridge from "@reins/core/executor/sandbox/Bridge"
 import * as Cgroups from "@reins/core/executor/sandbox/Cgroups"
-import { defaultLimits } from "@reins/core/executor/sandbox/Limits"
 import { shellCommand } from "@reins/testing/executor/ExecutorSuite"
 import { Chunk, Effect, Either, Stream } from "effect"
 
@@ -68,7 +68,7 @@ describe("the parts of the sandbox", () => {
       assert.strictEqual(readFileSync(join(base, "cgroup.subtree_control"), "utf8"), "+cpu +memory +pids")
       assert.strictEqual(readFileSync(join(base, "reins-server/cgroup.procs"), "utf8"), "7")
       if (cgroups === undefined) return assert.fail("the cgroup was delegated")
-      const { processes } = yield* cgroups.make(defaultLimits)
+      const { processes } = yield* cgroups.make(defaultAgentLimits)
       const read = (name: string) => readFileSync(join(processes, "..", name), "utf8")
       assert.deepStrictEqual(["memory.max", "pids.max", "cpu.max", "memory.swap.max", "memory.oom.group"].map(read), [
         "4294967296",
@@ -134,7 +134,7 @@ if (Either.isRight(made)) {
 
     it.scopedLive("an agent whose files grow too large is ended with the reason", () =>
       Effect.gen(function* () {
-        const small = yield* Bubblewrap.make("boot_bubblewrap_small", { ...defaultLimits, diskBytes: 1024 * 1024 })
+        const small = yield* Bubblewrap.make("boot_bubblewrap_small", { ...defaultAgentLimits, diskBytes: 1024 * 1024 })
         const make = yield* shellCommand
         const script = "for n in 1 2 3; do head -c 1000000 /dev/zero >$n; done; exec tail -f /dev/null"
         const agent = yield* small.spawn(make(script))

@@ -1,38 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { answers, filterOf } from "@reins/core/executor/sandbox/Seccomp"
 import { architectures, denied, judged, type Machine, newest, numberOn } from "@reins/core/executor/sandbox/Syscalls"
+import { type Call, answerOf as runFilter } from "./FilterMachine.js"
 
-interface Call {
-  readonly architecture?: number
-  readonly number: number
-  readonly args?: ReadonlyArray<number>
-}
-
-/** Runs the filter as the kernel does: the instructions of classic BPF that it uses, over the data of one call. */
-const answerOf = (machine: Machine, { architecture = architectures[machine], args = [], number }: Call): number => {
-  const program = Buffer.from(filterOf(machine))
-  const data = new DataView(new ArrayBuffer(64))
-  data.setUint32(0, number, true)
-  data.setUint32(4, architecture, true)
-  for (const [index, value] of args.entries())
-    data.setBigUint64(16 + 8 * index, BigInt.asUintN(64, BigInt(value)), true)
-  let accumulator = 0
-  for (let at = 0; at < program.length; at += 8) {
-    const code = program.readUInt16LE(at)
-    const [ifTrue = 0, ifFalse = 0] = [program[at + 2], program[at + 3]]
-    const value = program.readUInt32LE(at + 4)
-    const jump = (holds: boolean) => {
-      at += 8 * (holds ? ifTrue : ifFalse)
-    }
-    if (code === 0x06) return value
-    if (code === 0x20) accumulator = data.getUint32(value, true)
-    else if (code === 0x15) jump(accumulator === value)
-    else if (code === 0x25) jump(accumulator > value)
-    else if (code === 0x45) jump((accumulator & value) !== 0)
-    else throw new Error(`an instruction that no filter has: ${code}`)
-  }
-  throw new Error("the filter ends without an answer")
-}
+const answerOf = (machine: Machine, call: Call): number => runFilter(machine, filterOf(machine), call)
 
 /** Calls that every program makes, by their numbers on both machines. */
 const ordinary = {

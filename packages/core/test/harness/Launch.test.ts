@@ -37,6 +37,29 @@ it.scopedLive("an agent finds the proxy of its project in its environment, and n
   })
 )
 
+it.scopedLive("an agent that could reach no model in its executor is refused before it starts", () =>
+  Effect.gen(function* () {
+    const where = yield* place
+    const runtime = withFiles([])
+    const withSecret = { id: "any", when: { connection: true }, environment: {}, files: [] }
+    const connected = { ...runtime, launch: { ...runtime.launch, profiles: [withSecret] } }
+    const connection = { kind: "own", settings: {}, secrets: { token: Redacted.make("secret") } }
+    const open = turnInput(where, "x", { connection })
+    const closed = {
+      ...open,
+      executor: { ...open.executor, isolation: { ...open.executor.isolation, network: "restricted" as const } }
+    }
+    yield* Launch.prepare(open, connected)
+    const { message, reason } = yield* Effect.flip(Launch.prepare(closed, connected))
+    assert.strictEqual(reason, "credential_invalid")
+    assert.match(message, /would reach no model in the executor "local", because its connection of the kind "own"/)
+    yield* Launch.prepare({ ...closed, connection: { ...connection, relayPort: 3129 } }, connected)
+    const passage = { url: Redacted.make("http://id:token@127.0.0.1:3128"), port: 3128, refused: () => undefined }
+    const { relayPorts } = yield* Launch.prepare({ ...closed, passage }, connected)
+    assert.deepStrictEqual(relayPorts, [3128])
+  })
+)
+
 it.scopedLive("a link that an agent left in its home does not lead a write out of it", () =>
   Effect.gen(function* () {
     const { homeDir, root, workspaceDir } = yield* place

@@ -1,6 +1,6 @@
 import type { LookupFunction } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { destinationsOf } from "@reins/core/outbound/NetworkRules"
+import { destinationsOf, withGateway } from "@reins/core/outbound/NetworkRules"
 import { type Destinations, WayOut } from "@reins/core/outbound/WayOut"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { Effect, Exit, Redacted, Scope } from "effect"
@@ -139,4 +139,18 @@ describe("the network of a project", () => {
     assert.isFalse(reaches(list, "registry.example", 80))
     assert.isFalse(reaches(list, "registry.example", 22))
   })
+})
+
+it("the gateway of a model is reached whatever the project allows, on its own port alone", () => {
+  const gateway = new URL("https://models.example/v1")
+  const reaches = (access: Parameters<typeof destinationsOf>[0], host: string, port = 443) =>
+    withGateway(gateway, destinationsOf(access)).refusal(host, port) === undefined
+  assert.isTrue(reaches("none", "models.example"))
+  assert.isFalse(reaches("none", "models.example", 8443))
+  assert.isFalse(reaches("none", "other.example"))
+  assert.isTrue(reaches(["other.example"], "other.example"))
+  assert.isTrue(reaches(["other.example"], "models.example"))
+  assert.isFalse(reaches(["other.example"], "third.example"))
+  assert.isFalse(withGateway(gateway, destinationsOf("open")).privateHosts)
+  assert.isTrue(withGateway(new URL("http://127.0.0.1:99/v1"), undefined).refusal("127.0.0.1", 99) === undefined)
 })

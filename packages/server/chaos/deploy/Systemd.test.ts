@@ -18,15 +18,18 @@ it("systemd reads the unit without a complaint", () => {
   assert.deepStrictEqual([status, stdout, stderr], [0, "", ""])
 })
 
-it("systemd reads the unit with the drop-in for sandboxes without a complaint", () => {
-  const file = join(directory, "reins.service")
-  writeFileSync(file, unit.replace("/usr/bin/node ", `${process.execPath} `))
-  mkdirSync(`${file}.d`)
-  copyFileSync(deployed("reins-sandbox.conf"), join(`${file}.d`, "sandbox.conf"))
-  const { status, stderr, stdout } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" })
-  rmSync(`${file}.d`, { recursive: true })
-  assert.deepStrictEqual([status, stdout, stderr], [0, "", ""])
-})
+it.each(["sandbox", "container"])(
+  "systemd reads the unit with the drop-in reins-%s.conf without a complaint",
+  (name) => {
+    const file = join(directory, "reins.service")
+    writeFileSync(file, unit.replace("/usr/bin/node ", `${process.execPath} `))
+    mkdirSync(`${file}.d`)
+    copyFileSync(deployed(`reins-${name}.conf`), join(`${file}.d`, `${name}.conf`))
+    const { status, stderr, stdout } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" })
+    rmSync(`${file}.d`, { recursive: true })
+    assert.deepStrictEqual([status, stdout, stderr], [0, "", ""])
+  }
+)
 
 it("systemd rates the exposure of the service at 2.0 of 10 at most", () => {
   const report = execFileSync(

@@ -86,7 +86,7 @@ const readAttempts = (world: Surroundings): ReadonlyArray<Attempt> => [
   { name: "learn the name of the machine", script: `[ "$(hostname)" = "${hostname()}" ]` },
   {
     name: "see the mounts of the machine",
-    script: "grep -q -e ' /sys ' -e ' /run ' -e ' /var' -e ' / ext4' -e ' / overlay' /proc/self/mounts"
+    script: `grep -qF ${world.mounts.map((each) => `-e ${JSON.stringify(each)}`).join(" ")} /proc/self/mounts`
   }
 ]
 

@@ -11,6 +11,8 @@ export interface Surroundings {
   readonly files: ReadonlyArray<string>
   /** An empty directory. What appears in it was written from the sandbox, or by a program of the service that the agent has led astray. */
   readonly marks: string
+  /** Parts of the lines of /proc/self/mounts that only this machine has. */
+  readonly mounts: ReadonlyArray<string>
   readonly server: { readonly pid: number; readonly port: number; readonly main: string }
   /** A process of the same user that only sleeps. */
   readonly sleeper: number

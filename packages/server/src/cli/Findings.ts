@@ -18,6 +18,7 @@ import { type Config, isLoopback } from "../Config.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
 import * as Installation from "./Installation.js"
 import { securityFindings } from "./SecurityFindings.js"
+import { whyNoExecutor } from "./WhyNoExecutor.js"
 
 /** Checks everything that a server needs. It changes nothing. */
 export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
@@ -230,7 +231,7 @@ const sandbox = (config: Config): Effect.Effect<Finding> =>
     const check = "sandbox"
     const list = yield* (yield* Executors).list
     const chosen = list.find((each) => each.default)
-    const missing = list.find(({ backend }) => backend === "bubblewrap")?.note ?? ""
+    const missing = whyNoExecutor(Installation.coreConfigOf(config), list)
     if (chosen === undefined)
       return fail(
         check,

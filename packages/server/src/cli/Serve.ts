@@ -1,5 +1,6 @@
 import { createServer } from "node:net"
 import { Command } from "@effect/cli"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Executors } from "@reins/core/executor/Executors"
 import { Accounts } from "@reins/core/identity/Accounts"
@@ -13,6 +14,7 @@ import * as Telemetry from "../Telemetry.js"
 import { CommandFailed } from "./CommandFailed.js"
 import * as Installation from "./Installation.js"
 import { configOf, serverOptions } from "./Settings.js"
+import { whyNoExecutor } from "./WhyNoExecutor.js"
 
 /** The HTTP service over a core, with the settings of a configuration. */
 export const serverLayer = (
@@ -71,7 +73,7 @@ const requireExecutor = Layer.effectDiscard(
   Effect.gen(function* () {
     const list = yield* (yield* Executors).list
     if (list.some((each) => each.default)) return
-    const reason = list.find(({ backend }) => backend === "bubblewrap")?.note ?? ""
+    const reason = whyNoExecutor(yield* CoreConfig, list)
     return yield* new CommandFailed({
       message:
         `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +

@@ -26,7 +26,12 @@ export const serverOptions = {
   public_url: setting("public-url", "The URL of the service as people reach it, if not that address"),
   executor: setting(
     "executor",
-    "How agents run: bubblewrap, in a sandbox; local, without one (bubblewrap; local on loopback where that does not work)"
+    "How agents run: bubblewrap, in a sandbox; container, in a container; local, without a boundary (bubblewrap; local on loopback where " +
+      "that does not work)"
+  ),
+  container_image: setting(
+    "container-image",
+    "The image of the executor container, by its digest, as in docker.io/library/node@sha256:..."
   )
 }
 

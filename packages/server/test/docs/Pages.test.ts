@@ -74,6 +74,7 @@ describe("the blocks of the pages", () => {
       "docs/self-hosting.md: it needs Docker, and a domain whose address is that of the machine",
       "docs/self-hosting.md: it changes the machine, and needs systemd as its service manager",
       "docs/self-hosting.md: it needs the user and the paths of the service above",
+      "docs/self-hosting.md: it needs the user of the service above and a registry",
       "docs/self-hosting.md: it is a site with a certificate of its own; events/Nginx of the chaos suite runs the file that it includes",
       "docs/self-hosting.md: Caddy asks for a certificate of the domain; deploy/Caddy of the chaos suite runs the file without one",
       "docs/self-hosting.md: it needs a collector; the tests send to one of their own",

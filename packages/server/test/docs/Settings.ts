@@ -52,9 +52,29 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   },
   log_level: { does: "The least important lines of the log that are written." },
   executor: {
-    does: "How agents run: `bubblewrap` is a sandbox, `local` has no boundary. Of several, those that do not work here are left out, the first is the default, and sessions may choose.",
+    does: "How agents run: `bubblewrap` is a sandbox, `container` is a container of Podman or Docker, `local` has no boundary. Of several, those that do not work here are left out, the first is the default, and sessions may choose.",
     fallback:
       "`bubblewrap`; where that does not work, `local` with a warning, but only for a server on loopback whose user is not root"
+  },
+  container_image: {
+    does: "The image of the executor `container`, by its digest: `docker.io/library/node@sha256:...`, or the id of an image as `sha256:...`. The engine has to have it.",
+    fallback: "none"
+  },
+  container_engine: {
+    does: "The engine of the executor `container`: `podman` or `docker`.",
+    fallback: "the first of them that is installed"
+  },
+  agent_memory_bytes: { does: "The memory of one agent with all that it starts, without swap.", unit: "bytes" },
+  agent_processes: { does: "The processes and threads of one agent.", unit: "processes" },
+  agent_processors: { does: "The processors of one agent, also in parts, as in `0.5`.", unit: "processors" },
+  agent_disk_bytes: {
+    does: "The files of the workspace and the home of one agent together, and the size of any one file.",
+    unit: "bytes"
+  },
+  agent_open_files: { does: "The files that one process of an agent may have open.", unit: "files" },
+  agent_temporary_bytes: {
+    does: "The files of the `/tmp` of one agent, and of its `/dev/shm`. They are in memory.",
+    unit: "bytes"
   },
   allow_local_repositories: {
     does: "Repositories may be paths of this machine. Everybody who can create a session can then read what the server can."

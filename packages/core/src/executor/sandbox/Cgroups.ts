@@ -3,8 +3,8 @@ import { mkdir, rmdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
+import type { AgentLimits } from "../../base/AgentLimits.js"
 import { ExecutorError } from "../Executor.js"
-import type { AgentLimits } from "./Limits.js"
 
 /** The cgroup of one agent. */
 export interface AgentCgroup {

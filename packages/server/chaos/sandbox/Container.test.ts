@@ -1,0 +1,138 @@
+import { spawnSync } from "node:child_process"
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { Reins } from "@reins/client"
+import { processesWhere, shown } from "@reins/testing/executor/Processes"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
+import { newCaller, newKey } from "@reins/testing/process/Caller"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import { published, startServer } from "@reins/testing/process/ServerProcess"
+import { assertAnswers, beginTurn, endless } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
+import { afterAll, assert, beforeAll, it } from "vitest"
+import { type PodmanPlace, podmanPlace } from "../../../../scripts/podman.mjs"
+import { escapesOn } from "./Escapes.js"
+
+const place = placeForEachTest()
+
+let engine: PodmanPlace
+beforeAll(() => {
+  engine = podmanPlace()
+})
+afterAll(() => engine.remove())
+
+/** The server of the user without rights, with the engine and the image. */
+const contained = (env: Readonly<Record<string, string>> = {}) => {
+  chmodSync(place.directory, 0o755)
+  return {
+    launcher: engine.launcher,
+    env: { ...engine.env, REINS_EXECUTOR: "container", REINS_CONTAINER_IMAGE: engine.image, ...env }
+  }
+}
+
+/** The containers of the engine, also those that have ended. */
+const containers = (): string => engine.podman("ps", "--all", "--quiet").trim()
+
+it("no attempt gets out of a container, and nothing that it leaves behind does anything afterwards", async () => {
+  const { count, misled, out, survived } = await escapesOn(place, {
+    executor: "container",
+    options: contained(),
+    user: engine
+  })
+  assert.isAtLeast(count, 200)
+  assert.deepStrictEqual([out, survived, misled], [[], [], []])
+  process.stdout.write(`container: ${count} attempts, 0 got out\n`)
+})
+
+it("the suite of the port holds in containers", () => {
+  const words = ["run", "--configLoader", "runner", "--config", "vitest.container.config.ts"]
+  const [program = "", ...args] = [...engine.launcher, process.execPath, "node_modules/vitest/vitest.mjs", ...words]
+  const { status, stderr, stdout } = spawnSync(program, args, {
+    cwd: join(import.meta.dirname, "../../../.."),
+    env: { ...process.env, ...engine.env, REINS_TEST_CONTAINER_IMAGE: engine.image, VITEST: "" },
+    encoding: "utf8"
+  })
+  assert.strictEqual(status, 0, stdout + stderr)
+})
+
+it("what a killed server has left in containers is ended by the next one, with the containers", async () => {
+  const { directory, dataDir, gateway } = place
+  const options = { ...contained({ REINS_CACHE_DIR: cacheWithSmallAgent(directory) }), dataDir }
+  spawnSync("chown", ["-R", `${engine.uid}:${engine.gid}`, directory])
+  const first = await startServer(options)
+  const caller = await newCaller(first, dataDir, gateway)
+  const client = caller.at(first)
+  const session_id = await caller.newSession(client)
+  const seconds = 100_000_000 + Math.floor(Math.random() * 800_000_000)
+  const living = () => processesWhere((pid) => shown(pid, "cmdline").includes(`\0${seconds}\0`))
+  const begun = await beginTurn(
+    client,
+    session_id,
+    endless(`env -i setsid sleep ${seconds} </dev/null >/dev/null 2>&1 &`)
+  )
+  await eventually("the daemon is there", () => living().length === 1)
+  first.kill("SIGKILL")
+  await first.ended
+  assert.strictEqual(living().length, 1)
+
+  const second = await startServer(options)
+  const turn = await caller.at(second).turns.wait({ turn_id: begun.turn_id })
+  assert.deepStrictEqual([turn.state, turn.reason], ["interrupted", "service_restart"])
+  assert.deepStrictEqual(living(), [])
+  assert.strictEqual(containers(), "")
+  // An agent that is kept between turns ends with its server.
+  await caller.at(second).turns.acknowledge({ turn_id: begun.turn_id })
+  await assertAnswers(caller.at(second), session_id)
+  assert.notStrictEqual(containers(), "")
+  second.kill("SIGTERM")
+  await second.ended
+  assert.strictEqual(containers(), "")
+})
+
+it("the catalog and doctor tell engine, version, image and what is held; the sentence says what is missing", async () => {
+  const { dataDir, directory } = place
+  const options = contained({ REINS_CACHE_DIR: join(directory, "cache"), REINS_AGENT_OPEN_FILES: "999" })
+  spawnSync("chown", ["-R", `${engine.uid}:${engine.gid}`, directory])
+  const server = await startServer({ ...options, dataDir })
+  const client = new Reins({ baseUrl: server.url, apiKey: newKey(dataDir) })
+  const { items } = await client.catalog.listExecutorBackends()
+  const [, entry] = items
+  assert.deepInclude(entry, { backend: "container", available: true, default: true })
+  assert.deepStrictEqual(entry?.engine, {
+    name: "podman",
+    version: engine.podman("--version").trim().split(" ")[2] ?? "",
+    image: engine.image
+  })
+  assert.deepStrictEqual(entry?.limits.open_files, { value: 999, enforced_by: "rlimit" })
+  // This user has no cgroup of its own.
+  assert.deepStrictEqual(entry?.limits.memory_bytes, { value: null, enforced_by: null })
+  assert.deepStrictEqual(
+    items.map(({ available }) => available),
+    [false, true, false]
+  )
+
+  const doctor = (env: Readonly<Record<string, string>>, user = engine.launcher) => {
+    const words = [process.execPath, published, "doctor", "--data-dir", join(directory, "none")]
+    const [program = "", ...args] = [...user, ...words]
+    return spawnSync(program, args, { env: { ...process.env, ...options.env, ...env }, encoding: "utf8" }).stdout
+  }
+  assert.match(doctor({}), /^ok {4}sandbox {6}container: A container of podman/m)
+  assert.match(doctor({ REINS_CONTAINER_IMAGE: "" }), /^fail.+sandbox .+needs an image: --container-image/im)
+  assert.match(
+    doctor({ REINS_CONTAINER_IMAGE: `localhost/none@sha256:${"1".repeat(64)}` }),
+    /does not have the image: run podman pull localhost\/none@sha256/
+  )
+  assert.match(doctor({}, []), /as root, an agent would be root in its container/)
+  const bin = join(directory, "bin")
+  mkdirSync(bin, { mode: 0o755 })
+  symlinkSync(process.execPath, join(bin, "node"))
+  assert.match(
+    doctor({ PATH: bin }, ["/usr/bin/setpriv", ...engine.launcher.slice(engine.launcher.indexOf("setpriv") + 1)]),
+    /no container engine on the PATH/
+  )
+  const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+  const home = mkdtempSync(join(directory, "nobody-"))
+  chownSync(home, 65534, 65534)
+  const own = { HOME: home, XDG_RUNTIME_DIR: home, XDG_CACHE_HOME: home, REINS_CACHE_DIR: home }
+  assert.match(doctor(own, nobody), /rootless containers are not set up for the service's user.+--add-subuids/)
+})

@@ -80,7 +80,7 @@ module.exports = {
       name: "products-know-no-fixtures",
       comment: "packages/testing is for tests alone: nothing that is published may need it",
       severity: "error",
-      from: { path: "^packages/(core|client|server)/src/" },
+      from: { path: "^packages/(core|client|console|server)/src/" },
       to: { path: "^packages/testing/" }
     },
     {
@@ -105,6 +105,19 @@ module.exports = {
       to: { path: "^packages/(core|server)/" }
     },
     {
+      name: "console-knows-the-client-alone",
+      comment: "the page is a client like any other, and nothing of the server gets into a browser",
+      severity: "error",
+      from: { path: "^packages/console/src/" },
+      to: {
+        pathNot: [
+          "^packages/console/src/",
+          "^packages/client/src/index.ts$",
+          "node_modules/(preact|@preact/signals|diff2html)/"
+        ]
+      }
+    },
+    {
       name: "promises-without-effect",
       comment: "the promise entry has no dependency, for types too",
       severity: "error",
@@ -114,13 +127,13 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: "(^|/)(dist|dist-failpoints|test|chaos)/" },
+    exclude: { path: "(^|/)(dist|dist-failpoints|server/console|test|chaos)/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.base.json" },
     enhancedResolveOptions: {
       exportsFields: ["exports"],
       conditionNames: ["@reins/source", "import", "types", "default"],
-      extensions: [".ts", ".mjs", ".js", ".json"]
+      extensions: [".ts", ".tsx", ".mjs", ".js", ".json"]
     }
   }
 }

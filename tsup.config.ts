@@ -81,6 +81,20 @@ const versionAlone: Plugin = {
     })
 }
 
+/** The program is no module, so it finds the files of the console by the `require` that it is given. */
+const placeOfConsole: Plugin = {
+  name: "place-of-console",
+  setup: (build) =>
+    build.onLoad({ filter: /\/ConsoleDirectory\.ts$/ }, ({ path }) => ({
+      loader: "ts",
+      // The first folder in which it looks for packages stands beside the program.
+      contents: readFileSync(path, "utf8").replace(
+        "import.meta.url",
+        'require("node:url").pathToFileURL((require.resolve.paths("@reins/server") ?? [""])[0] ?? "")'
+      )
+    }))
+}
+
 /**
  * The program is one file and a function: V8 keeps compiled code for scripts, and on Node 20 for no modules. Each module of the source that
  * is imported where it is used still runs at its first import.
@@ -92,7 +106,7 @@ const server: Options = {
   outDir: serverDist,
   format: "cjs",
   splitting: false,
-  esbuildPlugins: [modulesByName, versionAlone],
+  esbuildPlugins: [placeOfConsole, modulesByName, versionAlone],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"
@@ -187,6 +201,7 @@ const breakableServer: Options = {
   outDir: breakableDist,
   onSuccess: async () => finishServer(breakableDist),
   esbuildPlugins: [
+    placeOfConsole,
     modulesByName,
     versionAlone,
     {

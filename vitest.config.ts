@@ -35,6 +35,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["@reins/source"] } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
+    // They need a browser, and have a suite of their own.
+    exclude: ["**/node_modules/**", "packages/console/**"],
     globalSetup: ["./scripts/client.mjs", "./scripts/vitest-setup.ts"],
     setupFiles: ["./packages/testing/src/EffectMethods.ts"],
     sequence: { sequencer: LongestFirst },

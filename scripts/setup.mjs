@@ -89,20 +89,9 @@ const sources = (directory) =>
     return entry.isDirectory() ? sources(path) : [path]
   })
 
-const build = async () => {
-  const watched = [
-    "packages/core/src",
-    "packages/client/src",
-    "packages/client/generate",
-    "packages/server/src",
-    "manifests"
-  ].flatMap((path) => sources(join(root, path)))
-  const files = [
-    ...watched,
-    ...["tsup.config.ts", "package-lock.json", "scripts/precompile.mjs", "scripts/client.mjs"].map((name) =>
-      join(root, name)
-    )
-  ]
+/** Tells one state of the files, and of those below the folders, from another. */
+const stampOf = (paths) => {
+  const files = paths.flatMap((path) => (statSync(path).isDirectory() ? sources(path) : [path]))
   // The server is compiled for this version of Node.
   const hash = createHash("sha256").update(process.version)
   for (const file of files.sort())
@@ -110,7 +99,23 @@ const build = async () => {
       .update(file)
       .update(String(statSync(file).size))
       .update(readFileSync(file))
-  const stamp = hash.digest("hex")
+  return hash.digest("hex")
+}
+
+const build = async () => {
+  const stamp = stampOf(
+    [
+      "packages/core/src",
+      "packages/client/src",
+      "packages/client/generate",
+      "packages/server/src",
+      "manifests",
+      "tsup.config.ts",
+      "package-lock.json",
+      "scripts/precompile.mjs",
+      "scripts/client.mjs"
+    ].map((path) => join(root, path))
+  )
   const made = declarations ? "packages/server/lib/index.d.ts" : "packages/server/dist/main.js"
   if (isFresh(declarations ? "declarations" : "build", stamp) && existsSync(join(root, made))) return
   await step(
@@ -122,6 +127,17 @@ const build = async () => {
   writeStamp("build", stamp)
   // A build without them takes those of the last one away.
   writeStamp("declarations", declarations ? stamp : "")
+}
+
+/** The page of the server. It is made after the client, which the build generates. */
+const buildConsole = async () => {
+  const watched = ["packages/client/src", "packages/console/src", "packages/console/index.html"]
+  const stamp = stampOf(
+    [...watched, "packages/console/vite.config.ts", "package-lock.json"].map((path) => join(root, path))
+  )
+  if (isFresh("console", stamp) && existsSync(join(root, "packages/server/console/index.html"))) return
+  await step("building the console", process.execPath, ["node_modules/vite/bin/vite.js", "build", "packages/console"])
+  writeStamp("console", stamp)
 }
 
 const agents = async () => {
@@ -139,4 +155,5 @@ requireNode()
 if (!quiet) say("Setting up Reins")
 await dependencies()
 await build()
+await buildConsole()
 await agents()

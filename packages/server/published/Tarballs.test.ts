@@ -32,7 +32,7 @@ describe.each(Object.entries(packed))("@reins/%s, packed", (name, { tarball, unp
   it("holds nothing that only the repository needs", () => {
     const folders = new Set(files.map((file) => file.split("/")[0]))
     for (const folder of folders)
-      assert.include(["LICENSE", "README.md", "dist", "lib", "manifests", "package.json"], folder)
+      assert.include(["LICENSE", "README.md", "console", "dist", "lib", "manifests", "package.json"], folder)
     assert.deepStrictEqual(
       files.filter((file) => !/\.(js|cjs|json|d\.ts)$|^(README\.md|LICENSE)$/.test(file)),
       []

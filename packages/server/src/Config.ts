@@ -56,6 +56,7 @@ const fields = {
   smtp_url: Schema.String.pipe(Schema.pattern(/^smtps?:\/\//)),
   mail_from: Schema.String.pipe(Schema.minLength(3)),
   rate_limit: Schema.Union(Schema.Literal("off"), Whole(1, 1_000_000)),
+  console: Flag,
   metrics: Flag,
   log_level: Schema.Literal("debug", "info", "warning", "error", "none"),
   executor: ExecutorList,
@@ -118,6 +119,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   smtp_url: "an smtp:// or smtps:// URL",
   mail_from: "a sender as in Reins <reins@example.com>",
   rate_limit: "requests a minute, or off",
+  console: "on or off",
   metrics: "on or off",
   log_level: "debug, info, warning, error or none",
   executor: "bubblewrap, container, local, or a comma list of them in order of preference",
@@ -197,6 +199,8 @@ export interface Config {
   readonly mailFrom: string | undefined
   /** Requests a minute for each caller; null for any number. */
   readonly rateLimit: number | null
+  /** True when the console is served at `/ui`. */
+  readonly console: boolean
   /** True when `GET /metrics` is served. It needs no credentials, so by default it is served only where nobody else can reach it. */
   readonly metrics: boolean
   readonly logLevel: LogLevel.LogLevel
@@ -266,6 +270,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     smtpUrl: settings.smtp_url === undefined ? undefined : Redacted.make(settings.smtp_url),
     mailFrom: settings.mail_from,
     rateLimit: settings.rate_limit === "off" ? null : (settings.rate_limit ?? 600),
+    console: settings.console ?? true,
     metrics: settings.metrics ?? (isLoopback(host) && isLoopback(publicUrl.hostname)),
     logLevel: levels[settings.log_level ?? "info"],
     executors:

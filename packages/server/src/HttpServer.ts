@@ -1,6 +1,7 @@
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Duration, Effect, Layer } from "effect"
 import { EventStreams } from "./EventStreams.js"
+import { consoleRoutes } from "./http/ConsoleRoutes.js"
 import { metricsRoute, withMeters } from "./http/Metrics.js"
 import { Authentication } from "./http/middleware/Authentication.js"
 import { RateLimit } from "./http/middleware/RateLimit.js"
@@ -10,6 +11,8 @@ import { Shutdown } from "./Shutdown.js"
 
 /** The settings of the HTTP service. Each has a default. The limits, including that of requests a minute, come from `CoreConfig`. */
 export interface HttpServerOptions extends Partial<ListenOptions> {
+  /** False leaves the console at `/ui` out, and the way to it from `/`. The default is true. */
+  readonly console?: boolean
   /** True serves `GET /metrics`, which requires no credentials. The default is false. */
   readonly metrics?: boolean
   /** True to keep the figures of requests also without `/metrics`, because they are sent elsewhere. */
@@ -18,7 +21,7 @@ export interface HttpServerOptions extends Partial<ListenOptions> {
   readonly heartbeat?: Duration.DurationInput
 }
 
-const withMetrics = Effect.zipWith(routes, metricsRoute, (all, metrics) => [...withMeters(all), metrics])
+const withConsole = Effect.zipWith(routes, consoleRoutes, (all, console) => [...all, ...console])
 
 /**
  * Serves the API over HTTP from a core that is there, as a layer of one's own composes it, until the scope closes:
@@ -37,9 +40,11 @@ const withMetrics = Effect.zipWith(routes, metricsRoute, (all, metrics) => [...w
 export const layer = (options: HttpServerOptions = {}) =>
   Layer.unwrapEffect(
     Effect.map(CoreConfig, ({ limits, publicUrl: publicUrlOfCore }) => {
-      const { heartbeat = "15 seconds", measured = false, metrics = false, ...listen } = options
+      const { console = true, heartbeat = "15 seconds", measured = false, metrics = false, ...listen } = options
       const publicUrl = options.publicUrl ?? new URL(publicUrlOfCore)
-      return Server.layer(metrics ? withMetrics : measured ? Effect.map(routes, withMeters) : routes, {
+      const served = console ? withConsole : routes
+      const withMetrics = Effect.zipWith(served, metricsRoute, (all, page) => [...withMeters(all), page])
+      return Server.layer(metrics ? withMetrics : measured ? Effect.map(served, withMeters) : served, {
         host: "127.0.0.1",
         port: 7117,
         trustedProxies: [],

@@ -1,11 +1,11 @@
 import { Reins } from "@reins/client"
+import { type Browser, picture, startBrowser, watch } from "@reins/testing/browser/Browser"
 import { newKey, password } from "@reins/testing/process/Caller"
 import { linkFor } from "@reins/testing/process/Outbox"
 import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
 import { type ServerProcess, startServer } from "@reins/testing/process/ServerProcess"
 import type { Page } from "playwright-core"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
-import { type Browser, picture, startBrowser, watch } from "./Browser.js"
 
 const place = placeForEachTest(inMemory)
 let server: ServerProcess

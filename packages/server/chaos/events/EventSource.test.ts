@@ -1,5 +1,6 @@
 import type { Reins } from "@reins/client"
 import { eventTypes } from "@reins/core/domain/Event"
+import { type Browser, startBrowser } from "@reins/testing/browser/Browser"
 import { newCaller, password } from "@reins/testing/process/Caller"
 import { inMemory, placeForEachTest } from "@reins/testing/process/Place"
 import { steadyPort } from "@reins/testing/process/Ports"
@@ -8,7 +9,6 @@ import { upTo } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
 import type { Page } from "playwright-core"
 import { afterEach, assert, beforeEach, it } from "vitest"
-import { type Browser, startBrowser } from "../browser/Browser.js"
 
 const place = placeForEachTest(inMemory)
 let options: ServerOptions

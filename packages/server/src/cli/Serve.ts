@@ -20,7 +20,15 @@ import { whyNoExecutor } from "./WhyNoExecutor.js"
 export const serverLayer = (
   config: Pick<
     Config,
-    "corsOrigins" | "heartbeatSeconds" | "host" | "metrics" | "port" | "publicUrl" | "requestSeconds" | "trustedProxies"
+    | "console"
+    | "corsOrigins"
+    | "heartbeatSeconds"
+    | "host"
+    | "metrics"
+    | "port"
+    | "publicUrl"
+    | "requestSeconds"
+    | "trustedProxies"
   > &
     Pick<HttpServer.HttpServerOptions, "measured">,
   stop: Pick<ListenOptions, "notice"> = {}
@@ -31,6 +39,7 @@ export const serverLayer = (
     publicUrl: config.publicUrl,
     trustedProxies: config.trustedProxies,
     corsOrigins: config.corsOrigins,
+    console: config.console,
     metrics: config.metrics,
     measured: config.measured ?? false,
     heartbeat: Duration.seconds(config.heartbeatSeconds),
@@ -53,8 +62,8 @@ const announce = (config: Config) =>
       )
       if (items.length > 0) return
       yield* Effect.logInfo(
-        "There is no account yet. Make one, and a key for it: reins accounts create --email you@example.com, " +
-          "then reins keys create --email you@example.com --name first"
+        `There is no account yet. Make one${config.console ? ` at ${server.url}/ui, or` : ""}, and a key for it: reins accounts create --email ` +
+          "you@example.com, then reins keys create --email you@example.com --name first"
       )
     })
   )

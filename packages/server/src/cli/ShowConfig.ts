@@ -29,6 +29,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   smtp_url: core.smtpUrl === null ? null : maskedUrl(core.smtpUrl),
   mail_from: core.mailFrom,
   rate_limit: config.rateLimit ?? "off",
+  console: config.console ? "on" : "off",
   metrics: config.metrics ? "on" : "off",
   log_level: config.logLevel.label.toLowerCase(),
   executor: config.executors?.join(",") ?? null,

@@ -45,6 +45,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   },
   mail_from: { does: "The sender of mails that go through the mail server." },
   rate_limit: { does: "Requests of one caller; `off` for a trusted network or a load test.", unit: "a minute" },
+  console: { does: "The console, a page for people at `/ui`, to which `/` leads." },
   metrics: {
     does: "`GET /metrics` in the form of Prometheus. It asks for no credentials.",
     fallback: "on while host and public URL are loopback"

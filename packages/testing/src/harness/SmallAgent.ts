@@ -100,3 +100,16 @@ export const cacheWithSmallAgent = (directory: string): string => {
   }
   return cache
 }
+
+/**
+ * Writes the manifest of alpha with the small agent to a directory, for published servers (REINS_MANIFESTS_DIR). It asks before each tool where
+ * the permissions of the session say so.
+ */
+export const manifestsWithSmallAgent = (directory: string): string => {
+  const manifests = join(directory, "manifests")
+  mkdirSync(manifests, { recursive: true })
+  const manifest = withSmallAgent(alpha, "{{permissions.mode}}")
+  const capabilities = { ...manifest.capabilities, interactive_approval: "supported" }
+  writeFileSync(join(manifests, "alpha.json"), JSON.stringify({ ...manifest, capabilities }))
+  return manifests
+}

@@ -1,0 +1,37 @@
+import { signal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
+import { Entry } from "./account/Entry.js"
+import { type Failure, failureOf } from "./api/Failure.js"
+import { me, whoAmI } from "./api/Server.js"
+import { Pages } from "./Pages.js"
+import { Shell } from "./Shell.js"
+import { ErrorBar, Waiting } from "./ui/Basics.js"
+
+const failure = signal<Failure | undefined>(undefined)
+
+const ask = async () => {
+  failure.value = undefined
+  try {
+    await whoAmI()
+  } catch (error) {
+    failure.value = failureOf(error)
+  }
+}
+
+/** The console: the page of the address for who is logged in, and the way in for anybody else. The address stays, so that it is shown after. */
+export const App = () => {
+  useEffect(() => void ask(), [])
+  if (me.value === undefined)
+    return (
+      <main class="lone">
+        <ErrorBar failure={failure.value} again={ask} />
+        {failure.value === undefined && <Waiting what="the server" />}
+      </main>
+    )
+  if (me.value === null) return <Entry />
+  return (
+    <Shell>
+      <Pages />
+    </Shell>
+  )
+}

@@ -1,0 +1,135 @@
+import { useSignal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
+import { useEffect } from "preact/hooks"
+import { failureOf } from "./api/Failure.js"
+import { me, reins } from "./api/Server.js"
+import { Approvals } from "./approvals/Approvals.js"
+import { choose, questions, workspace, workspaces } from "./inbox/Workspace.js"
+import { isReached } from "./live/Live.js"
+import { theme, themes } from "./look/Theme.js"
+import { parts, path } from "./route/Route.js"
+import { Mark } from "./ui/Mark.js"
+
+const work = [
+  { to: "", name: "Inbox" },
+  { to: "new", name: "New session" }
+] as const
+
+const setup = [
+  { to: "start", name: "First steps" },
+  { to: "connections", name: "Connections" },
+  { to: "projects", name: "Projects" },
+  { to: "members", name: "Members" },
+  { to: "keys", name: "API keys" },
+  { to: "usage", name: "Usage" },
+  { to: "server", name: "Server" }
+] as const
+
+const NavLink = ({ name, to }: { readonly to: string; readonly name: string }) => (
+  <a href={to === "" ? "../ui" : to} aria-current={(parts.value[0] ?? "") === to ? "page" : undefined}>
+    {name}
+    {to === "" && questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
+  </a>
+)
+
+const logOut = async () => {
+  try {
+    await reins.accounts.logout()
+  } catch (error) {
+    failureOf(error)
+  }
+  me.value = null
+}
+
+/** The frame of every page: where one can go, and what waits for an answer. */
+export const Shell = ({ children }: { readonly children: ComponentChildren }) => {
+  const isOpen = useSignal(false)
+  const at = path.value
+  useEffect(() => {
+    isOpen.value = false
+  }, [at, isOpen])
+  return (
+    <div class="shell">
+      <button type="button" class="skip" onClick={toMain}>
+        Skip to the content
+      </button>
+      <div class="top">
+        <Mark />
+        <button
+          type="button"
+          class="menu"
+          aria-expanded={isOpen.value}
+          aria-controls="navigation"
+          onClick={() => (isOpen.value = !isOpen.value)}
+        >
+          Menu{questions.value.length > 0 && <span class="count">{questions.value.length}</span>}
+        </button>
+      </div>
+      <nav id="navigation" class={isOpen.value ? "open" : ""} aria-label="Pages">
+        <Mark />
+        <Workspaces />
+        {work.map((each) => (
+          <NavLink key={each.to} {...each} />
+        ))}
+        <h2>Workspace</h2>
+        {setup.map((each) => (
+          <NavLink key={each.to} {...each} />
+        ))}
+        <div class="foot">
+          <label class="theme">
+            <span>Look</span>
+            <select
+              value={theme.value}
+              onChange={({ currentTarget }) =>
+                (theme.value = themes.find((each) => each === currentTarget.value) ?? "system")
+              }
+            >
+              {themes.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          </label>
+          <span class="who" title={me.value?.account.email}>
+            {me.value?.account.display_name ?? me.value?.account.email}
+          </span>
+          <span class="spread">
+            <a href="account">Account</a>
+            <button type="button" class="link" onClick={logOut}>
+              Log out
+            </button>
+          </span>
+        </div>
+      </nav>
+      <div class="column">
+        {!isReached.value && (
+          <p class="away" role="alert">
+            The server does not answer. What is shown may be old; it is asked again and again.
+          </p>
+        )}
+        <Approvals />
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+    </div>
+  )
+}
+
+const toMain = () => document.getElementById("main")?.focus()
+
+const Workspaces = () =>
+  workspaces.value.length > 1 ? (
+    <select
+      aria-label="Workspace"
+      value={workspace.value?.id}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+    >
+      {workspaces.value.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  ) : (
+    <p class="workspace">{workspace.value?.name}</p>
+  )

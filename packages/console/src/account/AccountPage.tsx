@@ -1,0 +1,53 @@
+import { useSignal } from "@preact/signals"
+import { useAction } from "../api/Loading.js"
+import { me, reins } from "../api/Server.js"
+import { Field, fieldsOf, Outcome, PageHead } from "../ui/Basics.js"
+import { count } from "../words/Words.js"
+
+/** The account of who is logged in. */
+export const AccountPage = () => {
+  const action = useAction()
+  const ended = useSignal<number | undefined>(undefined)
+  return (
+    <>
+      <PageHead title="Account" under={me.value?.account.email} />
+      <h2>Change the password</h2>
+      <form
+        class="narrow-form"
+        onSubmit={(event) => {
+          const { current_password = "", new_password = "" } = fieldsOf(event)
+          const form = event.currentTarget
+          void action.run("the change of the password", async () => {
+            ended.value = (await reins.accounts.changePassword({ current_password, new_password })).sessions_revoked
+            form.reset()
+          })
+        }}
+      >
+        <input
+          class="sr"
+          type="text"
+          autocomplete="username"
+          value={me.value?.account.email}
+          readOnly
+          tabIndex={-1}
+          aria-hidden="true"
+        />
+        <Field label="Password now">
+          <input name="current_password" type="password" required autocomplete="current-password" />
+        </Field>
+        <Field label="New password">
+          <input name="new_password" type="password" required minLength={8} autocomplete="new-password" />
+        </Field>
+        <p class="end">
+          <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+            Change the password
+          </button>
+        </p>
+        <Outcome of={action} />
+        {ended.value !== undefined && (
+          <p role="status">The password is changed, and {count(ended.value, "other login")} ended.</p>
+        )}
+      </form>
+    </>
+  )
+}

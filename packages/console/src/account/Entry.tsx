@@ -1,0 +1,146 @@
+import { useSignal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
+import { type Action, useAction } from "../api/Loading.js"
+import { reins, serviceUrl, whoAmI } from "../api/Server.js"
+import { path } from "../route/Route.js"
+import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Mark } from "../ui/Mark.js"
+
+type Way = "log_in" | "register" | "look_into_mail"
+
+const enter = async (email: string, password: string) => {
+  await reins.accounts.login({ email, password })
+  await whoAmI()
+}
+
+/** Logs in, or makes an account. */
+export const Entry = () => {
+  const way = useSignal<Way>("log_in")
+  const email = useSignal("")
+  const action = useAction()
+  useEffect(() => {
+    document.title = "Log in · Reins"
+  }, [])
+  const switchTo = (to: Way) => {
+    action.failure.value = undefined
+    way.value = to
+  }
+  return (
+    <main class="lone entry">
+      <Mark />
+      {way.value === "log_in" && (
+        <LogIn
+          action={action}
+          email={email.value}
+          switchTo={() => switchTo("register")}
+          keep={(given) => (email.value = given)}
+        />
+      )}
+      {way.value === "register" && (
+        <Register
+          action={action}
+          email={email.value}
+          switchTo={() => switchTo("log_in")}
+          accepted={(given) => {
+            email.value = given
+            way.value = "look_into_mail"
+          }}
+        />
+      )}
+      {way.value === "look_into_mail" && <LookIntoMail email={email.value} back={() => switchTo("log_in")} />}
+      <Outcome of={action} />
+    </main>
+  )
+}
+
+interface EntryProps {
+  readonly action: Action
+  readonly email: string
+  readonly switchTo: () => void
+}
+
+const LogIn = ({ action, email, keep, switchTo }: EntryProps & { readonly keep: (email: string) => void }) => (
+  <>
+    <h1>Log in</h1>
+    {path.value !== "" && <p class="under">You are led to the page that you asked for.</p>}
+    <form
+      onSubmit={(event) => {
+        const { email = "", password = "" } = fieldsOf(event)
+        keep(email)
+        void action.run("the login", () => enter(email, password))
+      }}
+    >
+      <Field label="E-mail address">
+        <input name="email" type="email" required autocomplete="username" defaultValue={email} autofocus />
+      </Field>
+      <Field label="Password">
+        <input name="password" type="password" required autocomplete="current-password" />
+      </Field>
+      <button type="submit" class="primary wide" disabled={action.busy.value !== undefined}>
+        Log in
+      </button>
+    </form>
+    <p class="fine spread">
+      <button type="button" class="link" onClick={switchTo}>
+        Create an account
+      </button>
+      <a href={`${serviceUrl}/reset`} target="_self">
+        Forgotten password
+      </a>
+    </p>
+  </>
+)
+
+const Register = ({
+  accepted,
+  action,
+  email,
+  switchTo
+}: EntryProps & { readonly accepted: (email: string) => void }) => (
+  <>
+    <h1>Create an account</h1>
+    <form
+      onSubmit={(event) => {
+        const { display_name = "", email = "", password = "" } = fieldsOf(event)
+        void action.run("the account", async () => {
+          const { status } = await reins.accounts.register({ email, password, display_name: display_name || null })
+          if (status === "verified") await enter(email, password)
+          else accepted(email)
+        })
+      }}
+    >
+      <Field label="Name">
+        <input name="display_name" autocomplete="name" autofocus />
+      </Field>
+      <Field label="E-mail address">
+        <input name="email" type="email" required autocomplete="username" defaultValue={email} />
+      </Field>
+      <Field label="Password" hint="A few words that nobody else would put together.">
+        <input name="password" type="password" required minLength={8} autocomplete="new-password" />
+      </Field>
+      <button type="submit" class="primary wide" disabled={action.busy.value !== undefined}>
+        Create the account
+      </button>
+    </form>
+    <p class="fine">
+      <button type="button" class="link" onClick={switchTo}>
+        I have an account
+      </button>
+    </p>
+  </>
+)
+
+const LookIntoMail = ({ back, email }: { readonly email: string; readonly back: () => void }) => (
+  <>
+    <h1>Look into your mail</h1>
+    <p>
+      A link went to <strong>{email}</strong>. Open it to verify your address, then log in.
+    </p>
+    <p class="fine">
+      A server without a mail server writes its mails to the folder <code>outbox</code> of its data directory.
+    </p>
+    <button type="button" class="primary wide" onClick={back}>
+      Log in
+    </button>
+  </>
+)

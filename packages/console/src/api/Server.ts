@@ -1,0 +1,37 @@
+import { signal } from "@preact/signals"
+import { type Me, Reins, ReinsApiError } from "@reins/client"
+
+/** The URL of the service: the page is at `ui/` below it, also behind a proxy with a path of its own. */
+export const serviceUrl = new URL("../", document.baseURI).href.replace(/\/$/, "")
+
+/** Who is logged in: undefined until the server has said, null for nobody. */
+export const me = signal<Me | null | undefined>(undefined)
+
+/** The login is a cookie that no script can read, and a change proves with the token that it comes from this page. */
+const withLogin: typeof fetch = (input, init = {}) => {
+  const headers = new Headers(init.headers)
+  const token = me.peek()?.csrf_token
+  if (token !== undefined && init.method !== "GET") headers.set("x-csrf-token", token)
+  return fetch(input, { ...init, headers, credentials: "same-origin" })
+}
+
+/** The client of the server that this page came from, as the one who is logged in. */
+export const reins = new Reins({ baseUrl: serviceUrl, fetch: withLogin })
+
+/** Asks who is logged in. Fails when the server cannot be asked. */
+export const whoAmI = async (): Promise<void> => {
+  // Without the cookie that goes along with a login there is none, and nothing has to be asked.
+  if (!/(?:^|; )reins_csrf=./.test(document.cookie)) {
+    me.value = null
+    return
+  }
+  try {
+    me.value = await reins.accounts.getMe()
+  } catch (error) {
+    if (!isLoggedOut(error)) throw error
+    me.value = null
+  }
+}
+
+/** True for the refusal of a caller who is not logged in, or no longer. */
+export const isLoggedOut = (error: unknown): boolean => error instanceof ReinsApiError && error.status === 401

@@ -1,0 +1,122 @@
+import { useSignal } from "@preact/signals"
+import type { FormField, Interaction } from "@reins/client"
+import { useAction } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { mayWrite } from "../inbox/Workspace.js"
+import { Outcome, State, Time } from "../ui/Basics.js"
+import { now } from "../ui/Now.js"
+import { countdown } from "../words/Words.js"
+import { FormFields, type Values, valuesOf } from "./FormFields.js"
+
+/** What an agent asks, with its possible answers, or the answer that it was given. */
+export const Question = ({ interaction }: { readonly interaction: Interaction }) => {
+  const { answer, description, kind, note, options, state, title, url } = interaction
+  return (
+    <section class={`question ${state}`} aria-label={title}>
+      <p class="question-title">
+        <State of={state === "pending" ? "requires_action" : state} as={state === "pending" ? kind : state} /> {title}
+      </p>
+      {description !== null && <pre class="question-text">{readable(description)}</pre>}
+      {url !== null && (
+        <p>
+          The agent asks you to open{" "}
+          <a href={url} target="_blank" rel="noreferrer noopener">
+            {url}
+          </a>
+        </p>
+      )}
+      {state === "pending" ? (
+        <Answers interaction={interaction} />
+      ) : (
+        <p class="fine">
+          {answer === null ? "No answer was given." : `${nameOf(options, answer)}.`} {note !== null && `“${note}” `}
+          {interaction.resolved_at !== null && <Time at={interaction.resolved_at} />}
+        </p>
+      )}
+    </section>
+  )
+}
+
+/** The input of a tool comes as JSON. One that is a single text, as a command, is shown as that text. */
+const readable = (text: string): string => {
+  try {
+    const values: ReadonlyArray<unknown> = Object.values(JSON.parse(text))
+    const [only] = values
+    return values.length === 1 && typeof only === "string" ? only : JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+const nameOf = (options: Interaction["options"], id: string): string =>
+  options.find((each) => each.id === id)?.name ?? id
+
+const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
+  const { default: fallback, expires_at, form, id, options } = interaction
+  const action = useAction()
+  const note = useSignal("")
+  const isNoted = useSignal(false)
+  const values = useSignal<Values>(initialOf(form))
+  if (!mayWrite.value) return <p class="fine">Somebody who may write in this workspace has to answer.</p>
+  const answer = (option: Interaction["options"][number]) =>
+    action.run("the answer", () =>
+      reins.interactions.answer({
+        interaction_id: id,
+        answer: option.id,
+        ...(note.value !== "" && { note: note.value }),
+        ...(form !== null && option.kind === "accept" && { content: valuesOf(form, values.value) })
+      })
+    )
+  const left = countdown(expires_at, now.value)
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        const accept = options.find(({ kind }) => kind === "accept")
+        if (accept !== undefined) void answer(accept)
+      }}
+    >
+      {form !== null && <FormFields form={form} values={values} id={id} />}
+      {isNoted.value && (
+        <textarea
+          aria-label="Note to the agent"
+          placeholder="What the agent is to know beside the answer"
+          rows={2}
+          maxLength={10_000}
+          value={note.value}
+          onInput={({ currentTarget }) => (note.value = currentTarget.value)}
+        />
+      )}
+      <div class="answers">
+        {options.map((option, index) => (
+          <button
+            key={option.id}
+            type={form !== null && option.kind === "accept" ? "submit" : "button"}
+            class={index === 0 ? "primary" : ""}
+            disabled={action.busy.value !== undefined}
+            onClick={form !== null && option.kind === "accept" ? undefined : () => void answer(option)}
+          >
+            {option.name}
+            {option.id === fallback && <small> (default)</small>}
+          </button>
+        ))}
+        {!isNoted.value && (
+          <button type="button" class="link" onClick={() => (isNoted.value = true)}>
+            Add a note
+          </button>
+        )}
+      </div>
+      <p class="fine" role="timer">
+        {left === ""
+          ? "The time for an answer is over."
+          : fallback === null
+            ? `In ${left} the agent is told that there is no answer.`
+            : `In ${left} the default is taken: ${nameOf(options, fallback)}.`}
+      </p>
+      <Outcome of={action} />
+    </form>
+  )
+}
+
+const initialOf = (form: ReadonlyArray<FormField> | null): Values =>
+  Object.fromEntries((form ?? []).flatMap(({ default: value, name }) => (value === null ? [] : [[name, value]])))

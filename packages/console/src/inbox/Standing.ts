@@ -1,0 +1,113 @@
+import type {
+  ChangesetPayload,
+  DeliveryPayload,
+  Event,
+  Interaction,
+  MergeRequestPayload,
+  Session,
+  TurnSnapshot
+} from "@reins/client"
+
+/** Where a session stands, as its events tell it. */
+export interface Standing {
+  readonly session: Session
+  /** The number of the newest event that it holds. */
+  readonly seq: number
+  readonly turn: TurnSnapshot | null
+  /** The questions that wait for an answer. */
+  readonly interactions: ReadonlyArray<Interaction>
+  /** The newest changeset that is not empty. */
+  readonly changeset: (ChangesetPayload & { readonly id: string }) | null
+  /** The newest delivery of that changeset. */
+  readonly delivery: (DeliveryPayload & { readonly id: string }) | null
+  readonly mergeRequest: MergeRequestPayload | null
+  /** The time of the newest event that it holds. */
+  readonly at: string
+}
+
+/** The types of events that say where a session stands. */
+export const standingTypes = ["turn.*", "changeset.*", "delivery.*", "merge_request.*"] as const
+
+/** A session of which no event was read. */
+export const newStanding = (session: Session): Standing => ({
+  session,
+  seq: 0,
+  turn: null,
+  interactions: [],
+  changeset: null,
+  delivery: null,
+  mergeRequest: null,
+  at: session.created_at
+})
+
+/** The standing after an event. */
+export const foldStanding = (before: Standing, event: Event): Standing => {
+  const standing = { ...before, at: event.recorded_at }
+  switch (event.type) {
+    case "turn.action_required":
+    case "turn.action_resolved": {
+      const { interaction, turn } = event.payload
+      const others = standing.interactions.filter(({ id }) => id !== interaction.id)
+      return { ...standing, turn, interactions: interaction.state === "pending" ? [...others, interaction] : others }
+    }
+    case "turn.queued":
+    case "turn.preparing":
+    case "turn.started":
+    case "turn.cancel_requested":
+    case "turn.succeeded":
+    case "turn.failed":
+    case "turn.cancelled":
+    case "turn.interrupted":
+    case "turn.acknowledged": {
+      const { turn } = event.payload
+      // A later turn may wait in the queue while an earlier one runs.
+      const isOlder = standing.turn !== null && turn.ordinal < standing.turn.ordinal
+      const waits = turn.state === "queued" && standing.turn !== null && isLive(standing.turn)
+      return isOlder || waits ? standing : { ...standing, turn }
+    }
+    case "changeset.capture_requested":
+    case "changeset.ready":
+    case "changeset.failed": {
+      const id = event.changeset_id ?? ""
+      if (event.payload.empty || event.payload.state !== "ready") return standing
+      return { ...standing, changeset: { ...event.payload, id }, delivery: null, mergeRequest: null }
+    }
+    case "delivery.requested":
+    case "delivery.progressed":
+    case "delivery.succeeded":
+    case "delivery.failed":
+    case "delivery.blocked":
+    case "delivery.cancelled":
+      if (event.changeset_id !== undefined && event.changeset_id !== standing.changeset?.id) return standing
+      return { ...standing, delivery: { ...event.payload, id: event.delivery_id ?? "" } }
+    case "merge_request.requested":
+    case "merge_request.opened":
+    case "merge_request.merge_requested":
+    case "merge_request.merge_failed":
+    case "merge_request.merged":
+    case "merge_request.closed":
+    case "merge_request.failed":
+      return { ...standing, mergeRequest: event.payload }
+    default:
+      return before
+  }
+}
+
+const isLive = ({ state }: TurnSnapshot): boolean => !/^(?:succeeded|failed|cancelled|interrupted)$/.test(state)
+
+/** The parts of the inbox, in their order. */
+export const sections = ["needs_you", "running", "ready_to_review", "failed", "delivered", "quiet"] as const
+export type Section = (typeof sections)[number]
+
+/** The part of the inbox that a session belongs to. */
+export const sectionOf = ({ changeset, delivery, interactions, mergeRequest, session, turn }: Standing): Section => {
+  if (interactions.length > 0 || session.activity === "requires_action" || session.activity === "attention")
+    return "needs_you"
+  if (session.activity === "running" || session.activity === "queued") return "running"
+  if (delivery?.state === "blocked") return "needs_you"
+  if (delivery?.state === "failed" || mergeRequest?.state === "failed" || turn?.state === "failed") return "failed"
+  if (delivery?.state === "pending" || delivery?.state === "executing") return "running"
+  if (delivery?.state === "succeeded") return "delivered"
+  if (changeset !== null) return "ready_to_review"
+  return "quiet"
+}

@@ -1,0 +1,71 @@
+import { computed, effect, signal } from "@preact/signals"
+import type { Interaction } from "@reins/client"
+import type { Failure } from "../api/Failure.js"
+import { me } from "../api/Server.js"
+import { watch } from "../live/Live.js"
+import type { Standing } from "./Standing.js"
+
+const name = "reins.workspace"
+const chosen = signal(localStorage.getItem(name))
+
+/** The workspaces of the one who is logged in. */
+export const workspaces = computed(() => me.value?.workspaces ?? [])
+
+/** The workspace that the page shows; undefined while nobody is logged in. */
+export const workspace = computed(() => workspaces.value.find(({ id }) => id === chosen.value) ?? workspaces.value[0])
+
+/** Shows another workspace. This browser keeps the choice. */
+export const choose = (id: string): void => {
+  localStorage.setItem(name, id)
+  chosen.value = id
+}
+
+/** Its id. */
+const workspaceId = computed(() => workspace.value?.id)
+
+/** True for somebody who may change things in the workspace. */
+export const mayWrite = computed(() => workspace.value !== undefined && workspace.value.role !== "viewer")
+
+/** Where the sessions of the workspace stand, the newest first; undefined until they have come. */
+export const standings = signal<ReadonlyArray<Standing> | undefined>(undefined)
+export const hasMore = signal(false)
+export const failure = signal<Failure | undefined>(undefined)
+
+/** The questions of all sessions that wait for an answer, the one that ends first at the top. */
+export const questions = computed(
+  (): ReadonlyArray<{ readonly standing: Standing; readonly interaction: Interaction }> =>
+    (standings.value ?? [])
+      .flatMap((standing) => standing.interactions.map((interaction) => ({ standing, interaction })))
+      .sort((one, other) => one.interaction.expires_at.localeCompare(other.interaction.expires_at))
+)
+
+let loadMore: () => void = () => undefined
+
+/** Reads older sessions too. */
+export const more = (): void => loadMore()
+
+/** Follows the workspace that is shown. */
+export const startWorkspace = (): void => {
+  effect(() => {
+    const workspace_id = workspaceId.value
+    standings.value = undefined
+    failure.value = undefined
+    if (workspace_id === undefined) return
+    const known = new Map<string, Standing>()
+    const { more: older, stop } = watch({ of: "workspace", workspace_id }, (news) => {
+      if (news.kind === "broken") {
+        if (news.code === "unauthenticated") me.value = null
+        failure.value = { ...news, retryAfterSeconds: null }
+      }
+      if (news.kind === "healed") failure.value = undefined
+      if (news.kind !== "standings") return
+      for (const standing of news.standings) known.set(standing.session.id, standing)
+      hasMore.value = news.hasMore
+      const isFirst = news.standings.length === 0 && standings.peek() === undefined && known.size === 0 && !news.isWhole
+      if (isFirst) return
+      standings.value = [...known.values()].sort((one, other) => other.session.id.localeCompare(one.session.id))
+    })
+    loadMore = older
+    return stop
+  })
+}

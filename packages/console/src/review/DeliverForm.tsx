@@ -1,0 +1,109 @@
+import { useSignal } from "@preact/signals"
+import type { Changeset } from "@reins/client"
+import { useAction, useLoaded } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
+
+const forgesAndGit = new Set(["github", "gitlab", "gitea", "git", "git_ssh"])
+
+/** Brings a changeset to its repository as a branch, or makes a patch of it. */
+export const DeliverForm = ({
+  changeset,
+  done,
+  workspaceId
+}: {
+  readonly changeset: Changeset
+  readonly workspaceId: string
+  readonly done: () => void
+}) => {
+  const transport = useSignal<"git_branch" | "patch">("git_branch")
+  const action = useAction()
+  const connections = useLoaded(
+    "the connections",
+    (signal) => reins.connections.list({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    [workspaceId]
+  )
+  return (
+    <form
+      onSubmit={(event) => {
+        const { connection_id = "", target_ref = "", title = "", update_strategy = "" } = fieldsOf(event)
+        void action.run("the delivery", async () => {
+          await reins.changesets.deliver({
+            changeset_id: changeset.id,
+            transport: transport.value,
+            ...(title !== "" && { title }),
+            ...(transport.value === "git_branch" && {
+              ...(connection_id !== "" && { connection_id }),
+              ...(target_ref !== "" && { target_ref }),
+              update_strategy: update_strategy === "force_with_lease" ? "force_with_lease" : "fast_forward"
+            })
+          })
+          done()
+        })
+      }}
+    >
+      <fieldset class="choice">
+        <legend>As</legend>
+        <label>
+          <input
+            type="radio"
+            name="transport"
+            checked={transport.value === "git_branch"}
+            onChange={() => (transport.value = "git_branch")}
+          />{" "}
+          a branch
+        </label>
+        <label>
+          <input
+            type="radio"
+            name="transport"
+            checked={transport.value === "patch"}
+            onChange={() => (transport.value = "patch")}
+          />{" "}
+          a patch
+        </label>
+      </fieldset>
+      {transport.value === "git_branch" && (
+        <>
+          <Await of={connections}>
+            {({ items }) => (
+              <Field label="Connection" hint="It pushes to the repository of the session.">
+                <select
+                  name="connection_id"
+                  defaultValue={items.find(({ kind, state }) => state === "active" && forgesAndGit.has(kind))?.id ?? ""}
+                >
+                  <option value="">none, the repository asks for no credential</option>
+                  {items
+                    .filter(({ kind, state }) => state === "active" && forgesAndGit.has(kind))
+                    .map(({ id, kind, label }) => (
+                      <option key={id} value={id}>
+                        {label} ({kind})
+                      </option>
+                    ))}
+                </select>
+              </Field>
+            )}
+          </Await>
+          <Field label="Branch" hint="Without a name the server makes one of the session.">
+            <input name="target_ref" placeholder="reins/…" />
+          </Field>
+          <Field label="When the branch is there already">
+            <select name="update_strategy">
+              <option value="fast_forward">fast_forward: only add to it</option>
+              <option value="force_with_lease">force_with_lease: replace what was delivered before</option>
+            </select>
+          </Field>
+        </>
+      )}
+      <Field label="Title" hint="The first line of the commit.">
+        <input name="title" />
+      </Field>
+      <p class="end">
+        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+          Deliver
+        </button>
+      </p>
+      <Outcome of={action} />
+    </form>
+  )
+}

@@ -1,0 +1,233 @@
+import { useSignal } from "@preact/signals"
+import type { Changeset, Delivery, DeliveryStep, MergeRequest } from "@reins/client"
+import { useAction, useLoaded } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { mayWrite } from "../inbox/Workspace.js"
+import { Copy, ErrorBar, Field, fieldsOf, Outcome, State, Time } from "../ui/Basics.js"
+import { Dialog } from "../ui/Dialog.js"
+
+/** The deliveries of a changeset with their steps, as they come. */
+export const Deliveries = ({
+  changed,
+  changeset
+}: {
+  readonly changeset: Changeset
+  readonly changed: number | undefined
+}) => {
+  const changeset_id = changeset.id
+  const list = useLoaded(
+    "the deliveries",
+    (signal) => reins.changesets.listDeliveries({ changeset_id, limit: 20 }, { signal }),
+    [changeset_id, changed]
+  )
+  const items = list.value.value?.items ?? []
+  return (
+    <>
+      <ErrorBar failure={list.failure.value} again={list.reload} />
+      {items.map((delivery) => (
+        <DeliveryCard key={delivery.id} delivery={delivery} changed={changed} reload={list.reload} />
+      ))}
+    </>
+  )
+}
+
+const steps = ["materialize", "push", "observe"] as const
+
+const DeliveryCard = ({
+  changed,
+  delivery,
+  reload
+}: {
+  readonly delivery: Delivery
+  readonly changed: number | undefined
+  readonly reload: () => void
+}) => {
+  const { actions, commit, id, patch, reason_message, state, target_ref, transport } = delivery
+  const delivery_id = id
+  const action = useAction()
+  const isOpening = useSignal(false)
+  const requests = useLoaded(
+    "the merge requests",
+    (signal) => reins.deliveries.listMergeRequests({ delivery_id, limit: 5 }, { signal }),
+    [id, state, changed]
+  )
+  const isOpened = (requests.value.value?.items ?? []).some((each) => each.state === "open" || each.state === "pending")
+  const act = (doing: string, work: () => Promise<unknown>) =>
+    action.run(doing, async () => {
+      await work()
+      reload()
+    })
+  return (
+    <section class="delivery" aria-label={`Delivery as ${transport === "patch" ? "a patch" : target_ref}`}>
+      <div class="section-head">
+        <p>
+          <State of={state} as={`delivery ${state}`} /> {transport === "patch" ? "patch" : <code>{target_ref}</code>}
+          {commit !== null && (
+            <>
+              {" "}
+              at <code>{commit.slice(0, 10)}</code>
+            </>
+          )}{" "}
+          <span class="fine">
+            <Time at={delivery.created_at} />
+          </span>
+        </p>
+        {mayWrite.value && (
+          <span class="actions">
+            {actions.includes("open_merge_request") && !isOpened && (
+              <button type="button" class="primary small" onClick={() => (isOpening.value = true)}>
+                Open a merge request
+              </button>
+            )}
+            {actions.includes("retry") && (
+              <button
+                type="button"
+                class="small"
+                onClick={() => act("the retry", () => reins.deliveries.retry({ delivery_id }))}
+              >
+                Retry
+              </button>
+            )}
+            {actions.includes("refresh") && (
+              <button
+                type="button"
+                class="small"
+                onClick={() => act("the branch", () => reins.deliveries.refresh({ delivery_id }))}
+              >
+                Look at the branch
+              </button>
+            )}
+            {actions.includes("cancel") && (
+              <button
+                type="button"
+                class="small"
+                onClick={() => act("the cancellation", () => reins.deliveries.cancel({ delivery_id }))}
+              >
+                Cancel
+              </button>
+            )}
+          </span>
+        )}
+      </div>
+      <Steps given={delivery.steps} isRunning={state === "pending" || state === "executing"} />
+      {reason_message !== null && <p>{reason_message}</p>}
+      {patch !== null && (
+        <p class="fine">
+          <a
+            class="button small"
+            download={`${delivery.changeset_id}.patch`}
+            href={URL.createObjectURL(new Blob([patch], { type: "text/x-patch" }))}
+          >
+            Download the patch
+          </a>{" "}
+          <Copy label="Copy the patch" text={patch} />
+        </p>
+      )}
+      {(requests.value.value?.items ?? []).map((request) => (
+        <MergeRequestLine key={request.id} request={request} reload={requests.reload} />
+      ))}
+      <Outcome of={action} />
+      {isOpening.value && (
+        <Dialog title="Open a merge request" close={() => (isOpening.value = false)}>
+          <MergeRequestForm
+            delivery={delivery}
+            done={() => {
+              isOpening.value = false
+              requests.reload()
+            }}
+          />
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+const Steps = ({ given, isRunning }: { readonly given: ReadonlyArray<DeliveryStep>; readonly isRunning: boolean }) => {
+  if (given.length === 0 && !isRunning) return null
+  return (
+    <ol class="steps">
+      {steps.map((kind) => {
+        const last = given.findLast((step) => step.kind === kind)
+        const words = last === undefined ? (isRunning ? "to come" : "not made") : last.outcome
+        return (
+          <li key={kind} class={last?.outcome ?? "open"}>
+            <span aria-hidden="true">{last === undefined ? "·" : last.outcome === "succeeded" ? "✓" : "✗"}</span> {kind}
+            <span class="fine"> {words}</span>
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
+
+const MergeRequestForm = ({ delivery, done }: { readonly delivery: Delivery; readonly done: () => void }) => {
+  const action = useAction()
+  return (
+    <form
+      onSubmit={(event) => {
+        const { base_branch = "", description = "", draft = "", title = "" } = fieldsOf(event)
+        void action.run("the merge request", async () => {
+          await reins.deliveries.openMergeRequest({
+            delivery_id: delivery.id,
+            draft: draft === "on",
+            ...(title !== "" && { title }),
+            ...(description !== "" && { description }),
+            ...(base_branch !== "" && { base_branch })
+          })
+          done()
+        })
+      }}
+    >
+      <Field label="Title">
+        <input name="title" defaultValue={delivery.title ?? ""} />
+      </Field>
+      <Field label="Description">
+        <textarea name="description" rows={4} />
+      </Field>
+      <Field label="Into" hint="Without a name, the branch that the session began from.">
+        <input name="base_branch" />
+      </Field>
+      <label class="check">
+        <input name="draft" type="checkbox" /> A draft
+      </label>
+      <p class="end">
+        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+          Open the merge request
+        </button>
+      </p>
+      <Outcome of={action} />
+    </form>
+  )
+}
+
+const MergeRequestLine = ({ reload, request }: { readonly request: MergeRequest; readonly reload: () => void }) => {
+  const { base_branch, draft, head_sha, id, number, reason_message, state, title, web_url } = request
+  const action = useAction()
+  const merge = (expected_head_sha: string) =>
+    action.run("the merge", async () => {
+      await reins.mergeRequests.merge({ merge_request_id: id, expected_head_sha })
+      reload()
+    })
+  return (
+    <div class="section-head">
+      <p>
+        <State of={state} as={`merge request ${state}`} />{" "}
+        {web_url === null ? (
+          title
+        ) : (
+          <a href={web_url} target="_blank" rel="noreferrer noopener">
+            #{number} {title}
+          </a>
+        )}{" "}
+        into <code>{base_branch}</code>
+        {draft && " · draft"} {reason_message ?? ""}
+      </p>
+      {mayWrite.value && state === "open" && head_sha !== null && (
+        <button type="button" class="small" onClick={() => merge(head_sha)}>
+          Merge
+        </button>
+      )}
+      <Outcome of={action} />
+    </div>
+  )
+}

@@ -1,0 +1,71 @@
+import { type Signal, signal } from "@preact/signals"
+import type { Place } from "./DiffRows.js"
+
+/** What a person thinks of a line. */
+export interface Comment extends Place {
+  /** The line that it is about. */
+  readonly quote: string
+  readonly text: string
+}
+
+/** What a person has seen of a changeset, and what there is to say about it. This browser keeps it. */
+export interface Review {
+  readonly viewed: Signal<ReadonlySet<string>>
+  readonly comments: Signal<ReadonlyArray<Comment>>
+  readonly markViewed: (path: string, isViewed: boolean) => void
+  /** Replaces what was said of the line; an empty text takes it back. */
+  readonly comment: (comment: Comment) => void
+  readonly forgetComments: () => void
+}
+
+/** The review of a changeset. */
+export const reviewOf = (changesetId: string): Review => {
+  const name = `reins.review.${changesetId}`
+  const kept = read(name)
+  const viewed = signal<ReadonlySet<string>>(new Set(kept.viewed))
+  const comments = signal<ReadonlyArray<Comment>>(kept.comments)
+  const keep = () => localStorage.setItem(name, JSON.stringify({ viewed: [...viewed.value], comments: comments.value }))
+  return {
+    viewed,
+    comments,
+    markViewed: (path, isViewed) => {
+      const next = new Set(viewed.value)
+      if (isViewed) next.add(path)
+      else next.delete(path)
+      viewed.value = next
+      keep()
+    },
+    comment: (given) => {
+      const others = comments.value.filter((each) => placeKey(each) !== placeKey(given))
+      comments.value = given.text.trim() === "" ? others : [...others, given]
+      keep()
+    },
+    forgetComments: () => {
+      comments.value = []
+      keep()
+    }
+  }
+}
+
+interface Kept {
+  readonly viewed: ReadonlyArray<string>
+  readonly comments: ReadonlyArray<Comment>
+}
+
+// Boundary: this page wrote what is kept.
+const read = (name: string): Kept => JSON.parse(localStorage.getItem(name) ?? '{"viewed":[],"comments":[]}') as Kept
+
+/** Tells one place from another. */
+export const placeKey = ({ number, path, side }: Place): string => `${path}:${side}:${number}`
+
+/** All comments as one message to the agent. */
+export const messageOf = (comments: ReadonlyArray<Comment>): string =>
+  [
+    "Please see to these comments on your changes.",
+    ...[...comments]
+      .sort((one, other) => one.path.localeCompare(other.path) || one.number - other.number)
+      .map(
+        ({ number, path, quote, side, text }) =>
+          `${path}, ${side === "after" ? `line ${number}` : `line ${number} of the old text, which was deleted`}:\n> ${quote.trim()}\n${text.trim()}`
+      )
+  ].join("\n\n")

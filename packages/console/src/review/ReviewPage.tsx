@@ -1,0 +1,178 @@
+import { useSignal } from "@preact/signals"
+import { lazy, Suspense } from "preact/compat"
+import { useMemo } from "preact/hooks"
+import { type Action, useAction, useLoaded } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { mayWrite } from "../inbox/Workspace.js"
+import { go } from "../route/Route.js"
+import { useSessionLog } from "../session/SessionLog.js"
+import { Await, Outcome, PageHead, State, Time, Waiting } from "../ui/Basics.js"
+import { Dialog } from "../ui/Dialog.js"
+import { count } from "../words/Words.js"
+import { ApplyForm } from "./ApplyForm.js"
+import { DeliverForm } from "./DeliverForm.js"
+import { Deliveries } from "./Deliveries.js"
+import { messageOf, type Review, reviewOf } from "./Review.js"
+
+/** The diff view is larger than the rest of the console, and only a review needs it. */
+const DiffView = lazy(() => import("./DiffView.js").then(({ DiffView }) => DiffView))
+
+const narrow = 900
+
+/** A changeset: what it changes, what there is to say about it, and where it goes. */
+export const ReviewPage = ({
+  changesetId,
+  sessionId
+}: {
+  readonly sessionId: string
+  readonly changesetId: string
+}) => {
+  const review = useMemo(() => reviewOf(changesetId), [changesetId])
+  const isSplit = useSignal(innerWidth >= 1400)
+  const dialog = useSignal<"deliver" | "apply" | "comments" | undefined>(undefined)
+  const log = useSessionLog(sessionId)
+  void log.revision.value
+  const changed = log.events.findLast(
+    ({ changeset_id, type }) => changeset_id === changesetId || type.startsWith("merge_request.")
+  )?.seq
+  const changeset = useLoaded(
+    "the changeset",
+    (signal) => reins.changesets.get({ changeset_id: changesetId }, { signal }),
+    [changesetId, changed]
+  )
+  const session = useLoaded("the session", (signal) => reins.sessions.get({ session_id: sessionId }, { signal }), [
+    sessionId
+  ])
+  const diff = useLoaded("the diff", (signal) => reins.changesets.getDiff({ changeset_id: changesetId }, { signal }), [
+    changesetId
+  ])
+  const close = () => (dialog.value = undefined)
+  return (
+    <Await of={changeset}>
+      {(value) => (
+        <div class="review">
+          <PageHead
+            title={session.value.value?.title == null ? "Review" : `Review of ${session.value.value.title}`}
+            under={
+              <>
+                <State of={value.state} as={`changeset ${value.state}`} /> {count(value.file_count, "file")}{" "}
+                <span class="delta">
+                  <ins>+{value.additions}</ins> <del>−{value.deletions}</del>
+                </span>{" "}
+                · {value.origin} · <Time at={value.created_at} /> · <a href={`sessions/${sessionId}`}>the session</a>
+              </>
+            }
+          >
+            {mayWrite.value && value.actions.includes("deliver") && (
+              <button type="button" class="primary" onClick={() => (dialog.value = "deliver")}>
+                Deliver
+              </button>
+            )}
+            {mayWrite.value && value.actions.includes("apply") && (
+              <button type="button" onClick={() => (dialog.value = "apply")}>
+                Apply to a session
+              </button>
+            )}
+          </PageHead>
+          {value.diagnostics.length > 0 && <p class="notice ask">{value.diagnostics.join(" ")}</p>}
+          <Deliveries changeset={value} changed={changed} />
+          <Toolbar
+            review={review}
+            isSplit={isSplit}
+            files={value.file_count}
+            send={() => (dialog.value = "comments")}
+          />
+          <Await of={diff}>
+            {({ diff: text, truncated }) => (
+              <>
+                {truncated && <p class="notice ask">The diff is larger than one answer may be, and is cut off.</p>}
+                <Suspense fallback={<Waiting what="the diff view" />}>
+                  <DiffView diff={text} isSplit={isSplit.value && innerWidth >= narrow} review={review} />
+                </Suspense>
+              </>
+            )}
+          </Await>
+          {dialog.value === "deliver" && (
+            <Dialog title="Deliver" close={close}>
+              <DeliverForm changeset={value} workspaceId={session.value.value?.workspace_id ?? ""} done={close} />
+            </Dialog>
+          )}
+          {dialog.value === "apply" && (
+            <Dialog title="Apply to a session" close={close}>
+              <ApplyForm changeset={value} />
+            </Dialog>
+          )}
+          {dialog.value === "comments" && (
+            <Dialog title="Send the comments" close={close}>
+              <SendComments review={review} sessionId={sessionId} />
+            </Dialog>
+          )}
+        </div>
+      )}
+    </Await>
+  )
+}
+
+const Toolbar = ({
+  files,
+  isSplit,
+  review,
+  send
+}: {
+  readonly review: Review
+  readonly isSplit: { value: boolean }
+  readonly files: number
+  readonly send: () => void
+}) => (
+  <div class="toolbar">
+    <span class="fine">
+      {review.viewed.value.size} of {files} viewed
+    </span>
+    <span class="actions">
+      <fieldset class="choice" aria-label="View of the diff">
+        <button type="button" class="small" aria-pressed={!isSplit.value} onClick={() => (isSplit.value = false)}>
+          Unified
+        </button>
+        <button type="button" class="small" aria-pressed={isSplit.value} onClick={() => (isSplit.value = true)}>
+          Split
+        </button>
+      </fieldset>
+      {mayWrite.value && review.comments.value.length > 0 && (
+        <button type="button" class="primary small" onClick={send}>
+          Send {count(review.comments.value.length, "comment")}
+        </button>
+      )}
+    </span>
+  </div>
+)
+
+const SendComments = ({ review, sessionId }: { readonly review: Review; readonly sessionId: string }) => {
+  const action: Action = useAction()
+  const text = useSignal(messageOf(review.comments.peek()))
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void action.run("the message", async () => {
+          await reins.messages.send({ session_id: sessionId, content: text.value })
+          review.forgetComments()
+          go(`sessions/${sessionId}`)
+        })
+      }}
+    >
+      <textarea
+        aria-label="Message"
+        rows={12}
+        value={text.value}
+        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      />
+      <p class="spread">
+        <span class="fine">One message, which begins a new turn.</span>
+        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+          Send
+        </button>
+      </p>
+      <Outcome of={action} />
+    </form>
+  )
+}

@@ -1,0 +1,149 @@
+import type { AgentPlan, Message, TurnSnapshot } from "@reins/client"
+import { memo } from "preact/compat"
+import { Question } from "../approvals/Question.js"
+import { State, Time } from "../ui/Basics.js"
+import { Prose } from "../ui/Prose.js"
+import { bytes, count, dollars, duration, plain, tokens } from "../words/Words.js"
+import type { Item } from "./Conversation.js"
+import { MediaView } from "./MediaView.js"
+import { ToolCard } from "./ToolCard.js"
+
+/** One thing of a conversation. It is drawn anew only when it has changed. */
+export const ItemView = memo(({ item, sessionId }: { readonly item: Item; readonly sessionId: string }) => {
+  switch (item.kind) {
+    case "message":
+      return <MessageView message={item.message} />
+    case "words":
+      return item.words === "reasoning" ? (
+        <Reasoning text={item.text} isDone={item.sealed} />
+      ) : (
+        <Prose text={item.text} />
+      )
+    case "tool":
+      return <ToolCard tool={item.tool} />
+    case "plan":
+      return <PlanView plan={item.plan} />
+    case "media":
+      return <MediaView media={item.media} />
+    case "question":
+      return <Question interaction={item.interaction} />
+    case "turn":
+      return <TurnEnd turn={item.turn} />
+    case "changeset": {
+      const { additions, deletions, file_count, origin, reason, state } = item.changeset
+      return (
+        <p class="card">
+          <State of={state} as={`changeset ${state}`} />{" "}
+          {state === "ready" ? (
+            <>
+              <span class="delta">
+                {count(file_count, "file")} <ins>+{additions}</ins> <del>−{deletions}</del>
+              </span>{" "}
+              {origin === "salvage" && "· what an ended turn left behind "}
+              <a class="button small" href={`sessions/${sessionId}/review/${item.id}`}>
+                Review
+              </a>
+            </>
+          ) : (
+            (reason ?? "")
+          )}
+        </p>
+      )
+    }
+    case "delivery": {
+      const { commit, reason_message, state, step, target_ref } = item.delivery
+      return (
+        <p class="card">
+          <State of={state} as={`delivery ${state}`} /> {target_ref}
+          {commit !== null && (
+            <>
+              {" "}
+              <code>{commit.slice(0, 10)}</code>
+            </>
+          )}{" "}
+          {reason_message ?? (step === null ? "" : `${step.kind} ${step.outcome}`)}
+        </p>
+      )
+    }
+    case "merge_request": {
+      const { base_branch, number, reason_message, state, web_url } = item.mergeRequest
+      return (
+        <p class="card">
+          <State of={state} as={`merge request ${state}`} />{" "}
+          {web_url === null ? (
+            `into ${base_branch}`
+          ) : (
+            <a href={web_url} target="_blank" rel="noreferrer noopener">
+              #{number} into {base_branch}
+            </a>
+          )}{" "}
+          {reason_message ?? ""}
+        </p>
+      )
+    }
+    case "notice":
+      return <p class={`notice ${item.tone}`}>{item.text}</p>
+  }
+})
+
+const MessageView = ({ message }: { readonly message: Message }) => (
+  <article class={`message ${message.role}`}>
+    <p class="fine">
+      {message.kind === "message"
+        ? message.author.kind.replace("account", "You").replace("api_key", "API key")
+        : plain(message.kind)}
+      {message.routing !== "queue" && ` · ${message.routing}`} · <Time at={message.created_at} />
+    </p>
+    {message.content.map((block, index) =>
+      block.type === "text" ? (
+        <Prose key={`${index}`} text={block.text} />
+      ) : (
+        <span key={block.upload_id} class="chip">
+          {block.path} <span class="fine">{bytes(block.size)}</span>
+        </span>
+      )
+    )}
+  </article>
+)
+
+const Reasoning = ({ isDone, text }: { readonly text: string; readonly isDone: boolean }) => (
+  <details class="reasoning">
+    <summary>{isDone ? "Reasoning" : "Reasoning …"}</summary>
+    <Prose text={text} />
+  </details>
+)
+
+const PlanView = ({ plan }: { readonly plan: AgentPlan }) =>
+  plan.removed ? null : (
+    <section class="plan" aria-label="Plan">
+      <p class="fine">
+        Plan · {plan.entries.filter(({ status }) => status === "completed").length} of {plan.entries.length} done
+      </p>
+      {plan.text !== null && <Prose text={plan.text} />}
+      <ol>
+        {plan.entries.map(({ content, status }, index) => (
+          <li key={`${index}`} class={status}>
+            <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>{" "}
+            {content}
+            <span class="sr">, {plain(status)}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+
+const TurnEnd = ({ turn }: { readonly turn: TurnSnapshot }) => {
+  const { cost_usd, input_tokens, output_tokens } = turn.usage
+  return (
+    <p class="turn-end">
+      <State of={turn.state} /> {turn.reason_message ?? (turn.reason === null ? "" : plain(turn.reason))}{" "}
+      <span class="fine">
+        turn {turn.ordinal}
+        {turn.started_at !== null && turn.finished_at !== null && ` · ${duration(turn.started_at, turn.finished_at)}`}
+        {input_tokens !== null && ` · ${tokens(input_tokens)} in, ${tokens(output_tokens)} out`}
+        {cost_usd !== null && ` · ${dollars(cost_usd)}`}
+        {turn.acknowledged_at !== null && " · acknowledged"}
+      </span>
+    </p>
+  )
+}

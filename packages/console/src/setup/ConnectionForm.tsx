@@ -1,0 +1,85 @@
+import { useSignal } from "@preact/signals"
+import type { ConnectionsCreateInput } from "@reins/client"
+import { useAction } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { type CredentialField, connectionKinds } from "./ConnectionKinds.js"
+
+/** Makes a connection. Its credential is sent once and never comes back. */
+export const ConnectionForm = ({
+  done,
+  first = "alpha_gateway",
+  workspaceId
+}: {
+  readonly workspaceId: string
+  readonly first?: string
+  readonly done: (connectionId: string) => void
+}) => {
+  const kind = useSignal(first)
+  const action = useAction()
+  const fields = connectionKinds[kind.value]?.fields ?? []
+  return (
+    <form
+      onSubmit={(event) => {
+        const { label = "", ...given } = fieldsOf(event)
+        const credential = Object.fromEntries(
+          fields.flatMap(({ name }) => (given[name] === undefined || given[name] === "" ? [] : [[name, given[name]]]))
+        )
+        // Boundary: the fields of a kind are data here, and the server checks them.
+        const input = {
+          workspace_id: workspaceId,
+          kind: kind.value,
+          label: label || kind.value,
+          credential
+        } as unknown as ConnectionsCreateInput
+        void action.run("the connection", async () => done((await reins.connections.create(input)).id))
+      }}
+    >
+      <Field label="Kind">
+        <select value={kind.value} onChange={({ currentTarget }) => (kind.value = currentTarget.value)}>
+          {Object.entries(connectionKinds).map(([name, { does }]) => (
+            <option key={name} value={name}>
+              {name}: {does}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field label="Label" hint="What people call it.">
+        <input name="label" placeholder={kind.value} />
+      </Field>
+      {fields.map((field) => (
+        <CredentialInput key={`${kind.value}.${field.name}`} field={field} />
+      ))}
+      <p class="end">
+        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+          Create the connection
+        </button>
+      </p>
+      <Outcome of={action} />
+    </form>
+  )
+}
+
+/** A control for a part of a credential. */
+export const CredentialInput = ({
+  field: { choices, hint, isLong, isOptional = false, isSecret, label, name }
+}: {
+  readonly field: CredentialField
+}) => (
+  <Field label={isOptional ? `${label} (optional)` : label} {...(hint !== undefined && { hint })}>
+    {choices !== undefined ? (
+      <select name={name}>
+        {isOptional && <option value="">the default</option>}
+        {choices.map((choice) => (
+          <option key={choice}>{choice}</option>
+        ))}
+      </select>
+    ) : isSecret === true && isLong !== true ? (
+      <input type="password" name={name} required={!isOptional} autocomplete="off" />
+    ) : isLong === true ? (
+      <textarea name={name} rows={3} required={!isOptional} spellcheck={false} autocomplete="off" />
+    ) : (
+      <input type="text" name={name} required={!isOptional} autocomplete="off" spellcheck={false} />
+    )}
+  </Field>
+)

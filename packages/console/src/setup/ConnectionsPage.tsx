@@ -1,0 +1,157 @@
+import { useSignal } from "@preact/signals"
+import type { Connection, ConnectionValidation } from "@reins/client"
+import { useAction, useLoaded } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { mayWrite } from "../inbox/Workspace.js"
+import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
+import { Dialog } from "../ui/Dialog.js"
+import { plain } from "../words/Words.js"
+import { ConnectionForm } from "./ConnectionForm.js"
+
+/** The connections of the workspace: gateways of models, forges and git. */
+export const ConnectionsPage = ({ workspaceId }: { readonly workspaceId: string }) => {
+  const list = useLoaded(
+    "the connections",
+    (signal) => reins.connections.list({ workspace_id: workspaceId, limit: 100 }, { signal }),
+    [workspaceId]
+  )
+  const isMaking = useSignal(false)
+  return (
+    <>
+      <PageHead
+        title="Connections"
+        under="Credentials for gateways, forges and git. A secret that was stored never comes back."
+      >
+        {mayWrite.value && (
+          <button type="button" class="primary" onClick={() => (isMaking.value = true)}>
+            New connection
+          </button>
+        )}
+      </PageHead>
+      <Await of={list}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Nothing>There is no connection. An agent needs one to reach its models.</Nothing>
+          ) : (
+            <ul class="cards">
+              {items.map((each) => (
+                <ConnectionCard key={each.id} connection={each} reload={list.reload} />
+              ))}
+            </ul>
+          )
+        }
+      </Await>
+      {isMaking.value && (
+        <Dialog title="New connection" close={() => (isMaking.value = false)}>
+          <ConnectionForm
+            workspaceId={workspaceId}
+            done={() => {
+              isMaking.value = false
+              list.reload()
+            }}
+          />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+const ConnectionCard = ({ connection, reload }: { readonly connection: Connection; readonly reload: () => void }) => {
+  const { created_at, credential, health, id, kind, label, settings, state } = connection
+  const action = useAction()
+  const setState = (to: "active" | "disabled") =>
+    action.run("the connection", async () => {
+      await reins.connections.update({ connection_id: id, state: to })
+      reload()
+    })
+  const disconnect = () =>
+    action.run("the end of the connection", async () => {
+      await reins.connections.disconnect({ connection_id: id })
+      reload()
+    })
+  return (
+    <li>
+      <div class="section-head">
+        <h2>{label}</h2>
+        <span>
+          <State of={state} /> <State of={health} />
+        </span>
+      </div>
+      <p class="fine">
+        {kind}
+        {Object.entries(settings).map(([name, value]) => ` · ${plain(name)} ${value}`)}
+        {credential !== null &&
+          ` · credential ${credential.ordinal}${credential.last4 === null ? "" : `, ending in ${credential.last4}`}`}{" "}
+        · <Time at={created_at} />
+      </p>
+      {mayWrite.value && state !== "revoked" && (
+        <>
+          <Validation connectionId={id} validated={reload} />
+          <p class="actions">
+            {state === "active" ? (
+              <button type="button" class="small" onClick={() => setState("disabled")}>
+                Disable
+              </button>
+            ) : (
+              <button type="button" class="small" onClick={() => setState("active")}>
+                Enable
+              </button>
+            )}
+            <button type="button" class="small danger" onClick={disconnect}>
+              Revoke for good
+            </button>
+          </p>
+        </>
+      )}
+      <Outcome of={action} />
+    </li>
+  )
+}
+
+/** Checks the credential of a connection, and says what was found. */
+export const Validation = ({
+  connectionId,
+  validated
+}: {
+  readonly connectionId: string
+  readonly validated?: () => void
+}) => {
+  const action = useAction()
+  const list = useLoaded(
+    "the validations",
+    (signal) => reins.connections.listValidations({ connection_id: connectionId, limit: 1 }, { signal }),
+    [connectionId]
+  )
+  const validate = () =>
+    action.run("the gateway's answer", async () => {
+      const { operation } = await reins.connections.validate({ connection_id: connectionId })
+      await reins.jobs.wait(operation)
+      list.reload()
+      validated?.()
+    })
+  const last = list.value.value?.items[0]
+  return (
+    <div>
+      <p class="actions">
+        <button type="button" class="small" disabled={action.busy.value !== undefined} onClick={validate}>
+          Validate
+        </button>
+        {last !== undefined && <Found validation={last} />}
+      </p>
+      <Outcome of={action} />
+    </div>
+  )
+}
+
+const Found = ({
+  validation: { created_at, reason_message, state }
+}: {
+  readonly validation: ConnectionValidation
+}) => (
+  <span role="status">
+    <State of={state} as={`validation ${state}`} /> {reason_message ?? ""}{" "}
+    <span class="fine">
+      <Time at={created_at} />
+    </span>
+  </span>
+)

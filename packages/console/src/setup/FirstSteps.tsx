@@ -1,0 +1,164 @@
+import type { Harness } from "@reins/client"
+import type { ComponentChildren } from "preact"
+import { useLoaded } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { Await, PageHead, State } from "../ui/Basics.js"
+import { count } from "../words/Words.js"
+import { ConnectionForm } from "./ConnectionForm.js"
+import { Validation } from "./ConnectionsPage.js"
+import { NewSessionForm } from "./NewSessionPage.js"
+
+/** From an empty server to the first session: a connection, an agent, a message. */
+export const FirstSteps = ({ workspaceId }: { readonly workspaceId: string }) => {
+  const workspace_id = workspaceId
+  const state = useLoaded(
+    "what is set up",
+    async (signal) => {
+      const [connections, harnesses, executors] = await Promise.all([
+        reins.connections.list({ workspace_id, limit: 100 }, { signal }),
+        reins.catalog.listHarnesses({}, { signal }),
+        reins.catalog.listExecutorBackends({}, { signal })
+      ])
+      const installed = harnesses.items.filter((each) => each.installed)
+      const active = connections.items.filter(({ state }) => state === "active")
+      const connectionOf = (harness: Harness) => active.find(({ kind }) => kind === harness.connection?.kind)
+      const served = installed.find((each) => connectionOf(each) !== undefined)
+      return {
+        installed,
+        harnesses: harnesses.items,
+        served,
+        connection: served && connectionOf(served),
+        executor: executors.items.find((each) => each.default)
+      }
+    },
+    [workspaceId]
+  )
+  return (
+    <>
+      <PageHead title="First steps" under="From an empty server to the first session." />
+      <Await of={state}>
+        {({ connection, executor, harnesses, installed, served }) => (
+          <ol class="first-steps">
+            <Step title="An agent" isDone={installed.length > 0}>
+              {installed.length > 0 ? (
+                <p>
+                  {installed.map(({ display_name, version }) => `${display_name} ${version ?? ""}`).join(", ")}{" "}
+                  {installed.length === 1 ? "is" : "are"} installed.
+                </p>
+              ) : (
+                <>
+                  <p>
+                    No agent is installed on this server. Its operator installs one with a command, which downloads it
+                    and checks its digest:
+                  </p>
+                  <p>
+                    <code>reins harnesses install {harnesses[0]?.provider_id ?? "alpha"}</code>
+                  </p>
+                  <p>
+                    <button type="button" onClick={state.reload}>
+                      Look again
+                    </button>
+                  </p>
+                </>
+              )}
+            </Step>
+            <Step title="A connection to models" isDone={connection !== undefined}>
+              {connection === undefined ? (
+                <ConnectionForm
+                  workspaceId={workspaceId}
+                  first={installed[0]?.connection?.kind ?? "alpha_gateway"}
+                  done={state.reload}
+                />
+              ) : (
+                <>
+                  <p>
+                    {connection.label} <State of={connection.health} />
+                  </p>
+                  <Validation connectionId={connection.id} validated={state.reload} />
+                  <Models
+                    workspaceId={workspaceId}
+                    connectionId={connection.id}
+                    providerId={served?.provider_id ?? ""}
+                  />
+                </>
+              )}
+            </Step>
+            <Step title="The executor" isDone={executor !== undefined}>
+              {executor === undefined ? (
+                <p>No executor works on this server. The page of the server says why.</p>
+              ) : (
+                <>
+                  <p>
+                    Agents run in <strong>{executor.backend}</strong>,{" "}
+                    {executor.isolation.security_boundary
+                      ? "which is a boundary for them."
+                      : "which is no boundary: an agent can do what the server's user can."}
+                  </p>
+                  <p class="fine">{executor.note}</p>
+                </>
+              )}
+            </Step>
+            <Step title="The first session" isDone={false}>
+              {connection !== undefined && installed.length > 0 ? (
+                <NewSessionForm workspaceId={workspaceId} />
+              ) : (
+                <p class="fine">It needs an agent and a connection.</p>
+              )}
+            </Step>
+          </ol>
+        )}
+      </Await>
+    </>
+  )
+}
+
+const Step = ({
+  children,
+  isDone,
+  title
+}: {
+  readonly title: string
+  readonly isDone: boolean
+  readonly children: ComponentChildren
+}) => (
+  <li class={isDone ? "done" : ""}>
+    <h2>
+      {title} {isDone && <span class="sr">, done</span>}
+    </h2>
+    {children}
+  </li>
+)
+
+const Models = ({
+  connectionId,
+  providerId,
+  workspaceId
+}: {
+  readonly workspaceId: string
+  readonly connectionId: string
+  readonly providerId: string
+}) => {
+  const models = useLoaded(
+    "the models of the connection",
+    (signal) =>
+      reins.catalog.listModels(
+        { workspace_id: workspaceId, connection_id: connectionId, provider_id: providerId },
+        { signal }
+      ),
+    [workspaceId, connectionId, providerId]
+  )
+  return (
+    <Await of={models}>
+      {({ items }) => (
+        <p class="fine">
+          {count(items.length, "model")}:{" "}
+          {items
+            .slice(0, 8)
+            .map(({ id }) => id)
+            .join(", ")}
+          {items.length > 8 && " …"}
+        </p>
+      )}
+    </Await>
+  )
+}

@@ -1,0 +1,209 @@
+import { useSignal } from "@preact/signals"
+import type { Harness, SessionsCreateInput } from "@reins/client"
+import { useAction, useLoaded } from "../api/Loading.js"
+import { reins } from "../api/Server.js"
+import { go } from "../route/Route.js"
+import { Await, Field, fieldsOf, Nothing, Outcome, PageHead } from "../ui/Basics.js"
+
+/** A place to begin a session. */
+export const NewSessionPage = ({ workspaceId }: { readonly workspaceId: string }) => (
+  <>
+    <PageHead title="New session" under="A conversation with an agent, and a file workspace that it works in." />
+    <NewSessionForm workspaceId={workspaceId} />
+  </>
+)
+
+/** The form of a new session. It leads to the session. */
+export const NewSessionForm = ({ workspaceId }: { readonly workspaceId: string }) => {
+  const workspace_id = workspaceId
+  const catalog = useLoaded(
+    "the catalog",
+    async (signal) => {
+      const [harnesses, executors, projects] = await Promise.all([
+        reins.catalog.listHarnesses({}, { signal }),
+        reins.catalog.listExecutorBackends({}, { signal }),
+        reins.projects.list({ workspace_id, limit: 100 }, { signal })
+      ])
+      return {
+        harnesses: harnesses.items.filter(({ installed, tier }) => installed && tier !== "disabled"),
+        executors: executors.items.filter(({ available }) => available),
+        projects: projects.items.filter(({ archived_at }) => archived_at === null)
+      }
+    },
+    [workspaceId]
+  )
+  const project = useSignal("")
+  const action = useAction()
+  return (
+    <Await of={catalog}>
+      {({ executors, harnesses, projects }) =>
+        harnesses.length === 0 ? (
+          <Nothing>
+            No agent is installed. <a href="start">The first steps</a> say how.
+          </Nothing>
+        ) : (
+          <form
+            class="wide-form"
+            onSubmit={(event) => {
+              const fields = fieldsOf(event)
+              void action.run("the session", async () => {
+                const session = await reins.sessions.create({ workspace_id, ...inputOf(fields) })
+                go(`sessions/${session.id}`)
+              })
+            }}
+          >
+            <Field label="Message" hint="What is to be done. A session may also begin without one.">
+              <textarea name="message" rows={4} autofocus />
+            </Field>
+            {projects.length > 0 && (
+              <Field label="Project" hint="A session of a project begins from its newest version.">
+                <select
+                  name="project_id"
+                  value={project.value}
+                  onChange={({ currentTarget }) => (project.value = currentTarget.value)}
+                >
+                  <option value="">none</option>
+                  {projects.map(({ id, name }) => (
+                    <option key={id} value={id}>
+                      {name}
+                    </option>
+                  ))}
+                </select>
+              </Field>
+            )}
+            <div class="columns">
+              <Field
+                label="Repository"
+                hint={project.value === "" ? "Empty for an empty workspace." : "Empty for that of the project."}
+              >
+                <input name="repository" placeholder="https://github.com/you/project.git" />
+              </Field>
+              <Field label="From" hint="A branch, tag or commit; empty for the default branch.">
+                <input name="base_ref" />
+              </Field>
+            </div>
+            <Agent harnesses={harnesses} workspaceId={workspaceId} isOfProject={project.value !== ""} />
+            <details>
+              <summary>More</summary>
+              <div class="columns">
+                <Field label="Title">
+                  <input name="title" maxLength={200} />
+                </Field>
+                <Field label="Labels" hint="As in team=web, risk=low">
+                  <input name="labels" pattern="\s*([^=,]+=[^,]*)(,\s*[^=,]+=[^,]*)*\s*" />
+                </Field>
+                <Field label="Executor">
+                  <select name="executor">
+                    <option value="">the default</option>
+                    {executors.map(({ backend, isolation }) => (
+                      <option key={backend} value={backend}>
+                        {backend}: {isolation.security_boundary ? "a boundary" : "no boundary"}
+                      </option>
+                    ))}
+                  </select>
+                </Field>
+                <Field label="Tools of the agent" hint="Where nothing else is said of a tool.">
+                  <select name="permissions">
+                    <option value="">the default</option>
+                    <option value="ask">ask: a person answers</option>
+                    <option value="allow">allow</option>
+                    <option value="deny">deny</option>
+                  </select>
+                </Field>
+              </div>
+            </details>
+            <p class="end">
+              <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+                Start the session
+              </button>
+            </p>
+            <Outcome of={action} />
+          </form>
+        )
+      }
+    </Await>
+  )
+}
+
+const Agent = ({
+  harnesses,
+  isOfProject,
+  workspaceId
+}: {
+  readonly harnesses: ReadonlyArray<Harness>
+  readonly workspaceId: string
+  readonly isOfProject: boolean
+}) => {
+  const provider = useSignal(isOfProject ? "" : (harnesses[0]?.provider_id ?? ""))
+  const models = useLoaded(
+    "the models",
+    (signal) =>
+      provider.value === ""
+        ? Promise.resolve([])
+        : reins.catalog
+            .listModels({ workspace_id: workspaceId, provider_id: provider.value }, { signal })
+            .then(({ items }) => items),
+    [workspaceId, provider.value]
+  )
+  return (
+    <div class="columns">
+      <Field label="Provider">
+        <select
+          name="provider_id"
+          value={provider.value}
+          onChange={({ currentTarget }) => (provider.value = currentTarget.value)}
+        >
+          {isOfProject && <option value="">that of the project</option>}
+          {harnesses.map(({ display_name, provider_id }) => (
+            <option key={provider_id} value={provider_id}>
+              {display_name}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <div>
+        <Field label="Model" hint="Empty for the one that the connection prefers.">
+          <input name="model" list="models" autocomplete="off" />
+        </Field>
+        <datalist id="models">
+          {(models.value.value ?? []).map(({ id }) => (
+            <option key={id} value={id} />
+          ))}
+        </datalist>
+        {models.failure.value !== undefined && <small class="hint">{models.failure.value.message}</small>}
+      </div>
+    </div>
+  )
+}
+
+const longestTitle = 80
+
+/** A session without a title gets the first line of its message, by which people find it in the inbox. */
+const titleOf = (message: string): string => {
+  const line = message.trim().split("\n")[0] ?? ""
+  return line.length > longestTitle ? `${line.slice(0, longestTitle - 1)}…` : line
+}
+
+/** What the API takes, without what was left empty. */
+const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateInput, "workspace_id"> => {
+  const { base_ref, executor, labels, message, model, permissions, project_id, provider_id, repository, title } = fields
+  return {
+    ...(message && { message }),
+    ...((title || message) && { title: title || titleOf(message ?? "") }),
+    ...(project_id && { project_id }),
+    ...(repository && { repository: { url: repository, ...(base_ref && { base_ref }) } }),
+    ...(provider_id && { harness: { provider_id, ...(model && { model }) } }),
+    ...(executor && { executor: { backend: executor } }),
+    ...((permissions === "ask" || permissions === "allow" || permissions === "deny") && {
+      permissions: { default: permissions }
+    }),
+    ...(labels && {
+      labels: Object.fromEntries(
+        labels.split(",").map((each) => {
+          const [name = "", ...value] = each.split("=")
+          return [name.trim(), value.join("=").trim()]
+        })
+      )
+    })
+  }
+}

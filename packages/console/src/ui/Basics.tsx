@@ -1,0 +1,195 @@
+import { useSignal } from "@preact/signals"
+import type { ComponentChildren, TargetedSubmitEvent } from "preact"
+import { useEffect } from "preact/hooks"
+import type { Failure } from "../api/Failure.js"
+import type { Action, Loaded } from "../api/Loading.js"
+import { ago, plain } from "../words/Words.js"
+import { now } from "./Now.js"
+
+/** The words of an error, as the API says them, with what finds it in the log of the server. */
+export const ErrorBar = ({ again, failure }: { readonly failure: Failure | undefined; readonly again?: () => void }) =>
+  failure === undefined ? null : (
+    <div class="error" role="alert">
+      <p>{failure.message}</p>
+      <p class="fine">
+        {failure.code !== null && <code>{failure.code}</code>}
+        {failure.requestId !== null && (
+          <>
+            {" "}
+            request <code>{failure.requestId}</code>
+          </>
+        )}
+        {failure.retryAfterSeconds !== null && <> · again in {failure.retryAfterSeconds} s</>}
+        {again !== undefined && (
+          <>
+            {" · "}
+            <button type="button" class="link" onClick={again}>
+              Try again
+            </button>
+          </>
+        )}
+      </p>
+    </div>
+  )
+
+/** Says after a second what is being waited for, and for how long. */
+export const Waiting = ({ what }: { readonly what: string }) => {
+  const seconds = useSignal(0)
+  useEffect(() => {
+    const begun = Date.now()
+    const timer = setInterval(() => {
+      seconds.value = Math.floor((Date.now() - begun) / 1000)
+    }, 250)
+    return () => clearInterval(timer)
+  }, [seconds])
+  return (
+    <p class="waiting" role="status">
+      {seconds.value >= 1 && (
+        <>
+          <span class="spinner" aria-hidden="true" /> Waiting for {what} <span class="fine">{seconds.value} s</span>
+        </>
+      )}
+    </p>
+  )
+}
+
+/** Shows what was read, or why it could not be, or what is being waited for. */
+export const Await = <A,>({
+  children,
+  of
+}: {
+  readonly of: Loaded<A>
+  readonly children: (value: A) => ComponentChildren
+}) => {
+  const value = of.value.value
+  return (
+    <>
+      <ErrorBar failure={of.failure.value} again={of.reload} />
+      {value !== undefined ? children(value) : of.failure.value === undefined ? <Waiting what={of.what} /> : null}
+    </>
+  )
+}
+
+/** What an action does or why it failed. */
+export const Outcome = ({ of }: { readonly of: Action }) => (
+  <>
+    {of.busy.value !== undefined && <Waiting key={of.busy.value} what={of.busy.value} />}
+    <ErrorBar failure={of.failure.value} />
+  </>
+)
+
+/** A moment, as seen from now; the exact time as its title. */
+export const Time = ({ at }: { readonly at: string }) => (
+  <time dateTime={at} title={new Date(at).toLocaleString()}>
+    {ago(at, now.value)}
+  </time>
+)
+
+const tones: Readonly<Record<string, string>> = {
+  succeeded: "good",
+  ready: "good",
+  active: "good",
+  open: "good",
+  merged: "good",
+  done: "good",
+  passed: "good",
+  applied: "good",
+  delivered: "good",
+  supported: "good",
+  running: "busy",
+  preparing: "busy",
+  queued: "busy",
+  pending: "busy",
+  executing: "busy",
+  capturing: "busy",
+  verifying: "busy",
+  retry_wait: "busy",
+  requires_action: "ask",
+  needs_you: "ask",
+  attention: "ask",
+  interrupted: "ask",
+  blocked: "ask",
+  conflicted: "ask",
+  degraded: "ask",
+  reauth_required: "ask",
+  inconclusive: "ask",
+  failed: "bad",
+  revoked: "bad",
+  lost: "bad",
+  disabled: "bad",
+  aborted: "bad"
+}
+
+/** A state in the word of the API. The word says it, the colour only helps. */
+export const State = ({ of, as = plain(of) }: { readonly of: string; readonly as?: string }) => (
+  <span class={`state ${tones[of] ?? "calm"}`}>{as}</span>
+)
+
+/** A labelled control, with a hint below it. */
+export const Field = ({
+  children,
+  hint,
+  label
+}: {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly children: ComponentChildren
+}) => (
+  // biome-ignore lint/a11y/noLabelWithoutControl: the control is among the children
+  <label class="field">
+    <span>{label}</span>
+    {children}
+    {hint !== undefined && <small>{hint}</small>}
+  </label>
+)
+
+/** The head of a page, and the title of the window with it. */
+export const PageHead = ({
+  children,
+  title,
+  under
+}: {
+  readonly title: string
+  readonly under?: ComponentChildren
+  readonly children?: ComponentChildren
+}) => {
+  useEffect(() => {
+    document.title = `${title} · Reins`
+  }, [title])
+  return (
+    <header class="page-head">
+      <div>
+        <h1>{title}</h1>
+        {under !== undefined && <p class="under">{under}</p>}
+      </div>
+      {children !== undefined && <div class="actions">{children}</div>}
+    </header>
+  )
+}
+
+/** Copies a text, and says so. */
+export const Copy = ({ label = "Copy", text }: { readonly text: string; readonly label?: string }) => {
+  const copied = useSignal(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(text)
+    copied.value = true
+    setTimeout(() => {
+      copied.value = false
+    }, 1500)
+  }
+  return (
+    <button type="button" class="small" onClick={copy}>
+      {copied.value ? "Copied" : label}
+    </button>
+  )
+}
+
+/** What the text of a list that is empty says, and what to do about it. */
+export const Nothing = ({ children }: { readonly children: ComponentChildren }) => <div class="nothing">{children}</div>
+
+/** The texts of the named fields of a form. */
+export const fieldsOf = (event: TargetedSubmitEvent<HTMLFormElement>): Readonly<Record<string, string>> => {
+  event.preventDefault()
+  const entries = [...new FormData(event.currentTarget)]
+  return Object.fromEntries(entries.map(([name, value]) => [name, typeof value === "string" ? value : ""]))
+}

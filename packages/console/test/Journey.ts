@@ -1,0 +1,134 @@
+import { picture } from "@reins/testing/browser/Browser"
+import type { Locator, Page } from "playwright-core"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import type { World } from "./World.js"
+
+/** How a person uses a page: with a mouse, with fingers, or with keys alone. */
+export interface Hands {
+  readonly name: string
+  readonly press: (target: Locator) => Promise<void>
+  readonly write: (target: Locator, text: string) => Promise<void>
+}
+
+/** A mouse, and a keyboard for words. */
+export const mouse: Hands = {
+  name: "mouse",
+  press: (target) => target.click(),
+  write: (target, text) => target.fill(text)
+}
+
+/** Fingers. */
+export const fingers: Hands = {
+  name: "touch",
+  press: (target) => target.tap(),
+  write: async (target, text) => {
+    await target.tap()
+    await target.fill(text)
+  }
+}
+
+/** Keys alone: Tab until the control has the focus, then Enter or the words. */
+export const keys: Hands = {
+  name: "keyboard",
+  press: async (target) => {
+    await reach(target)
+    await target.page().keyboard.press("Enter")
+  },
+  write: async (target, text) => {
+    await reach(target)
+    await target.page().keyboard.press("Control+a")
+    await target.page().keyboard.insertText(text)
+  }
+}
+
+const most = 150
+
+const reach = async (target: Locator): Promise<void> => {
+  await target.waitFor()
+  for (let pressed = 0; pressed < most; pressed++) {
+    if (await target.evaluate((element) => element === document.activeElement)) return
+    await target.page().keyboard.press("Tab")
+  }
+  throw new Error(`${most} presses of Tab did not lead to ${target}`)
+}
+
+const email = "ann@example.com"
+const passphrase = "a quiet heron at noon"
+
+/** The work that the model is asked for. */
+const work = script(
+  "Write the sum.",
+  { think: "A file will do.", tool: "write", path: "src/sum.js", content: "export const sum = (a, b) => a + b\n" },
+  { say: "The sum is written." }
+)
+
+const shown = async (page: Page, hands: Hands, name: string) => picture(page, `journey-${hands.name}-${name}`)
+
+/** From an empty server to an open merge request. `verify` opens the link of the mail. */
+export const mainJob = async (
+  page: Page,
+  hands: Hands,
+  world: World,
+  verify: (email: string) => Promise<void>
+): Promise<void> => {
+  const button = (name: string | RegExp) => page.getByRole("button", { name, exact: typeof name === "string" })
+  const menu = async (name: string) => {
+    if (await button(/^Menu/).isVisible()) await hands.press(button(/^Menu/))
+    await hands.press(page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name }))
+  }
+  await page.goto(`${world.server.url}/`)
+  await hands.press(button("Create an account"))
+  await hands.write(page.getByLabel("Name"), "Ann")
+  await hands.write(page.getByLabel("E-mail address"), email)
+  await hands.write(page.getByLabel("Password"), passphrase)
+  await hands.press(button("Create the account"))
+  await page.getByRole("heading", { name: "Look into your mail" }).waitFor()
+  await verify(email)
+  await hands.press(button("Log in"))
+  await hands.write(page.getByLabel("Password"), passphrase)
+  await hands.press(button("Log in"))
+  await page.getByRole("heading", { name: "Inbox" }).waitFor()
+  await shown(page, hands, "empty")
+
+  await menu("First steps")
+  await hands.write(page.getByLabel("Base URL"), world.place.gateway.url)
+  await hands.write(page.getByLabel("API key"), "gateway-key")
+  await hands.press(button("Create the connection"))
+  await hands.press(button("Validate"))
+  await page.getByText("validation passed").waitFor()
+  await page.getByText("scripted-1").first().waitFor()
+  await shown(page, hands, "first-steps")
+
+  await menu("Connections")
+  await hands.press(button("New connection"))
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Kind").selectOption("gitea")
+  await hands.write(dialog.getByLabel("Base URL"), world.forge.base)
+  await hands.write(dialog.getByLabel("Token"), world.forgeToken)
+  await hands.press(button("Create the connection"))
+  await page.getByRole("heading", { name: "gitea" }).waitFor()
+
+  await menu("New session")
+  await hands.write(page.getByLabel("Message"), work)
+  await hands.write(page.getByLabel("Repository"), world.forge.url)
+  await hands.write(page.getByLabel("Model"), "scripted-1")
+  await hands.press(button("Start the session"))
+  await page.getByText("The sum is written.", { exact: true }).waitFor()
+  await shown(page, hands, "session")
+  await hands.press(page.getByRole("link", { name: "Review" }))
+  await page.getByText("export const sum").waitFor()
+  await shown(page, hands, "review")
+
+  await hands.press(button("Deliver"))
+  await hands.write(dialog.getByRole("textbox", { name: /^Branch/ }), "sum")
+  await hands.press(dialog.getByRole("button", { name: "Deliver" }))
+  await page.getByText("delivery succeeded").waitFor()
+  await hands.press(button("Open a merge request"))
+  await hands.write(dialog.getByLabel("Title"), "Add the sum")
+  await hands.press(button("Open the merge request"))
+  await page.getByText("merge request open").waitFor()
+  await shown(page, hands, "merge-request")
+  await menu("Inbox")
+  await page.getByRole("region", { name: "Delivered" }).getByText("merge request open").waitFor()
+  await shown(page, hands, "inbox")
+}

@@ -1,0 +1,157 @@
+import { createServer, request, type Server } from "node:http"
+import { picture, watch } from "@reins/testing/browser/Browser"
+import { newKey, password } from "@reins/testing/process/Caller"
+import { startServer } from "@reins/testing/process/ServerProcess"
+import { endless } from "@reins/testing/process/Turns"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { assert, describe, it } from "vitest"
+import { logIn, owner, phone, worldForEachTest } from "./World.js"
+
+const world = worldForEachTest()
+const harness = { provider_id: "alpha", model: "scripted-1" }
+
+describe("the console, live", () => {
+  it("asks on every page what an agent asks, and a phone answers it with a tap and a note", async () => {
+    const caller = await world.newCaller()
+    const client = caller.at(world.server)
+    const page = await world.newPage(phone, true)
+    await page.goto(`${world.server.url}/ui/keys`)
+    await logIn(page)
+    const session = await client.sessions.create({
+      workspace_id: caller.workspaceId,
+      harness,
+      permissions: { default: "ask" },
+      message: script("Clean.", { tool: "bash", cmd: "echo cleaned" }, { say: "All is clean." })
+    })
+    await page.getByRole("button", { name: /An agent waits for you/ }).tap()
+    const question = page.getByRole("complementary", { name: "Waiting for your answer" })
+    await question.getByText("echo cleaned").waitFor()
+    await question.getByText(/In 9:\d\d the default is taken: Reject\./).waitFor()
+    await question.getByRole("button", { name: "Add a note" }).tap()
+    await question.getByLabel("Note to the agent").fill("Mind the cache.")
+    await picture(page, "approval-phone")
+    await question.getByRole("button", { name: "Allow once" }).tap()
+    await question.waitFor({ state: "detached" })
+    await page.goto(`${world.server.url}/ui/sessions/${session.id}`)
+    await page.getByText("All is clean.", { exact: true }).first().waitFor()
+    const [answered] = (await client.interactions.list({ session_id: session.id })).items
+    assert.deepStrictEqual([answered?.answer, answered?.note, answered?.state], ["once", "Mind the cache.", "answered"])
+  })
+
+  it("tells in words what a killed server has left behind, and goes on after the acknowledgement", async () => {
+    const caller = await world.newCaller()
+    const session = await caller.newSession(caller.at(world.server))
+    const page = await world.loggedIn(`sessions/${session}`)
+    await page.getByLabel("Message").fill(endless())
+    await page.keyboard.press("Control+Enter")
+    await page.locator("summary", { hasText: "done" }).waitFor()
+    const { port } = new URL(world.server.url)
+    world.server.kill("SIGKILL")
+    await world.server.ended
+    await page.getByRole("alert").first().waitFor()
+    await picture(page, "server-away")
+    await startServer({ dataDir: world.place.dataDir, env: world.env, args: ["--port", port] })
+    await page.getByRole("button", { name: "Acknowledge" }).waitFor()
+    await page.getByText(/The queue of the session waits until somebody has looked/).waitFor()
+    await page.getByRole("alert").waitFor({ state: "detached" })
+    await picture(page, "interrupted")
+    await page.getByRole("button", { name: "Acknowledge" }).click()
+    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" })
+    await page.getByLabel("Message").fill(script("Go on.", { say: "Here I am again." }))
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText("Here I am again.", { exact: true }).waitFor()
+  })
+
+  it("follows eight sessions in eight tabs over HTTP/1.1", async () => {
+    const caller = await world.newCaller()
+    const client = caller.at(world.server)
+    const first = await world.loggedIn()
+    const pages = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const session_id = await caller.newSession(client)
+        const page = await first.context().newPage()
+        await page.goto(`${world.server.url}/ui/sessions/${session_id}`)
+        await page.getByText("Nothing was said yet.").waitFor()
+        return { page, session_id }
+      })
+    )
+    await Promise.all(
+      pages.map(({ session_id }, at) =>
+        client.messages.send({ session_id, content: script("Say.", { say: `Number ${at}.` }) })
+      )
+    )
+    await Promise.all(pages.map(({ page }, at) => page.getByText(`Number ${at}.`, { exact: true }).waitFor()))
+    await first.getByText("succeeded").nth(7).waitFor()
+  })
+
+  it("shows nothing of one account to another that logs in afterwards", async () => {
+    const caller = await world.newCaller()
+    const client = caller.at(world.server)
+    const { id } = await client.sessions.create({ workspace_id: caller.workspaceId, harness, title: "A secret plan" })
+    newKey(world.place.dataDir, world.env, "other@example.com")
+    const page = await world.loggedIn(`sessions/${id}`)
+    await page.getByRole("heading", { name: "A secret plan" }).waitFor()
+    await page.getByRole("button", { name: "Log out" }).click()
+    await logIn(page, { email: "other@example.com", password })
+    await page.getByRole("alert").first().getByText("No such resource").waitFor()
+    await page.getByRole("link", { name: "Inbox" }).click()
+    await page.getByText("There is no session yet.").waitFor()
+    assert.notInclude(await page.locator("body").innerText(), "A secret plan")
+    await page.getByRole("button", { name: "Log out" }).click()
+    await logIn(page, owner)
+    await page.getByText("A secret plan").waitFor()
+  })
+
+  it("works below a path of a proxy, from a deep link on", async () => {
+    const caller = await world.newCaller()
+    const session = await caller.newSession(caller.at(world.server))
+    const proxy = await proxyBelow("/tools/reins", Number(new URL(world.server.url).port))
+    try {
+      const page = await world.newPage()
+      const { complaints, requests } = watch(page)
+      await page.goto(`${proxy.url}/ui/sessions/${session}/events`)
+      await logIn(page)
+      await page.getByText("session.created").waitFor()
+      await page.getByRole("link", { name: "Inbox" }).click()
+      await page.getByRole("link", { name: session }).click()
+      await page.getByLabel("Message").fill(script("Say.", { say: "Below a path." }))
+      await page.getByRole("button", { name: "Send" }).click()
+      await page.getByText("Below a path.", { exact: true }).waitFor()
+      assert.deepStrictEqual(
+        requests.filter((url) => !url.startsWith(`${proxy.url}/`)),
+        []
+      )
+      assert.deepStrictEqual(complaints, [])
+      await page.goto(`${proxy.url}/`)
+      assert.strictEqual(page.url(), `${proxy.url}/ui`)
+    } finally {
+      proxy.server.closeAllConnections()
+      proxy.server.close()
+    }
+  })
+})
+
+/** A reverse proxy that serves a server below a path. */
+const proxyBelow = async (path: string, port: number): Promise<{ readonly server: Server; readonly url: string }> => {
+  const server = createServer((incoming, outgoing) => {
+    if (incoming.url?.startsWith(`${path}/`) !== true) {
+      outgoing.writeHead(404).end()
+      return
+    }
+    const { headers, method = "GET" } = incoming
+    const asked = request(
+      { host: "127.0.0.1", port, path: incoming.url.slice(path.length), method, headers },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(outgoing)
+      }
+    )
+    asked.on("error", () => outgoing.destroy())
+    outgoing.on("close", () => asked.destroy())
+    incoming.pipe(asked)
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  if (typeof address !== "object" || address === null) throw new Error("The proxy has no address")
+  return { server, url: `http://127.0.0.1:${address.port}${path}` }
+}

@@ -1,0 +1,18 @@
+import { defineConfig } from "vitest/config"
+import shared from "./vitest.config.js"
+
+const { resolve = {}, ssr = {} } = shared
+
+/** The console in Chromium, on published servers with the small agent and the scripted gateway. */
+export default defineConfig({
+  resolve,
+  ssr,
+  test: {
+    include: ["packages/console/test/**/*.test.ts"],
+    globalSetup: ["./scripts/client.mjs"],
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+    poolOptions: { forks: { minForks: 1, maxForks: 1 } }
+  }
+})

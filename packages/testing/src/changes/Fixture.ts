@@ -44,7 +44,7 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
         Layer.provideMerge(Core.layer),
         Layer.provideMerge(
           Layer.mergeAll(
-            CoreConfig.layer({ dataDir, executors: ["local"], allowPrivateHosts: ["127.0.0.1"] }),
+            CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false, allowPrivateHosts: ["127.0.0.1"] }),
             database,
             Placement.layerSingle
           )

@@ -98,11 +98,15 @@ const withTexts = (schema: Json, texts: Texts | undefined): Json => {
   }
 }
 
+/** The library's own words for the bounds of an array, which `minItems` and `maxItems` say too. */
+const countsItems = /^an array of at (?:least|most) /
+
 /** The description of the field comes first, then that of every value of its type. */
 const withText = (property: Json, text: string | undefined): Json => {
   if (text === undefined) return property
   const name = referredBy(property)
   if (name !== undefined) return { $ref: `#/components/schemas/${name}`, description: text }
   const { description: own, ...schema } = property
-  return { ...schema, description: typeof own === "string" && own !== text ? `${text} ${own}` : text }
+  const adds = typeof own === "string" && own !== text && !countsItems.test(own)
+  return { ...schema, description: adds ? `${text} ${own}` : text }
 }

@@ -21,7 +21,7 @@ for (const { database, layer: service } of servicesByDatabase(allowGateway)) {
           const { ids, post, sessions } = yield* given
           const versions = `/api/projects/${ids["project_id"]}/versions`
           const limited = { backend: "local", limits: { memory_bytes: 1 } }
-          const refused: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>, RegExp]> = [
+          const refused: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string | number>, RegExp]> = [
             [
               versions,
               { spec: { setup: [{ name: "x", argv: [] }] } },

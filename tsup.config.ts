@@ -1,6 +1,8 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { brotliCompressSync } from "node:zlib"
 import { buildSync } from "esbuild"
 import { defineConfig, type Options } from "tsup"
 import generateClient from "./scripts/client.mjs"
@@ -81,6 +83,21 @@ const versionAlone: Plugin = {
     })
 }
 
+/** The script of the page at `/docs` is nearly half of the program, and it is read by the few who open the page: a third of it compressed. */
+const packedReference: Plugin = {
+  name: "packed-reference",
+  setup: (build) =>
+    build.onLoad({ filter: /\/@effect\/platform\/dist\/esm\/internal\/httpApiScalar\.js$/ }, async ({ path }) => {
+      const { javascript } = await import(pathToFileURL(path).href)
+      const packed = brotliCompressSync(javascript).toString("base64")
+      return {
+        contents:
+          'import { brotliDecompressSync } from "node:zlib"\n' +
+          `export const javascript = brotliDecompressSync(Buffer.from("${packed}", "base64")).toString()`
+      }
+    })
+}
+
 /** The program is no module, so it finds the files of the console by the `require` that it is given. */
 const placeOfConsole: Plugin = {
   name: "place-of-console",
@@ -106,7 +123,7 @@ const server: Options = {
   outDir: serverDist,
   format: "cjs",
   splitting: false,
-  esbuildPlugins: [placeOfConsole, modulesByName, versionAlone],
+  esbuildPlugins: [packedReference, placeOfConsole, modulesByName, versionAlone],
   esbuildOptions: (options, context) => {
     shared.esbuildOptions?.(options, context)
     options.entryNames = "[name]-[hash]"

@@ -42,7 +42,8 @@ export const activationJob = Effect.gen(function* () {
             })
         )
       )
-      yield* startAhead(id)
+      // The agent starts beside this job, which does not wait for it.
+      yield* Effect.asVoid(startAhead(id))
       return { state: "succeeded" as const, command: Effect.void }
     }),
     failed: fn("activationJob.failed")(function* (claim, failure) {

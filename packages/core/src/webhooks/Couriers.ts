@@ -75,7 +75,7 @@ const courier = (on: Couriering, bell: Bell["Type"], { id, workspace_id }: Pick<
       const waitMs = endpoint === undefined ? longestWaitMs : yield* whileHeld(on, endpoint)
       if (waitMs > 0) yield* Effect.timeoutOption(rung.await, waitMs)
     })
-    yield* Effect.forever(keepGoing("a webhook endpoint cannot be served", step))
+    return yield* Effect.forever(keepGoing("a webhook endpoint cannot be served", step))
   }).pipe(Effect.scoped)
 
 /** A round, while the hold on the endpoint is renewed. */

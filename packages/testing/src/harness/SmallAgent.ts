@@ -110,6 +110,6 @@ export const manifestsWithSmallAgent = (directory: string): string => {
   mkdirSync(manifests, { recursive: true })
   const manifest = withSmallAgent(alpha, "{{permissions.mode}}")
   const capabilities = { ...manifest.capabilities, interactive_approval: "supported" }
-  writeFileSync(join(manifests, "alpha.json"), JSON.stringify({ ...manifest, capabilities }))
+  writeFileSync(join(manifests, "alpha.json"), JSON.stringify(vouched({ ...manifest, capabilities })))
   return manifests
 }

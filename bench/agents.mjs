@@ -110,7 +110,7 @@ const turn = async (server, sessionId) => {
   return first - sent
 }
 
-/** What alpha's agent is started with, as Reins would start it, but for the gateway itself in the place of the relay. */
+/** The input that alpha's agent is started with, as Reins would start it, but for the gateway itself in the place of the relay. */
 const commandOf = (gateway, place) =>
   Effect.gen(function* () {
     const manifest = yield* (yield* Manifests).get("alpha")

@@ -25,7 +25,7 @@ export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError"
 }
 
-/** How a delivery is verified. */
+/** The settings of a verification. */
 export interface VerifyOptions {
   /** The seconds by which the time of a delivery may differ from the clock; 300 when absent. */
   readonly toleranceSeconds?: number
@@ -66,7 +66,7 @@ const verify = async (
   throw new WebhookVerificationError("No webhook-signature is of this secret.")
 }
 
-/** What a receiver of webhooks needs. */
+/** The tools of a receiver of webhooks. */
 export const webhooks = { verify }
 
 const headerOf = (headers: WebhookHeaders, name: string): string | undefined => {

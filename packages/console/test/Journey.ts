@@ -3,7 +3,7 @@ import type { Locator, Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import type { World } from "./World.js"
 
-/** How a person uses a page: with a mouse, with fingers, or with keys alone. */
+/** A way to use a page: with a mouse, with fingers, or with keys alone. */
 export interface Hands {
   readonly name: string
   readonly press: (target: Locator) => Promise<void>

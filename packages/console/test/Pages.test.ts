@@ -32,7 +32,7 @@ interface AxeResult {
   }>
 }
 
-/** What each page shows once it is there. */
+/** The words that each page shows once it is there. */
 const pages = {
   "": "Needs you",
   new: "Start the session",

@@ -8,7 +8,7 @@ import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { afterEach, beforeEach } from "vitest"
 
-/** What surrounds the console in a test: a published server with the small agent, a scripted gateway, a forge, and Chromium. */
+/** The surroundings of the console in a test: a published server with the small agent, a scripted gateway, a forge, and Chromium. */
 export interface World {
   readonly place: ReturnType<typeof placeForEachTest>
   readonly server: ServerProcess

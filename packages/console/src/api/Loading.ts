@@ -4,7 +4,7 @@ import { type Failure, failureOf } from "./Failure.js"
 
 /** Something that is read from the server. */
 export interface Loaded<A> {
-  /** What is being waited for, as in `the sessions of the workspace`. */
+  /** The thing that is waited for, as in `the sessions of the workspace`. */
   readonly what: string
   /** Undefined until it is there. A later read leaves the older value until the new one has come. */
   readonly value: Signal<A | undefined>

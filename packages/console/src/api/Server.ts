@@ -4,7 +4,7 @@ import { type Me, Reins, ReinsApiError } from "@reins/client"
 /** The URL of the service: the page is at `ui/` below it, also behind a proxy with a path of its own. */
 export const serviceUrl = new URL("../", document.baseURI).href.replace(/\/$/, "")
 
-/** Who is logged in: undefined until the server has said, null for nobody. */
+/** The account that is logged in: undefined until the server has said, null for nobody. */
 export const me = signal<Me | null | undefined>(undefined)
 
 /** The login is a cookie that no script can read, and a change proves with the token that it comes from this page. */

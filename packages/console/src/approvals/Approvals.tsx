@@ -6,7 +6,7 @@ import { Question } from "./Question.js"
 /** A phone has no room for more than the first line of it. */
 const isFolded = signal(innerWidth < 600)
 
-/** What agents ask, pinned to every page but the one of the session that asks, which shows it in its place. */
+/** The questions of agents, pinned to every page but the one of the session that asks, which shows it in its place. */
 export const Approvals = () => {
   const [page, id] = parts.value
   const list = questions.value.filter(({ standing }) => page !== "sessions" || standing.session.id !== id)

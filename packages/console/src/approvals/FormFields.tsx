@@ -2,7 +2,7 @@ import type { Signal } from "@preact/signals"
 import type { FormField } from "@reins/client"
 import type { TargetedInputEvent } from "preact"
 
-/** What was put into a form, by the names of its fields. */
+/** The values of a form, by the names of its fields. */
 export type Values = Readonly<Record<string, string | number | boolean | ReadonlyArray<string>>>
 
 /** The values as the API takes them: numbers as numbers, and fields that were left empty not at all. */

@@ -8,7 +8,7 @@ import { now } from "../ui/Now.js"
 import { countdown } from "../words/Words.js"
 import { FormFields, type Values, valuesOf } from "./FormFields.js"
 
-/** What an agent asks, with its possible answers, or the answer that it was given. */
+/** A question of an agent, with its possible answers, or the answer that it was given. */
 export const Question = ({ interaction }: { readonly interaction: Interaction }) => {
   const { answer, description, kind, note, options, state, title, url } = interaction
   return (

@@ -3,18 +3,18 @@ import type { Standing } from "../inbox/Standing.js"
 import { SessionFeed } from "./SessionFeed.js"
 import { WorkspaceFeed } from "./WorkspaceFeed.js"
 
-/** What a page asks the hub for. A `watch` goes on until its `unwatch`; a `focus` says that a person looks at it now. */
+/** The requests of a page to the hub. A `watch` goes on until its `unwatch`; a `focus` says that a person looks at it now. */
 export type Wish =
   | { readonly kind: "hello"; readonly serviceUrl: string; readonly account: string }
   | { readonly kind: "watch"; readonly key: string; readonly topic: Topic }
   | { readonly kind: "unwatch" | "focus" | "more"; readonly key: string }
 
-/** What can be followed. */
+/** The subjects that can be followed. */
 export type Topic =
   | { readonly of: "session"; readonly session_id: string }
   | { readonly of: "workspace"; readonly workspace_id: string }
 
-/** What the hub tells. */
+/** The news of the hub. */
 export type News =
   | { readonly kind: "events"; readonly events: ReadonlyArray<Event>; readonly caughtUp: boolean }
   | { readonly kind: "delta"; readonly delta: MessageDelta }

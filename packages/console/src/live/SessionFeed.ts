@@ -4,7 +4,7 @@ import type { Feed, News } from "./Hub.js"
 
 const page = 1000
 const pollMs = 2000
-/** What a reader gets at once. More would keep the page busy for too long. */
+/** The events that a reader gets at once. More would keep the page busy for too long. */
 const batch = 2000
 
 /** The events of a session from its first one on, as pages and then live. */

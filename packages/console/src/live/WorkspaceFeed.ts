@@ -65,7 +65,7 @@ export class WorkspaceFeed implements Feed {
     const types = [...standingTypes, "session.*" as const]
     while (!signal.aborted) {
       try {
-        // What comes after this position comes by the stream, and what is before it is read with the sessions.
+        // The stream brings the events after this position, and the sessions hold those before it.
         const { event_watermark: after } = await reins.workspaces.listEvents({ workspace_id, limit: 1 }, { signal })
         await this.look()
         for await (const { event } of reins.workspaces.stream({ workspace_id, after, types }, { signal }))

@@ -27,7 +27,7 @@ export interface Place {
   readonly number: number
 }
 
-/** What stands in a row of the diff. */
+/** A row of the diff. */
 export type Row = { readonly key: string; readonly file: number } & (
   | { readonly kind: "file"; readonly diff: FileDiff }
   | { readonly kind: "hunk"; readonly header: string }
@@ -96,7 +96,7 @@ const runsOf = (lines: ReadonlyArray<Line>) => {
   return runs
 }
 
-/** How many characters two texts share at their begin and at their end. */
+/** The numbers of characters that two texts share at their begin and at their end. */
 const commonOf = (one: string, other: string): readonly [number, number] => {
   const most = Math.min(one.length, other.length)
   let head = 0

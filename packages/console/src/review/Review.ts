@@ -1,14 +1,14 @@
 import { type Signal, signal } from "@preact/signals"
 import type { Place } from "./DiffRows.js"
 
-/** What a person thinks of a line. */
+/** A comment of a person on a line. */
 export interface Comment extends Place {
   /** The line that it is about. */
   readonly quote: string
   readonly text: string
 }
 
-/** What a person has seen of a changeset, and what there is to say about it. This browser keeps it. */
+/** The files of a changeset that a person has viewed, and the comments on its lines. This browser keeps them. */
 export interface Review {
   readonly viewed: Signal<ReadonlySet<string>>
   readonly comments: Signal<ReadonlyArray<Comment>>

@@ -35,7 +35,7 @@ export class Conversation {
   readonly items: Array<Item> = []
   /** The turns by their ids. */
   readonly turns = new Map<string, TurnSnapshot>()
-  /** What the agent has used so far of its context; null until it says so. */
+  /** The part of its context that the agent has used so far; null until it says so. */
   context: { readonly used: number | null; readonly size: number | null } | null = null
   usage: Usage | null = null
   /** The commands that the agent knows. */

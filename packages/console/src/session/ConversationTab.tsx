@@ -7,7 +7,7 @@ import { ItemView } from "./ItemView.js"
 import type { TabProps } from "./SessionPage.js"
 import { TurnBar } from "./TurnBar.js"
 
-/** What was said and done, with a place to say more. */
+/** The conversation, with a place to say more. */
 export const ConversationTab = ({ log, reload, session }: TabProps) => {
   const { conversation, isWhole } = log
   const revision = log.revision.value

@@ -1,6 +1,6 @@
 import type { AgentMedia } from "@reins/client"
 
-/** What an agent shows besides words. */
+/** The media that an agent shows. */
 export const MediaView = ({ media }: { readonly media: AgentMedia }) => {
   const { data, kind, media_type, name, text, truncated, uri } = media
   const source = data !== null && media_type !== null ? `data:${media_type};base64,${data}` : undefined

@@ -19,7 +19,7 @@ const tabs = [
   { part: "usage", name: "Usage" }
 ] as const
 
-/** What every tab of a session is given. */
+/** The properties of every tab of a session. */
 export interface TabProps {
   readonly session: Session
   readonly log: SessionLog

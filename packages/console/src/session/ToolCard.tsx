@@ -39,7 +39,7 @@ export const ToolCard = ({ tool }: { readonly tool: ToolPayload }) => {
 
 const isFull = (input: unknown): boolean => typeof input === "object" && input !== null && Object.keys(input).length > 0
 
-/** What says most of a call: its command, or what it is about. */
+/** The words that tell most of a call: its command, or its subject. */
 const lineOf = (input: unknown): string => {
   if (typeof input !== "object" || input === null) return ""
   const fields = new Map<string, unknown>(Object.entries(input))

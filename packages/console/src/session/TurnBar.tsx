@@ -6,7 +6,7 @@ import { now } from "../ui/Now.js"
 import { dollars, duration, plain, tokens } from "../words/Words.js"
 import { type Conversation, ends } from "./Conversation.js"
 
-/** What the turn does now, and what can be done about it: cancel, retry, or acknowledge after a crash. */
+/** The state of the turn, and the commands that it takes: cancel, retry, or acknowledge after a crash. */
 export const TurnBar = ({
   conversation,
   reload

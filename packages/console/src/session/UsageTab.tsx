@@ -5,7 +5,7 @@ import { Gaps, UsageTable } from "../ui/UsageTable.js"
 import { dollars } from "../words/Words.js"
 import type { TabProps } from "./SessionPage.js"
 
-/** What the session has used and cost. */
+/** The usage and the cost of the session. */
 export const UsageTab = ({ log, session }: TabProps) => {
   void log.revision.value
   const session_id = session.id

@@ -184,7 +184,7 @@ const titleOf = (message: string): string => {
   return line.length > longestTitle ? `${line.slice(0, longestTitle - 1)}…` : line
 }
 
-/** What the API takes, without what was left empty. */
+/** The body for the API, without the fields that were left empty. */
 const inputOf = (fields: Readonly<Record<string, string>>): Omit<SessionsCreateInput, "workspace_id"> => {
   const { base_ref, executor, labels, message, model, permissions, project_id, provider_id, repository, title } = fields
   return {

@@ -4,7 +4,7 @@ import { reins, serviceUrl } from "../api/Server.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
 import { bytes, plain } from "../words/Words.js"
 
-/** What the server offers and allows: executors, providers and limits. */
+/** The offers and the limits of the server: executors, providers and limits. */
 export const ServerPage = () => {
   const version = useLoaded("the release", (signal) => reins.catalog.getVersion({}, { signal }), [])
   const executors = useLoaded("the executors", (signal) => reins.catalog.listExecutorBackends({}, { signal }), [])

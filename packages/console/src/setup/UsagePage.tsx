@@ -4,7 +4,7 @@ import { reins } from "../api/Server.js"
 import { Await, Field, PageHead } from "../ui/Basics.js"
 import { Gaps, UsageTable } from "../ui/UsageTable.js"
 
-/** What the workspace has used and cost. */
+/** The usage and the cost of the workspace. */
 export const UsagePage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const from = useSignal("")
   const to = useSignal("")

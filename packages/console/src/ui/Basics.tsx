@@ -70,7 +70,7 @@ export const Await = <A,>({
   )
 }
 
-/** What an action does or why it failed. */
+/** The progress of an action, or the reason of its failure. */
 export const Outcome = ({ of }: { readonly of: Action }) => (
   <>
     {of.busy.value !== undefined && <Waiting key={of.busy.value} what={of.busy.value} />}
@@ -184,7 +184,7 @@ export const Copy = ({ label = "Copy", text }: { readonly text: string; readonly
   )
 }
 
-/** What the text of a list that is empty says, and what to do about it. */
+/** The text of a list that is empty, with the next step of its reader. */
 export const Nothing = ({ children }: { readonly children: ComponentChildren }) => <div class="nothing">{children}</div>
 
 /** The texts of the named fields of a form. */

@@ -1,7 +1,7 @@
 import type { ModelUsage, UsageSum } from "@reins/client"
 import { dollars, tokens } from "../words/Words.js"
 
-/** What was used, by model and in all. */
+/** The usage by model and in all. */
 export const UsageTable = ({
   byModel,
   total
@@ -49,7 +49,7 @@ const Row = ({ name, sum }: { readonly name: string; readonly sum: UsageSum }) =
   </tr>
 )
 
-/** What is to be known of a sum that is not whole. */
+/** The words for a sum that is not whole. */
 export const Gaps = ({ total }: { readonly total: UsageSum }) => {
   const { priced_turns, reported_turns, turns } = total
   if (turns === reported_turns && turns === priced_turns) return null

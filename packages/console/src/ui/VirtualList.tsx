@@ -5,7 +5,7 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks"
 /** A list of any length, of which only what is seen is in the page. */
 export interface VirtualListProps<Item> {
   readonly items: ReadonlyArray<Item>
-  /** What stays the same when an item changes. */
+  /** The key of an item, which stays the same when the item changes. */
   readonly keyOf: (item: Item) => string
   /** The height of an item in pixels until it was seen. */
   readonly estimate: (item: Item) => number
@@ -78,7 +78,7 @@ export const VirtualList = <Item,>(props: VirtualListProps<Item>) => {
         if (now === 0 || now === before) continue
         heights.current.set(key, now)
         changed = true
-        // What is above the view must not push it.
+        // Items above the view must not push it.
         if (Number(target.dataset["top"]) + before <= element.scrollTop) moved += now - before
       }
       if (changed) measured.value++

@@ -50,7 +50,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly agentFreeMemory: number
     /** True starts the agent of a session when the session is made, where one more can be kept, so that its first turn need not wait for it. */
     readonly prewarm: boolean
-    /** What setups have left is kept until no session has used it for so many days. */
+    /** A snapshot of a setup is kept until no session has used it for so many days. */
     readonly setupSnapshotDays: number
     /** The bytes that the kept results of setups may take together. Beyond them those that were used least recently go. */
     readonly setupSnapshotBytes: number

@@ -113,7 +113,7 @@ export const ProjectSpec = Schema.Struct({
 })
 export type ProjectSpec = typeof ProjectSpec.Type
 
-/** What agents and setup steps of sessions may connect to, as far as a spec says it. */
+/** The networks of agents and of setup steps, as far as a spec names them. */
 export const networksOf = (spec: ProjectSpec): ReadonlyArray<NetworkAccess> =>
   [spec.network, spec.setup_network].filter((network) => network !== undefined)
 

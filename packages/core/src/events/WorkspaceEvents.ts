@@ -105,7 +105,7 @@ export class WorkspaceEvents extends Context.Tag("@reins/core/events/WorkspaceEv
         const { after, watermark } = yield* open(principal, workspaceId, given)
         const most = { events: limit, bytes: maxPageBytes }
         const { events: entries, isWhole } = yield* log.slice(workspaceId, after, filter, most)
-        // What was deleted after the look at the position must not pass for left out.
+        // An event that was deleted after the look at the position must not pass for left out.
         const { first_position, head } = yield* log.endsOf(workspaceId)
         yield* checkCursor("workspace", after, first_position, head)
         const last = entries.at(-1)?.seq ?? after

@@ -46,7 +46,7 @@ export const betweenTurns = Effect.gen(function* () {
         })
       )
     },
-    // What was captured is in the changeset in any case.
+    // The changeset has the captured files in any case.
     Effect.catchTag("GitError", () => Effect.succeed<ReadonlyArray<NewEvent>>([]))
   )
 })

@@ -195,7 +195,7 @@ const fencing = Effect.gen(function* () {
   })
 })
 
-/** What the project of a session says of its agent, and the limits that the session asks for. */
+/** The settings that the project of a session has for its agent, and the limits that the session asks for. */
 const terms = Effect.gen(function* () {
   const environmentOf = yield* projectEnvironment
 

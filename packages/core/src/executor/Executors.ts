@@ -33,7 +33,7 @@ interface Absent {
 
 /** The bounds of a session that its executor has to enforce. */
 export interface Bounds {
-  /** What agents and setup steps may connect to. */
+  /** The networks of agents and of setup steps. */
   readonly networks?: ReadonlyArray<NetworkAccess>
   /** The most that an agent may take; nothing but what the executor gives to all of them when absent. */
   readonly limits?: ExecutorLimits

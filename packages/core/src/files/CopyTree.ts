@@ -9,7 +9,7 @@ const sharing = ["--reflink=auto"]
 
 const unknownOption = /unrecognized option|illegal option|invalid option/i
 
-/** How a copy is made. */
+/** The settings of a copy. */
 export interface CopyOptions {
   /** Breaks the copy off. */
   readonly signal?: AbortSignal

@@ -5,7 +5,7 @@ import type { TreeFile } from "./Capture.js"
 import { GitError } from "./GitError.js"
 
 /**
- * What a workspace holds beyond its base before its agent starts, by path: null where a file of the base is gone. A snapshot takes a path that
+ * The files that a workspace holds beyond its base before its agent starts, by path: null where a file of the base is gone. A snapshot takes a path that
  * is still so for unchanged.
  */
 export type Baseline = ReadonlyMap<string, TreeFile | null>

@@ -149,7 +149,7 @@ export const Manifest = Schema.Struct({
   ),
   capabilities: Capabilities,
   runtime: Schema.NullOr(Runtime),
-  /** What was seen of the agent. A capability without it is not relied on. */
+  /** The evidence of trials of the agent. A capability without it is not relied on. */
   evidence: exactOptional(Evidence)
 })
   .pipe(

@@ -73,7 +73,7 @@ export class Projects extends Context.Tag("@reins/core/projects/Projects")<
       workspaceId: string,
       by: Parameters<ProjectStore["Type"]["resolve"]>[1]
     ) => Effect.Effect<ProjectVersion, ReinsError<"not_found">>
-    /** What a session was made from; an empty spec for a session without a project. */
+    /** The spec that a session was made from; an empty one for a session without a project. */
     readonly specOf: (session: {
       readonly workspace_id: string
       readonly project_version_id: string | null

@@ -9,7 +9,7 @@ type Limited = Pick<SessionRow, "executor_limits">
 export const limitsOf = ({ executor_limits }: Limited): ExecutorLimits | undefined =>
   executor_limits === null ? undefined : JSON.parse(executor_limits)
 
-/** What the executor of a session has to enforce. */
+/** The bounds that the executor of a session has to enforce. */
 export const boundsOf = (session: Limited, spec: ProjectSpec): Bounds => {
   const limits = limitsOf(session)
   return { networks: networksOf(spec), ...(limits && { limits }) }

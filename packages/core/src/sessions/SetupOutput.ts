@@ -17,7 +17,7 @@ export interface Piece {
 
 const cut = (line: string): string => (line.length <= maxLine ? line : `${line.slice(0, maxLine)}…`)
 
-/** What the commands of one setup write, with secrets blanked and bounded. */
+/** The output of the commands of one setup, bounded, with secrets blanked. */
 export class SetupOutput {
   private left = maxOutput
   private tail: ReadonlyArray<string> = []

@@ -15,7 +15,7 @@ import { SetupOutput } from "./SetupOutput.js"
 export interface SetupCommands {
   readonly steps: ReadonlyArray<SetupStep>
   readonly variables: Variables
-  /** What the commands may connect to; undefined where the spec says nothing. */
+  /** The hosts that the commands may connect to; undefined where the spec says nothing. */
   readonly network: NetworkAccess | undefined
   readonly limits: ExecutorLimits | undefined
   readonly executor: Executor

@@ -127,7 +127,7 @@ const sparing = Effect.gen(function* () {
 })
 
 /**
- * What setups have left, as copies of the workspace, the home and the trusted git directory of the session that ran them. A snapshot appears
+ * The snapshots of setups: copies of the workspace, the home and the trusted git directory of the session that ran them. A snapshot appears
  * whole or not at all, and never changes. It shares no file with a session. Beside it stands a spare copy, which the next session only has to
  * move to its place.
  */

@@ -160,7 +160,7 @@ const numbering = (db: Database["Type"]) => {
     number: Effect.fnUntraced(function* (workspaceId: string): Effect.fn.Return<void, never, Commit> {
       yield* db.run(sql`insert into workspace_logs (workspace_id, head, first_position) values (${workspaceId}, 0, 1)
         on conflict do nothing`)
-      // What others have numbered is seen only by a statement that begins once the row is locked.
+      // A statement sees the numbers of others only when it begins once the row is locked.
       const locked = yield* db.first(sql<{ head: number }>`select head from workspace_logs
         where workspace_id = ${workspaceId}${db.forUpdate}`)
       yield* db.run(sql`with waiting as (

@@ -29,7 +29,7 @@ const setup = [
   { name: "end", argv: ["sh", "-c", "mv half whole && echo whole > ~/tool"] }
 ]
 
-/** What a killed server has left of a setup is used by nobody, and what the next one leaves is whole. */
+/** Nobody uses the rest of a setup that a killed server has left, and the snapshot of the next one is whole. */
 export const workspaceIsSetUp: Row = {
   rule: "a setup that was broken off runs again from the start, and the next session finds what it has left",
   play: async (installation, crash) => {

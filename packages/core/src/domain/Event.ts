@@ -25,6 +25,7 @@ import { Interaction } from "./Interaction.js"
 import { MergeRequestReason, MergeRequestState } from "./MergeRequest.js"
 import { Message, MessagePart } from "./Message.js"
 import { Labels, LinkKind, SessionLifecycle, Usage } from "./Session.js"
+import { SetupPayload, SetupStepPayload } from "./SetupReport.js"
 import { Timestamp } from "./Timestamp.js"
 import { ToolPayload } from "./ToolCall.js"
 import { Turn } from "./Turn.js"
@@ -188,39 +189,6 @@ const DiagnosticPayload = Schema.Struct({
   identifier: "DiagnosticPayload",
   description: "Output of a harness that Reins does not understand. It is kept rather than dropped."
 })
-
-const SetupPayload = Schema.Struct({
-  base_commit: field(
-    Schema.NullOr(Schema.String),
-    "The commit that the workspace starts from; null for an empty start."
-  ),
-  from_snapshot: field(
-    Schema.Boolean,
-    "True when the workspace was copied from what an earlier setup had left, and no command ran."
-  ),
-  steps: field(Schema.Int, "The number of commands of the setup."),
-  duration_ms: field(Schema.NullOr(Schema.Int), "The time that it took, in milliseconds; null at its start."),
-  reason: field(
-    Schema.NullOr(Schema.String),
-    "Why it failed, for people: the command, its exit code, and the end of what it wrote. Null otherwise."
-  )
-}).annotations({ identifier: "SetupPayload", description: "The setup of a workspace that began or ended." })
-const SetupStepPayload = Schema.Struct({
-  step: field(Schema.Int, "The place of the command in the setup, from 1."),
-  name: field(Schema.String, "The name of the command."),
-  output: field(
-    Schema.String,
-    "What it has written since the event before, to both of its streams, with secrets blanked."
-  ),
-  truncated: field(
-    Schema.Boolean,
-    "True for the last output of a setup that has written 256 KiB; the rest is no part of events."
-  ),
-  exit_code: field(
-    Schema.NullOr(Schema.Int),
-    "Its exit code, once it has ended; null until then, and where a signal or the time limit ended it."
-  )
-}).annotations({ identifier: "SetupStepPayload", description: "A command of a setup that wrote something, or ended." })
 
 const UsagePayload = Schema.Struct({
   usage: field(Usage, "Tokens and cost of the turn so far."),

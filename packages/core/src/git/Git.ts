@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { WayOut } from "../outbound/WayOut.js"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
+import type { SnapshotRequest } from "./Capturing.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
 import { processMarks } from "./GitCommand.js"
@@ -19,7 +20,7 @@ import {
   type ResolveRequest,
   resolve
 } from "./Repository.js"
-import { adopt, refreshed, type Snapshot, type SnapshotRequest, snapshot } from "./Snapshot.js"
+import { adopt, refreshed, type Snapshot, snapshot } from "./Snapshot.js"
 import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
 import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
 import { type WrittenRequest, writtenBefore } from "./Written.js"

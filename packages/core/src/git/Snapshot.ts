@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto"
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -6,6 +5,7 @@ import { attempt, inDirectory } from "../files/Beneath.js"
 import { type Baseline, readBaseline, withoutBaseline, writeBaseline } from "./Baseline.js"
 import { makeBlobWriter } from "./BlobWriter.js"
 import { type Captured, capture, pathBytes, refusedName, type TreeFile } from "./Capture.js"
+import { type Capturing, requireWorkTree, type SnapshotRequest, withCapturing } from "./Capturing.js"
 import { type FileChange, fileChanges, parseChanges, type RawChange, shownName } from "./Changes.js"
 import { looseObjects, messageOf } from "./Commit.js"
 import { emptyTree, git, noObject, records, runGit } from "./GitCommand.js"
@@ -16,20 +16,6 @@ import { cachedIndex, requireTrusted } from "./Repository.js"
 
 // Decides which files a snapshot holds. `Capture` reads their content, never git, because git opens files by name and a hostile process can
 // lead a name out of the workspace between two looks at it.
-
-/** A workspace to capture. */
-export interface SnapshotRequest {
-  readonly gitDir: string
-  readonly workTree: string
-  /** The commit that the workspace started from; null when it started empty. */
-  readonly base: string | null
-  /** The message of the commit. */
-  readonly message?: string
-  /** The snapshot is only looked at and never pinned. Its objects may be lost with the power. */
-  readonly passing?: boolean
-  /** The snapshot holds what the workspace has, also what was adopted as its baseline. */
-  readonly whole?: boolean
-}
 
 /** The content of a workspace at one moment, and its differences from the base. */
 export interface Snapshot {
@@ -43,14 +29,6 @@ export interface Snapshot {
   readonly deletions: number
   readonly fileCount: number
   readonly diagnostics: ReadonlyArray<string>
-}
-
-interface Capturing {
-  readonly options: GitOptionsShape
-  readonly request: SnapshotRequest
-  readonly folder: string
-  /** The private copy of the cached index, which becomes the cached index of the next snapshot. */
-  readonly index: string
 }
 
 type Entries = ReadonlyMap<string, TreeFile>
@@ -340,43 +318,6 @@ const writeTree = (capturing: Capturing) =>
       ...submodules
     ]
     return { ...written, diagnostics: diagnostics.sort() }
-  })
-
-// A hard link suffices as a copy, because git replaces an index file and never writes into it. It also keeps the file times.
-const seed = (request: SnapshotRequest, index: string): Promise<void> =>
-  fs.link(cachedIndex(request.gitDir), index).catch((cause: unknown) => {
-    if (!(cause instanceof Error && "code" in cause && cause.code === "ENOENT")) throw cause
-  })
-
-const withCapturing = <A>(
-  options: GitOptionsShape,
-  request: SnapshotRequest,
-  cached: boolean,
-  use: (capturing: Capturing) => Effect.Effect<A, GitError>
-): Effect.Effect<A, GitError> =>
-  Effect.acquireUseRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const folder = join(request.gitDir, "reins-tmp", randomBytes(9).toString("hex"))
-        await fs.mkdir(folder, { recursive: true, mode: 0o700 })
-        const capturing = { options, request, folder, index: join(folder, "index") }
-        if (cached) await seed(request, capturing.index)
-        return capturing
-      },
-      catch: () =>
-        new GitError({ kind: "internal", message: "The git directory could not be written: check the data directory." })
-    }),
-    use,
-    (capturing) => Effect.promise(() => fs.rm(capturing.folder, { recursive: true, force: true }))
-  )
-
-const requireWorkTree = (workTree: string): Effect.Effect<void, GitError> =>
-  Effect.tryPromise({
-    try: async () => {
-      if (!(await fs.stat(workTree)).isDirectory()) throw new Error("not a directory")
-    },
-    catch: () =>
-      new GitError({ kind: "not_found", message: "The workspace folder is not there: restore the workspace first." })
   })
 
 /** See `Git.snapshot`. */

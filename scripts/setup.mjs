@@ -90,8 +90,10 @@ const sources = (directory) =>
   })
 
 /** Tells one state of the files, and of those below the folders, from another. */
-const stampOf = (paths) => {
-  const files = paths.flatMap((path) => (statSync(path).isDirectory() ? sources(path) : [path]))
+const stampOf = (paths, isMade = () => false) => {
+  const files = paths
+    .flatMap((path) => (statSync(path).isDirectory() ? sources(path) : [path]))
+    .filter((file) => !isMade(file))
   // The server is compiled for this version of Node.
   const hash = createHash("sha256").update(process.version)
   for (const file of files.sort())
@@ -114,7 +116,9 @@ const build = async () => {
       "package-lock.json",
       "scripts/precompile.mjs",
       "scripts/client.mjs"
-    ].map((path) => join(root, path))
+    ].map((path) => join(root, path)),
+    // The build makes these from the other files.
+    (file) => file.startsWith(join(root, "packages/client/src/generated"))
   )
   const made = declarations ? "packages/server/lib/index.d.ts" : "packages/server/dist/main.js"
   if (isFresh(declarations ? "declarations" : "build", stamp) && existsSync(join(root, made))) return

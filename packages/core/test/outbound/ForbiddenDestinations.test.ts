@@ -151,8 +151,8 @@ const doors = Effect.gen(function* () {
       Effect.map((end) => Either.isLeft(end) && "kind" in end.left && end.left.kind === "rejected")
     )
   const all: Readonly<Record<string, (place: string) => Effect.Effect<boolean, never, Outbound | Scope.Scope>>> = {
-    "a gateway or a probe through TLS": (place: string) => refusedKind(`https://${place}/v1/models`),
-    "a gateway or a probe without TLS": (place: string) => refusedKind(`http://${place}/v1/models`),
+    "a gateway, a probe or a webhook through TLS": (place: string) => refusedKind(`https://${place}/v1/models`),
+    "a gateway, a probe or a webhook without TLS": (place: string) => refusedKind(`http://${place}/v1/models`),
     "the relay through TLS": (place: string) => refusedByAgent(https, `https://${place}/`),
     "the relay without TLS": (place: string) => refusedByAgent(http, `http://${place}/`),
     "a forge": (place: string) => forge(`https://${place}`),

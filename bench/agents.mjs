@@ -7,6 +7,7 @@ import { setTimeout } from "node:timers/promises"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { environmentOf, inheritedVariables } from "@reins/core/internal/executor/AgentEnvironment"
+import * as Local from "@reins/core/internal/executor/Local"
 import { HarnessInstall } from "@reins/core/internal/harness/Install"
 import * as Launch from "@reins/core/internal/harness/Launch"
 import { Effect, Layer, Option, Redacted } from "effect"
@@ -121,6 +122,7 @@ const commandOf = (gateway, place) =>
       manifest,
       installed: found.value,
       leaseId: "bench",
+      executor: yield* Local.make("bench"),
       ...place,
       connection: {
         kind: "alpha_gateway",

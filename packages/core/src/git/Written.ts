@@ -25,7 +25,7 @@ export const writtenBefore = Effect.fnUntraced(function* (options: GitOptionsSha
     ({ path }) =>
       Effect.promise(() =>
         lstat(Buffer.concat([root, Buffer.from(path, "latin1")])).then(
-          // Whoever writes a file can choose its other times.
+          // The writer of a file can choose its other times.
           ({ ctimeMs }) => (ctimeMs < request.before ? [shownName(path)] : []),
           () => []
         )

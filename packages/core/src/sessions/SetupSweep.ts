@@ -26,7 +26,7 @@ const warn = orWarn("what a setup has left could not be removed")
 export const setupSweep = Effect.map(CoreConfig, ({ dataDir, setupSnapshotBytes, setupSnapshotDays }) => {
   const root = snapshotsIn(dataDir)
 
-  /** Whoever copies it meanwhile sees that it has gone. */
+  /** A session that copies it meanwhile sees that it has gone. */
   const remove = async (path: string): Promise<void> => {
     const gone = temporaryIn(root, removing)
     await rename(path, gone)

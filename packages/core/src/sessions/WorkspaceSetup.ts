@@ -86,7 +86,7 @@ export const workspaceSetup = Effect.gen(function* () {
     })
     const found = yield* fromSnapshot
     if (Option.isSome(found)) return found.value
-    // Whoever had to wait finds what the other has left.
+    // A session that had to wait finds the snapshot of the other one.
     return yield* alone(
       key,
       Effect.flatMap(fromSnapshot, Option.match({ onNone: () => fromCommands, onSome: Effect.succeed }))

@@ -62,7 +62,7 @@ for (const { name, layer } of databases) {
         assert.isFalse(yield* finish(claim, { state: "succeeded" }))
         assert.deepStrictEqual(yield* jobs.renew(claim), { held: false, cancelRequested: false })
         assert.strictEqual(yield* stateOf(job_id), "running")
-        // Whoever takes over ends the attempt in its place.
+        // The worker that takes over ends the attempt in its place.
         assert.isTrue(yield* inCommit(jobs.seize(claim)))
       }).pipe(Effect.provide(TestContext.TestContext))
     )
@@ -104,7 +104,7 @@ for (const { name, layer } of databases) {
           assert.isFalse(yield* inCommit(jobs.seize(claim)))
           assert.strictEqual(yield* stateOf(job_id), "running")
           assert.isTrue(yield* inCommit(jobs.seize(taken ?? claim)))
-          // Whoever has taken it over may be lost as well.
+          // The worker that has taken it over may be lost as well.
           const found = yield* lostOf(kind, { bootId: "boot_three", alone: false, ended: ["boot_two"] })
           assert.deepStrictEqual(found, [{ claim: { ...claim, bootId: "boot_two" }, loss: "ended" }])
         }).pipe(Effect.provide(TestContext.TestContext))

@@ -17,7 +17,8 @@ import { Timestamp } from "../domain/Timestamp.js"
 import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
 import { extension, idPath, optional, patch, post, read, TakesFile, withStatus } from "./Endpoint.js"
-import { boolean, integer, LabelText, number, pageFields } from "./Query.js"
+import { eventParameters } from "./EventQuery.js"
+import { boolean, integer, LabelText, pageFields } from "./Query.js"
 import { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "./SessionExecutor.js"
 import { SessionUsage } from "./Usage.js"
 
@@ -139,19 +140,10 @@ export const EventQuery = Schema.Struct({
     Schema.optionalWith(integer(), { exact: true }),
     "Only events after this one: the `seq` of the last that was read. Exclusive."
   ),
-  limit: field(
-    Schema.optionalWith(integer({ min: 1, max: 1000 }), { default: () => 500 }),
-    "The most events of a page; of a stream, how many events are read at a time."
-  ),
-  types: field(
-    Schema.optionalWith(Schema.String, { exact: true }),
-    "Only these types of events: a comma list of names, or of prefixes as in `turn.*`."
-  ),
+  limit: eventParameters.limit,
+  types: eventParameters.types,
   turn_id: field(Schema.optionalWith(Schema.String, { exact: true }), "Only the events of this turn."),
-  max_seconds: field(
-    Schema.optionalWith(number(), { default: () => 600 }),
-    "How long a stream stays open, in seconds; from 0.5 to 600. A page is answered at once."
-  ),
+  max_seconds: eventParameters.max_seconds,
   deltas: field(
     Schema.optionalWith(boolean, { default: () => false }),
     "Streams also give words as the agent says them, before they are in the log: `event: message.delta` without an id."

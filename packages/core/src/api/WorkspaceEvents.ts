@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { WorkspaceEvent } from "../domain/Event.js"
 import { field } from "../domain/Field.js"
-import { integer, LabelText, number } from "./Query.js"
+import { eventParameters } from "./EventQuery.js"
+import { integer, LabelText } from "./Query.js"
 
 export const WorkspaceEventPage = Schema.Struct({
   items: field(Schema.Array(WorkspaceEvent), "The events."),
@@ -19,14 +20,8 @@ export const WorkspaceEventQuery = Schema.Struct({
     Schema.optionalWith(integer(), { exact: true }),
     "Only events after this one: the position of the last that was read. Exclusive; when absent, from the first event that is kept."
   ),
-  limit: field(
-    Schema.optionalWith(integer({ min: 1, max: 1000 }), { default: () => 500 }),
-    "The most events of a page; of a stream, how many events are read at a time."
-  ),
-  types: field(
-    Schema.optionalWith(Schema.String, { exact: true }),
-    "Only these types of events: a comma list of names, or of prefixes as in `turn.*`."
-  ),
+  limit: eventParameters.limit,
+  types: eventParameters.types,
   project_id: field(
     Schema.optionalWith(Schema.String, { exact: true }),
     "Only events of the sessions of this project."
@@ -36,8 +31,5 @@ export const WorkspaceEventQuery = Schema.Struct({
     "Only events of sessions that have this label now, as `name=value` with the exact value; the first `=` ends the name. A `session.updated` " +
       "comes whatever the labels are, because it may tell that a session has taken the label or lost it."
   ),
-  max_seconds: field(
-    Schema.optionalWith(number(), { default: () => 600 }),
-    "How long a stream stays open, in seconds; from 0.5 to 600. A page is answered at once."
-  )
+  max_seconds: eventParameters.max_seconds
 })

@@ -8,8 +8,13 @@ import { WorkspaceFeed } from "@reins/core/events/WorkspaceFeed"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { databases } from "@reins/testing/store/Databases"
-import { Chunk, Deferred, Effect, Fiber, Stream } from "effect"
+import { Chunk, Clock, Deferred, Effect, Fiber, Stream } from "effect"
 import { addSession, append, appendUsage, events, newSession } from "./Sessions.js"
+
+/** Waits until the clock shows another time, so that what comes next has a later one. */
+const nextMillisecond = Effect.flatMap(Clock.currentTimeMillis, (at) =>
+  Effect.repeat(Effect.zipLeft(Clock.currentTimeMillis, Effect.yieldNow()), { until: (time) => time > at })
+)
 
 const numbersTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
@@ -198,9 +203,9 @@ for (const { layer, name } of databases) {
           const { principal, sessionId, workspaceId } = yield* newSession
           const second = yield* addSession(workspaceId)
           yield* appendUsage(sessionId, [1, 2])
-          yield* Effect.sleep("5 millis")
+          yield* nextMillisecond
           yield* appendUsage(second, [1])
-          yield* Effect.sleep("5 millis")
+          yield* nextMillisecond
           yield* appendUsage(sessionId, [3])
           yield* log.keepUp
           yield* log.keepUp

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { assert } from "@effect/vitest"
 import type { MessageSend } from "@reins/core/api/ConversationApi"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
@@ -11,7 +12,7 @@ import type { ConnectionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
-import type { Turn } from "@reins/core/domain/Turn"
+import { type Turn, turnStates } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { Manifests } from "@reins/core/harness/Manifests"
@@ -23,7 +24,7 @@ import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { testExecutor } from "@reins/testing/executor/TestExecutor"
 import { cacheWithSmallAgent, smallAgents } from "@reins/testing/harness/SmallAgent"
-import { Chunk, Effect, Layer, Logger, LogLevel, Stream } from "effect"
+import { Chunk, Effect, Layer, Logger, LogLevel, Schedule, Stream } from "effect"
 import { type Gateway, script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 
 export const temporaryDirectory = Effect.acquireRelease(
@@ -73,6 +74,19 @@ export const isTurnEnd = (event: Event): boolean =>
   /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
 
 export const say = (text: string): string => script("Say it.", { say: text })
+
+/** Sends a message of the owner and waits for its turn, which has to succeed. */
+export const sayIn = Effect.fnUntraced(function* (sessionId: string, text: string) {
+  const { principal } = yield* Embedded.owner
+  const { turn_id: id } = yield* (yield* Messages).send(principal, sessionId, { content: say(text) })
+  const look = Effect.flatMap(Turns, (turns) => turns.get(principal, id ?? ""))
+  yield* Effect.repeat(look, {
+    until: ({ state }) => turnStates.isTerminal(state),
+    schedule: Schedule.spaced("20 millis")
+  })
+  const turn = yield* look
+  assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+})
 
 /** The secret that must appear nowhere. */
 export const canary = "canary-Zq8rT2vX5nB7mK1p"

@@ -4,23 +4,20 @@ import { AgentPool } from "@reins/core/agents/AgentPool"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Connections } from "@reins/core/connections/Connections"
-import { turnStates } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Placement } from "@reins/core/placement/Placement"
-import { Messages } from "@reins/core/sessions/Messages"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Turns } from "@reins/core/sessions/Turns"
 import { existingOf } from "@reins/core/store/Existing"
 import * as Postgres from "@reins/core/store/Postgres"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
-import { Effect, Exit, Layer, Logger, LogLevel, Schedule, Scope } from "effect"
+import { Effect, Exit, Layer, Logger, LogLevel, Scope } from "effect"
 import { startGateway } from "reins-example-scripted-gateway/gateway.mjs"
-import { canary, say, temporaryDirectory } from "./Agent.js"
+import { canary, sayIn, temporaryDirectory } from "./Agent.js"
 
 /** The processes of a data directory and a database: each has its own pool of agents, and works on jobs while it is told to. */
 const makeProcesses = Effect.gen(function* () {
@@ -60,18 +57,7 @@ const agentOf = (sessionId: string) =>
   )
 
 /** Sends a message and waits for its turn. */
-const turnIn = Effect.fnUntraced(function* (sessionId: string, text: string) {
-  const { principal } = yield* Embedded.owner
-  const { turn_id: id } = yield* (yield* Messages).send(principal, sessionId, { content: say(text) })
-  const look = Effect.flatMap(Turns, (turns) => turns.get(principal, id ?? ""))
-  yield* Effect.repeat(look, {
-    until: ({ state }) => turnStates.isTerminal(state),
-    schedule: Schedule.spaced("20 millis")
-  })
-  const turn = yield* look
-  assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
-  return yield* agentOf(sessionId)
-})
+const turnIn = (sessionId: string, text: string) => Effect.zipRight(sayIn(sessionId, text), agentOf(sessionId))
 
 it.scopedLive(
   "a process that takes the next turn over ends the agent that another one keeps, which then ends nothing of its own",

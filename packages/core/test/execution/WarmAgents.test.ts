@@ -4,23 +4,20 @@ import { assert, it } from "@effect/vitest"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { Connections } from "@reins/core/connections/Connections"
 import { fromNow } from "@reins/core/domain/Timestamp"
-import { turnStates } from "@reins/core/domain/Turn"
 import * as Embedded from "@reins/core/Embedded"
 import { releaseIdleExecutors } from "@reins/core/execution/IdleExecutors"
 import { NativeStateExport } from "@reins/core/execution/NativeStateExport"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
-import { Messages } from "@reins/core/sessions/Messages"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
 import { sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
-import { Turns } from "@reins/core/sessions/Turns"
 import { existingOf } from "@reins/core/store/Existing"
 import { processesOf } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { Effect, Schedule } from "effect"
 import { script, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
-import { canary, installation, makeRemote, say, temporaryDirectory, withAgent } from "./Agent.js"
+import { canary, installation, makeRemote, say, sayIn, temporaryDirectory, withAgent } from "./Agent.js"
 
 const existing = (id: string) => Effect.flatMap(SessionStore, (store) => existingOf("session", store.find)(id))
 
@@ -197,18 +194,7 @@ it.scopedLive(
         (open) => Effect.promise(() => open.close())
       )
       const running = installation(join(directory, "data"), {}, smallAgents)
-      const turn = Effect.fnUntraced(function* (sessionId: string, text: string) {
-        const { principal } = yield* Embedded.owner
-        const { turn_id: id } = yield* (yield* Messages).send(principal, sessionId, { content: say(text) })
-        const look = Effect.flatMap(Turns, (turns) => turns.get(principal, id ?? ""))
-        yield* Effect.repeat(look, {
-          until: ({ state }) => turnStates.isTerminal(state),
-          schedule: Schedule.spaced("20 millis")
-        })
-        const ended = yield* look
-        assert.strictEqual(ended.state, "succeeded", JSON.stringify(ended))
-        return yield* existing(sessionId)
-      })
+      const turn = (sessionId: string, text: string) => Effect.zipRight(sayIn(sessionId, text), existing(sessionId))
       const before = yield* Effect.gen(function* () {
         const { principal, workspaceId } = yield* Embedded.owner
         const connection = yield* (yield* Connections).create(principal, workspaceId, {

@@ -3,7 +3,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { createServer, type ListenOptions, type Server } from "node:net"
 import { networkInterfaces } from "node:os"
 import { join } from "node:path"
-import { processesWhere, shown } from "@reins/testing/executor/Processes"
+import { endEach, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
 import { newCaller } from "@reins/testing/process/Caller"
 import type { Place } from "@reins/testing/process/Place"
@@ -137,8 +137,7 @@ export const escapesOn = async (place: Place, attacked: Attacked) => {
       processesWhere((pid) => shown(pid, "cmdline").includes(`\0${world.lifetime}.${index + 1}\0`)).length > 0
   )
   undo.push(() => {
-    for (const pid of processesWhere((one) => shown(one, "cmdline").includes(`\0${world.lifetime}.`)))
-      process.kill(pid, "SIGKILL")
+    endEach(processesWhere((one) => shown(one, "cmdline").includes(`\0${world.lifetime}.`)))
   })
   return {
     count: results.length + daemons.length,

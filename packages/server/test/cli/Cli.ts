@@ -12,7 +12,7 @@ import { load } from "@reins/server/Config"
 import { commandLine } from "@reins/server/cli/CommandLine"
 import { serverLayer } from "@reins/server/cli/Serve"
 import { Server } from "@reins/server/Server"
-import { agentsIn } from "@reins/testing/executor/Processes"
+import { agentsIn, endEach } from "@reins/testing/executor/Processes"
 import { smallAgents } from "@reins/testing/harness/SmallAgent"
 import { type Finished, published } from "@reins/testing/process/ServerProcess"
 import { eventually } from "@reins/testing/process/Waiting"
@@ -230,7 +230,7 @@ export const worldForFile = (options: WorldOptions = {}): (() => Awaited<ReturnT
   })
   afterAll(async () => {
     await made?.close()
-    for (const pid of agentsIn(directory)) process.kill(pid, "SIGKILL")
+    endEach(agentsIn(directory))
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
   })
   return () => made ?? assert.fail("the world is made before the tests")

@@ -25,3 +25,13 @@ export const agentsIn = (directory: string): ReadonlyArray<number> =>
     const environment = shown(pid, "environ")
     return environment.includes("REINS_LEASE=") && environment.includes(`HOME=${directory}/`)
   })
+
+/** Kills processes. One that has ended by itself since it was found is as good. */
+export const endEach = (pids: ReadonlyArray<number>): void => {
+  for (const pid of pids)
+    try {
+      process.kill(pid, "SIGKILL")
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+    }
+}

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { type Gateway, startGateway } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterEach, beforeEach } from "vitest"
-import { agentsIn } from "../executor/Processes.js"
+import { agentsIn, endEach } from "../executor/Processes.js"
 import { postgresDatabase } from "../store/Databases.js"
 import { killServers } from "./ServerProcess.js"
 
@@ -34,7 +34,7 @@ export const placeForEachTest = (parent: () => string = tmpdir): Place => {
   let scope: Scope.CloseableScope
   const endProcesses = async () => {
     await killServers()
-    for (const pid of agentsIn(directory)) process.kill(pid, "SIGKILL")
+    endEach(agentsIn(directory))
   }
   beforeEach(async () => {
     directory = mkdtempSync(join(parent(), ".reins-test-"))

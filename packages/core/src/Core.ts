@@ -109,7 +109,7 @@ import { UploadStore } from "./sessions/UploadStore.js"
 import { Usages } from "./sessions/Usages.js"
 import { WorkingTrees } from "./sessions/WorkingTrees.js"
 import type { Bell } from "./store/Bell.js"
-import type { Database } from "./store/Database.js"
+import { Database } from "./store/Database.js"
 import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
@@ -279,6 +279,11 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
 
 const webhooks = Layer.mergeAll(Webhooks.layer, DeliveryQueue.layer).pipe(Layer.provideMerge(WebhookStore.layer))
 
+/** Lets every service above the database tell the time by its clock, because other machines compare what is due and what has expired. */
+const onTheClockOfIt = Layer.unwrapEffect(
+  Effect.map(Database, ({ clock }) => (clock.ofProcess === null ? Layer.empty : Layer.setClock(clock.ofProcess)))
+)
+
 const compose = <E>(layers: Layers<E>) => {
   // The database is taken from the surroundings of the core when none is given.
   const database: Layer.Layer<Database | Bell, E, Given> = layers.database ?? Layer.context<Database | Bell>()
@@ -295,7 +300,7 @@ const compose = <E>(layers: Layers<E>) => {
     ),
     Layer.provideMerge(store),
     Layer.provideMerge(outside(layers)),
-    Layer.provideMerge(database)
+    Layer.provideMerge(Layer.provideMerge(onTheClockOfIt, database))
   )
 }
 

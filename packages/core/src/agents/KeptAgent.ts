@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
 import type { CredentialProxy, Lent } from "../connections/CredentialProxy.js"
 import type { CallObserver } from "../connections/ModelCall.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
@@ -108,7 +108,7 @@ export const starting = (harness: Harness["Type"], credentials: CredentialProxy[
       stop: Effect.zipRight(Fiber.interrupt(start), Scope.close(scope, Exit.void)),
       state,
       isGone: false,
-      idleSince: Date.now(),
+      idleSince: yield* Clock.currentTimeMillis,
       nativeSessionId: input.nativeSessionId,
       stopped: input.stopped
     }

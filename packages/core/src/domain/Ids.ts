@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { TypeID } from "typeid-js"
+import { unsafeMillis } from "./Timestamp.js"
 
 /**
  * Ids are TypeIDs: a prefix that names the resource, an underscore and the 26 base32 characters of a UUIDv7. They are url-safe,
@@ -90,10 +91,9 @@ const randomBytes = (count: number): Uint8Array => {
   return random.bytes.slice(random.used - count, random.used)
 }
 
-/** A UUIDv7 above all earlier ones of this process, also when the clock goes back. */
-const nextUuid = (): Uint8Array => {
+/** A UUIDv7 of the time `now`, above all earlier ones of this process, also when the clock goes back. */
+const nextUuid = (now: number): Uint8Array => {
   const bytes = randomBytes(16)
-  const now = Date.now()
   if (now > newest.ms) newest = { ms: now, number: (((bytes[6] ?? 0) << 8) | (bytes[7] ?? 0)) & 0x7ff }
   else if (newest.number + 1 < numbers) newest = { ms: newest.ms, number: newest.number + 1 }
   else newest = { ms: newest.ms + 1, number: 0 }
@@ -109,7 +109,10 @@ export const newId = <Brand>(schema: {
   readonly prefix: string
   readonly make: (id: string, options: { readonly disableValidation: true }) => Brand
 }): Effect.Effect<Brand> =>
-  Effect.sync(() => schema.make(`${schema.prefix}_${base32(nextUuid())}`, { disableValidation: true }))
+  Effect.withFiberRuntime((fiber) => {
+    const now = unsafeMillis(fiber)
+    return Effect.succeed(schema.make(`${schema.prefix}_${base32(nextUuid(now))}`, { disableValidation: true }))
+  })
 
 const digits = new TextEncoder().encode("0123456789abcdefghjkmnpqrstvwxyz")
 

@@ -80,17 +80,19 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
       const statements = JobStatements.make(db)
       const store: Store = { db, statements, leaseMs, journal, observer: yield* Observer }
 
-      /** Holds the row of a running attempt whose claim ends after the given time. */
-      const hold = ({ attempt, bootId, jobId }: Claim, endsAfter: string) =>
-        Effect.map(db.first(statements.hold(jobId, attempt, bootId, endsAfter)), (row) => row !== undefined)
+      const { after, at } = db.clock
+      const isThere = (row: object | undefined) => row !== undefined
 
       return JobClaims.of({
         leaseMs,
         claim: claimOf(store),
         renew: renewOf(store),
-        fence: (claim) => Effect.flatMap(now, (at) => hold(claim, at)),
+        fence: ({ attempt, bootId, jobId }) =>
+          Effect.flatMap(after(0), (now) =>
+            Effect.map(db.first(statements.hold(jobId, attempt, bootId, now)), isThere)
+          ),
         takeOver: takeOverOf(store),
-        seize: (claim) => hold(claim, ""),
+        seize: ({ attempt, bootId, jobId }) => Effect.map(db.first(statements.seize(jobId, attempt, bootId)), isThere),
         finish: finishOf(store),
         listLost: listLostOf(store),
         catchUp: catchUp(store),
@@ -102,16 +104,16 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
                 (rows) =>
                   new Map(rows.flatMap(({ kind, run_at }) => (run_at === null ? [] : [[kind, run_at] as const])))
               ),
-        look: (claim) =>
+        look: ({ attempt, bootId, jobId }) =>
           Effect.map(
-            db.first(statements.look(claim.jobId, claim.attempt, claim.bootId)),
+            db.first(statements.look(jobId, attempt, bootId)),
             (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
           ),
         isSilent: (bootId) =>
-          Effect.flatMap(now, (at) =>
+          Effect.flatMap(at(0), (now) =>
             Effect.map(
               db.first(db.sql`select id from jobs
-              where state = 'running' and boot_id = ${bootId} and lease_expires_at > ${at} limit 1`),
+              where state = 'running' and boot_id = ${bootId} and lease_expires_at > ${now} limit 1`),
               (living) => living === undefined
             )
           )
@@ -132,8 +134,8 @@ type Claims = JobClaims["Type"]
 
 const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
   fn("JobClaims.claim")(function* (kind, limit, worker) {
+    const { after } = db.clock
     const at = yield* now
-    const expiresAt = yield* fromNow(leaseMs)
     const begin = Effect.fnUntraced(function* (job: JobRow.JobRow) {
       const attemptId = yield* newId(AttemptId)
       yield* db.run(
@@ -153,7 +155,8 @@ const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
     return yield* db.transaction(
       Effect.gen(function* () {
         const { bootId, workerId } = worker
-        const rows = yield* db.all(statements.claim({ kind, limit, at, expiresAt, bootId, workerId }))
+        const times = { now: yield* after(0), end: yield* after(leaseMs) }
+        const rows = yield* db.all(statements.claim({ kind, limit, ...times, bootId, workerId }))
         // PostgreSQL does not promise an order of returned rows.
         const oldestFirst = [...rows].sort((a, b) => (a.id < b.id ? -1 : 1))
         return yield* Effect.forEach(oldestFirst, begin)
@@ -163,13 +166,13 @@ const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
 
 const renewOf = ({ db, leaseMs }: Store): Claims["renew"] =>
   fn("JobClaims.renew")(function* (claim) {
-    const { sql } = db
+    const { clock, sql } = db
     const at = yield* now
-    const expiresAt = yield* fromNow(leaseMs)
     return yield* db.transaction(
       Effect.gen(function* () {
-        const job = yield* db.first(sql<{ cancel_requested: number }>`update jobs set lease_expires_at = ${expiresAt}
-          where ${JobStatements.runs(sql, claim)} and lease_expires_at > ${at} returning cancel_requested`)
+        const job = yield* db.first(sql<{ cancel_requested: number }>`update jobs
+          set lease_expires_at = ${yield* clock.at(leaseMs)} where ${JobStatements.runs(sql, claim)}
+          and lease_expires_at > ${yield* clock.at(0)} returning cancel_requested`)
         if (job === undefined) return { held: false, cancelRequested: false }
         yield* db.run(sql`update attempts set heartbeat_at = ${at} where id = ${claim.attemptId}`)
         return { held: true, cancelRequested: job.cancel_requested === 1 }
@@ -179,12 +182,10 @@ const renewOf = ({ db, leaseMs }: Store): Claims["renew"] =>
 
 const takeOverOf = ({ db, leaseMs }: Store): Claims["takeOver"] =>
   fn("JobClaims.takeOver")(function* (claim, loss, bootId) {
-    const { sql } = db
-    const at = yield* now
-    const expiresAt = yield* fromNow(leaseMs)
-    const isLost = loss === "silent" ? sql`lease_expires_at <= ${at}` : sql`1 = 1`
-    const row = yield* db.first(sql<{ id: string }>`update jobs set boot_id = ${bootId}, lease_expires_at = ${expiresAt}
-      where ${JobStatements.runs(sql, claim)} and ${isLost} returning id`)
+    const { clock, sql } = db
+    const isLost = loss === "silent" ? sql`lease_expires_at <= ${yield* clock.at(0)}` : sql`1 = 1`
+    const row = yield* db.first(sql<{ id: string }>`update jobs
+      set boot_id = ${bootId}, lease_expires_at = ${yield* clock.at(leaseMs)} where ${JobStatements.runs(sql, claim)} and ${isLost} returning id`)
     return row === undefined ? undefined : { ...claim, bootId }
   })
 
@@ -216,8 +217,8 @@ const finishOf = ({ db, journal, observer, statements }: Store): Claims["finish"
 
 const listLostOf = ({ db }: Store): Claims["listLost"] =>
   fn("JobClaims.listLost")(function* ({ alone, bootId, ended }) {
-    const { sql } = db
-    const at = yield* now
+    const { clock, sql } = db
+    const at = yield* clock.at(0)
     const gone = alone ? sql`jobs.boot_id <> ${bootId}` : ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
@@ -233,10 +234,10 @@ const listLostOf = ({ db }: Store): Claims["listLost"] =>
 
 const catchUp = ({ db }: Store): Claims["catchUp"] =>
   Effect.gen(function* () {
-    const { sql } = db
+    const { clock, sql } = db
     const isWaiting = JobStatements.isWaiting(sql)
-    const at = yield* now
-    const latest = yield* fromNow(maxBackOffMs)
+    const at = yield* clock.at(0)
+    const latest = yield* clock.at(maxBackOffMs)
     const rows = yield* db.all(sql<{ id: string }>`select id from jobs where ${isWaiting}
       and run_at > ${at} and (run_at = created_at or (state = 'retry_wait' and run_at > ${latest}))`)
     if (rows.length === 0) return

@@ -1,6 +1,8 @@
 import type { Fragment } from "@effect/sql/Statement"
+import type { JobId } from "../domain/Ids.js"
 import { type JobState, waitingJobStates } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
+import type { Moment } from "../store/Clock.js"
 import type { Database } from "../store/Database.js"
 import type { Claim } from "./Claim.js"
 import type { JobRow } from "./JobRow.js"
@@ -13,14 +15,14 @@ export const isWaiting = (sql: Database["Type"]["sql"]): Fragment =>
   sql.literal(`state in (${waitingJobStates.map((state) => `'${state}'`).join(", ")})`)
 
 /** An attempt is the running one of its job, and nobody has taken it over. */
-export const runs = (sql: Database["Type"]["sql"], claim: Claim): Fragment =>
+export const runs = (sql: Database["Type"]["sql"], claim: Pick<Claim, "attempt" | "bootId" | "jobId">): Fragment =>
   sql`id = ${claim.jobId} and state = 'running' and attempt_count = ${claim.attempt} and boot_id = ${claim.bootId}`
 
 /** The columns of a job that was asked to stop. */
 export type CancelledRow = Pick<JobRow, "state" | "kind" | "subject_type" | "subject_id" | "attempt_count">
 
 /** The statements that every job or attempt runs. The text of each is made once. */
-export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Database["Type"]) => {
+export const make = ({ clock, prepare, prepareNamed, prepareRow, skipLocked, sql }: Database["Type"]) => {
   const waits = sql`${isWaiting(sql)} and held = 0`
   const firstOf = (kind: string) =>
     sql`select ${kind} as kind, (select min(run_at) from jobs where ${waits} and kind = ${kind}) as run_at`
@@ -32,16 +34,16 @@ export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Dat
       (of: {
         readonly kind: string
         readonly limit: number
-        readonly at: Timestamp
-        readonly expiresAt: Timestamp
+        readonly now: Moment
+        readonly end: Moment
         readonly workerId: string
         readonly bootId: string
       }) =>
         // Materialized, since PostgreSQL may run a plain subquery once for each row, and then takes more than the limit.
-        sql<JobRow>`with due as materialized (select id from jobs where ${waits} and run_at <= ${of.at}
+        sql<JobRow>`with due as materialized (select id from jobs where ${waits} and run_at <= ${clock.instant(of.now)}
           and kind = ${of.kind} order by run_at, id limit ${of.limit}${skipLocked})
         update jobs set state = 'running', attempt_count = attempt_count + 1,
-          worker_id = ${of.workerId}, boot_id = ${of.bootId}, lease_expires_at = ${of.expiresAt}
+          worker_id = ${of.workerId}, boot_id = ${of.bootId}, lease_expires_at = ${clock.instant(of.end)}
         where id in (select id from due) returning *`
     ),
     /** It is one statement: between two, a job could begin to run or to wait and be missed by both. */
@@ -52,11 +54,17 @@ export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Dat
           state = case when ${isWaiting(sql)} then 'cancelled' else state end
         where id = ${id} returning state, kind, subject_type, subject_id, attempt_count`
     ),
-    /** Changes nothing, so that the row is held until the commit is through. */
+    /** Holds the row of a claim that has not run out until the commit is through. It changes nothing. */
     hold: prepare(
-      (id: string, attempt: number, bootId: string, endsAfter: string) =>
-        sql<{ id: string }>`update jobs set attempt_count = attempt_count where id = ${id} and state = 'running'
-        and attempt_count = ${attempt} and boot_id = ${bootId} and lease_expires_at > ${endsAfter} returning id`
+      (jobId: JobId, attempt: number, bootId: string, now: Moment) =>
+        sql<{ id: string }>`update jobs set attempt_count = attempt_count where ${runs(sql, { attempt, bootId, jobId })}
+        and lease_expires_at > ${clock.instant(now)} returning id`
+    ),
+    /** The same for a claim that may have run out. */
+    seize: prepare(
+      (jobId: JobId, attempt: number, bootId: string) =>
+        sql<{ id: string }>`update jobs set attempt_count = attempt_count
+        where ${runs(sql, { attempt, bootId, jobId })} returning id`
     ),
     /** Moves the job of an attempt that ends. */
     finish: prepareNamed(
@@ -78,12 +86,12 @@ export const make = ({ prepare, prepareNamed, prepareRow, skipLocked, sql }: Dat
         where id = ${id} and state = 'running'`
     ),
     look: prepare(
-      (id: string, attempt: number, bootId: string) =>
+      (jobId: JobId, attempt: number, bootId: string) =>
         sql<{
           lease_expires_at: Timestamp
           cancel_requested: number
         }>`select lease_expires_at, cancel_requested from jobs
-        where id = ${id} and state = 'running' and attempt_count = ${attempt} and boot_id = ${bootId}`
+        where ${runs(sql, { attempt, bootId, jobId })}`
     ),
     /** The earliest time of each kind. It costs one look into the index for each, however many jobs wait. */
     waiting: (kinds: ReadonlyArray<string>) =>

@@ -1,5 +1,6 @@
 import type { SqlClient, Statement } from "@effect/sql"
 import { Context, Effect } from "effect"
+import { type DbClock, processClock } from "./Clock.js"
 import { prepare, prepareNamed, prepareRow, type Query } from "./Query.js"
 
 /**
@@ -29,6 +30,8 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly sql: SqlClient.SqlClient
     /** The language of the statements, for the few that are not the same in both. */
     readonly dialect: "sqlite" | "pg"
+    /** The clock that every process on the database agrees on. Statements that compare or write a lease take their time from it. */
+    readonly clock: DbClock
     /** The rows of a query, in its order. */
     readonly all: <Row extends object>(query: Query<Row>) => Effect.Effect<ReadonlyArray<Row>>
     /** The first row, or undefined. */
@@ -52,12 +55,21 @@ export class Database extends Context.Tag("@reins/core/store/Database")<
     readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
 >() {
-  /** Puts a database together: `sql` makes the texts of statements, and the engine runs them. */
-  static readonly make = (sql: SqlClient.SqlClient, dialect: "sqlite" | "pg", engine: Engine) =>
+  /**
+   * Puts a database together: `sql` makes the texts of statements, and the engine runs them. One that several machines use needs a clock of
+   * its own; unless given, it is the clock of the process.
+   */
+  static readonly make = (
+    sql: SqlClient.SqlClient,
+    dialect: "sqlite" | "pg",
+    engine: Engine,
+    clock: DbClock = processClock(sql)
+  ) =>
     Database.of({
       ...engine,
       sql,
       dialect,
+      clock,
       first: (query) => Effect.map(engine.all(query), (rows) => rows[0]),
       prepare,
       prepareNamed,

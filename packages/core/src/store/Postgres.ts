@@ -3,10 +3,12 @@ import { PgClient } from "@effect/sql-pg"
 import { Data, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { Bell } from "./Bell.js"
+import { processClock, serverClock } from "./Clock.js"
 import { Database } from "./Database.js"
 import { failedStatementOf } from "./FailedStatement.js"
 import { migrate } from "./Migrations.js"
 import * as PgBell from "./PgBell.js"
+import * as PgClock from "./PgClock.js"
 import * as PgEngine from "./PgEngine.js"
 
 /** The settings of the connections to PostgreSQL. Each has a default. */
@@ -18,9 +20,14 @@ export interface PostgresOptions {
    * reach, and others wait for its locks. The time has to be shorter than a claim on work, so that a worker who takes over is not held up.
    */
   readonly idleInTransactionMs?: number
+  /**
+   * The clock of leases and of the services above: the one of the `server` unless given, which all machines share. The clock of the `process`
+   * is for tests that move the time.
+   */
+  readonly clock?: "server" | "process"
 }
 
-const defaults = { connections: 20, idleInTransactionMs: 10_000 }
+const defaults = { connections: 20, idleInTransactionMs: 10_000, clock: "server" }
 
 /**
  * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with
@@ -50,23 +57,27 @@ const database = <E>(
   url: Redacted.Redacted,
   options: PostgresOptions,
   prepare: Effect.Effect<unknown, E, SqlClient.SqlClient>
-) =>
-  Layer.unwrapScoped(
-    Effect.map(connect(url, options.connections ?? defaults.connections), (pool) =>
-      Layer.effect(
+) => {
+  const { clock, connections, idleInTransactionMs } = { ...defaults, ...options }
+  return Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const pool = yield* connect(url, connections)
+      const serverTime = yield* Effect.timeoutFail(PgClock.make(pool, unreachable), {
+        duration: "5 seconds",
+        onTimeout: () => new DatabaseUnreachable({ code: "ETIMEDOUT" })
+      })
+      return Layer.effect(
         Database,
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* prepare
-          return Database.make(
-            sql,
-            "pg",
-            PgEngine.make(pool, options.idleInTransactionMs ?? defaults.idleInTransactionMs)
-          )
+          const time = clock === "server" ? serverClock(sql, serverTime) : processClock(sql)
+          return Database.make(sql, "pg", PgEngine.make(pool, idleInTransactionMs), time)
         })
       ).pipe(Layer.provide(Layer.mapError(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }), unreachable)))
-    )
+    })
   )
+}
 
 const connect = (url: Redacted.Redacted, connections: number) =>
   Effect.acquireRelease(
@@ -82,15 +93,6 @@ const connect = (url: Redacted.Redacted, connections: number) =>
       return pool
     }),
     (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second"))
-  ).pipe(
-    Effect.tap((pool) =>
-      Effect.tryPromise({ try: () => pool.query("select 1"), catch: unreachable }).pipe(
-        Effect.timeoutFail({
-          duration: "5 seconds",
-          onTimeout: () => new DatabaseUnreachable({ code: "ETIMEDOUT" })
-        })
-      )
-    )
   )
 
 const unreachable = (error: unknown): DatabaseUnreachable =>

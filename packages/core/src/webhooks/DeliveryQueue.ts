@@ -60,7 +60,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
     DeliveryQueue,
     Effect.gen(function* () {
       const db = yield* Database
-      const { sql } = db
+      const { clock, sql } = db
       const journal = yield* Journal
       const { alone, bootId } = yield* Placement
 
@@ -70,7 +70,8 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
           Effect.gen(function* () {
             const row = yield* db.first(sql<{
               id: string
-            }>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
+            }>`update webhook_endpoints
+              set held_until = ${yield* clock.at(holdMs)}
               where id = ${id} and holder = ${bootId} and state = 'enabled' returning id`)
             return row === undefined ? yield* new HoldLost() : yield* command
           })
@@ -78,16 +79,15 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
 
       return DeliveryQueue.of({
         hold: Effect.fnUntraced(function* (id) {
-          const at = yield* now
           // A process that works alone finds only what ended processes held.
           const isFree = sql.or([
             sql`holder is null`,
             sql`holder = ${bootId}`,
-            sql`held_until < ${at}`,
+            sql`held_until < ${yield* clock.at(0)}`,
             sql`1 = ${alone ? 1 : 0}`
           ])
           return yield* db.first(sql<EndpointRow>`update webhook_endpoints
-            set holder = ${bootId}, held_until = ${yield* fromNow(holdMs)}
+            set holder = ${bootId}, held_until = ${yield* clock.at(holdMs)}
             where id = ${id} and state = 'enabled' and ${isFree} returning *`)
         }),
         release: (id) =>

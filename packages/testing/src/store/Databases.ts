@@ -56,7 +56,12 @@ export const databases: ReadonlyArray<{
   readonly layer: Layer.Layer<Database | Bell>
 }> = [
   { name: "SQLite", layer: Layer.merge(Sqlite.layerMemory, Bell.layer) },
-  { name: "PostgreSQL", layer: Layer.orDie(Layer.unwrapScoped(Effect.map(migratedPostgresDatabase, Postgres.layer))) }
+  {
+    name: "PostgreSQL",
+    layer: Layer.orDie(
+      Layer.unwrapScoped(Effect.map(migratedPostgresDatabase, (url) => Postgres.layer(url, { clock: "process" })))
+    )
+  }
 ]
 
 /** The unused databases of this process, with the schema of each. */

@@ -1,0 +1,142 @@
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { CoreConfig } from "@reins/core/base/CoreConfig"
+import * as Core from "@reins/core/Core"
+import { newId, SessionId } from "@reins/core/domain/Ids"
+import { fromNow, now, toMillis } from "@reins/core/domain/Timestamp"
+import * as Embedded from "@reins/core/Embedded"
+import { PasswordCost } from "@reins/core/identity/Passwords"
+import { JobClaims } from "@reins/core/jobs/JobClaims"
+import type { JobKind } from "@reins/core/jobs/JobKind"
+import * as Worker from "@reins/core/jobs/Worker"
+import { Placement } from "@reins/core/placement/Placement"
+import { Database } from "@reins/core/store/Database"
+import { clockOf, Estimate } from "@reins/core/store/PgClock"
+import * as Postgres from "@reins/core/store/Postgres"
+import { DeliveryQueue } from "@reins/core/webhooks/DeliveryQueue"
+import { Webhooks } from "@reins/core/webhooks/Webhooks"
+import { smallAgents } from "@reins/testing/harness/SmallAgent"
+import { migratedPostgresDatabase } from "@reins/testing/store/Databases"
+import { Deferred, Effect, Layer, Logger, LogLevel, type Redacted } from "effect"
+import { temporaryDirectory } from "../execution/Agent.js"
+import { enqueue, inCommit, stateOf } from "./Queue.js"
+import { newKind, succeeded } from "./Workers.js"
+
+/** The clock of a machine that is set wrongly: it is ahead by so many milliseconds. */
+const clockAhead = (ms: number) => {
+  const wrong = new Estimate()
+  const at = performance.now()
+  wrong.learn(Date.now() + ms, at, at)
+  return Layer.setClock(clockOf(wrong))
+}
+
+/** A machine of its own on the database, with its own disk and a clock of its own. */
+const newMachine = Effect.fnUntraced(function* (url: Redacted.Redacted, aheadMs: number) {
+  const dataDir = join(yield* temporaryDirectory, "data")
+  const config = CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false, allowPrivateHosts: ["127.0.0.1"] })
+  const runtime = yield* Layer.toRuntime(
+    Core.layerWith({ manifests: smallAgents }).pipe(
+      Layer.provideMerge(Layer.mergeAll(config, Placement.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
+      Layer.provideMerge(Layer.merge(PasswordCost.layerTest, Logger.minimumLogLevel(LogLevel.Error))),
+      Layer.provide(clockAhead(aheadMs))
+    )
+  )
+  const run = Effect.provide(runtime)
+  return { run, work: (kinds: ReadonlyArray<JobKind>) => run(Layer.build(Worker.layer(Effect.succeed(kinds)))) }
+})
+
+const worker = (name: string) => ({ workerId: `${name}/1`, bootId: `boot_${name}` })
+const boots = { bootId: "boot_other", alone: false, ended: [] }
+
+/** The milliseconds until the next job of the kind is due, as the worker of a machine sees it. */
+const leftOf = (kind: string) =>
+  Effect.gen(function* () {
+    const due = (yield* (yield* JobClaims).waiting([kind])).get(kind)
+    return due === undefined ? Number.POSITIVE_INFINITY : toMillis(due) - toMillis(yield* now)
+  })
+
+describe("machines whose clocks differ, on PostgreSQL", () => {
+  for (const aheadMs of [60_000, 300_000, -60_000, -300_000]) {
+    it.scopedLive(`a machine ${aheadMs / 1000} s ahead steals no living turn, and loses none of its own`, () =>
+      Effect.gen(function* () {
+        const url = yield* migratedPostgresDatabase
+        const [right, wrong] = [yield* newMachine(url, 0), yield* newMachine(url, aheadMs)]
+        const end = yield* Deferred.make<void>()
+        const long = newKind({ run: () => Effect.as(Deferred.await(end), succeeded) })
+        const short = newKind()
+        yield* right.work([long])
+        const living = yield* right.run(enqueue(long.kind))
+        yield* Effect.repeat(right.run(stateOf(living.job_id)), { until: (state) => state === "running" })
+
+        // A worker ends lost attempts before it begins others, so the end of this job proves that it has looked.
+        yield* wrong.work([long, short])
+        const after = yield* wrong.run(enqueue(short.kind))
+        yield* Effect.repeat(wrong.run(stateOf(after.job_id)), { until: (state) => state === "succeeded" })
+        assert.deepStrictEqual(yield* wrong.run(Effect.flatMap(JobClaims, (jobs) => jobs.listLost(boots))), [])
+        assert.strictEqual(yield* right.run(stateOf(living.job_id)), "running")
+
+        const own = newKind()
+        yield* wrong.run(enqueue(own.kind))
+        const [claim] = yield* wrong.run(Effect.flatMap(JobClaims, (jobs) => jobs.claim(own.kind, 1, worker("wrong"))))
+        if (claim === undefined) return assert.fail("it was not due")
+        const as = { ...worker("right"), alone: false, ended: [] }
+        assert.deepStrictEqual(yield* right.run(Effect.flatMap(JobClaims, (jobs) => jobs.listLost(as))), [])
+        assert.isUndefined(
+          yield* right.run(Effect.flatMap(JobClaims, (jobs) => jobs.takeOver(claim, "silent", "boot_right")))
+        )
+        assert.isFalse(yield* right.run(Effect.flatMap(JobClaims, (jobs) => jobs.isSilent("boot_wrong"))))
+        assert.isTrue(yield* wrong.run(Effect.flatMap(JobClaims, (jobs) => inCommit(jobs.fence(claim)))))
+        const renewed = yield* wrong.run(Effect.flatMap(JobClaims, (jobs) => jobs.renew(claim)))
+        assert.deepStrictEqual(renewed, { held: true, cancelRequested: false })
+
+        yield* Deferred.succeed(end, undefined)
+        yield* Effect.repeat(right.run(stateOf(living.job_id)), { until: (state) => state === "succeeded" })
+        const attempts = yield* right.run(
+          Effect.flatMap(Database, ({ all, sql }) =>
+            all(sql`select state from attempts where job_id = ${living.job_id}`)
+          )
+        )
+        assert.deepStrictEqual(attempts, [{ state: "succeeded" }])
+      })
+    )
+  }
+
+  it.scopedLive("they agree on what is due, on ids and on who holds a webhook endpoint", () =>
+    Effect.gen(function* () {
+      const url = yield* migratedPostgresDatabase
+      const [ahead, behind] = [yield* newMachine(url, 300_000), yield* newMachine(url, -300_000)]
+      const order = [ahead, behind, ahead, behind, ahead]
+      const ids = yield* Effect.forEach(order, ({ run }) => Effect.delay(run(newId(SessionId)), 5))
+      assert.deepStrictEqual([...ids].sort(), ids)
+      const [one, other] = [toMillis(yield* ahead.run(now)), toMillis(yield* behind.run(now))]
+      assert.isBelow(Math.abs(one - other), 1000)
+
+      const { kind } = newKind()
+      for (const { run } of [ahead, behind])
+        yield* run(Effect.flatMap(fromNow(60_000), (runAt) => enqueue(kind, { runAt })))
+      for (const { run } of [ahead, behind]) {
+        const jobs = yield* run(JobClaims)
+        assert.deepStrictEqual(yield* run(jobs.claim(kind, 2, worker("early"))), [])
+        assert.approximately(yield* run(leftOf(kind)), 60_000, 1000)
+        yield* run(jobs.catchUp)
+      }
+      for (const { run } of [ahead, behind]) {
+        const late = newKind()
+        yield* run(enqueue(late.kind))
+        for (const look of [ahead, behind]) assert.isBelow(Math.abs(yield* look.run(leftOf(late.kind))), 1000)
+      }
+
+      const { principal, workspaceId } = yield* ahead.run(Embedded.owner)
+      const webhooks = yield* ahead.run(Webhooks)
+      for (const [holder, looker] of [
+        [behind, ahead],
+        [ahead, behind]
+      ] as const) {
+        const endpoint = yield* holder.run(webhooks.create(principal, workspaceId, { url: "http://127.0.0.1/" }))
+        const hold = Effect.flatMap(DeliveryQueue, (queue) => queue.hold(endpoint.id))
+        assert.strictEqual((yield* holder.run(hold))?.id, endpoint.id)
+        assert.isUndefined(yield* looker.run(hold))
+      }
+    })
+  )
+})

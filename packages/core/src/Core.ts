@@ -155,8 +155,8 @@ export interface Layers<E = unknown> {
   readonly mailer?: Layer.Layer<Mailer, E, Given>
   /** The keys that seal credentials. The default is the key file of the configuration, which is made when it does not exist. */
   readonly keyRing?: Layer.Layer<KeyRing, E, Given>
-  /** The machines of the installation. The default is this one alone. */
-  readonly nodes?: Layer.Layer<Nodes, E, Given>
+  /** The machines of the installation, and which of them has the files of each session. The default is this machine alone. */
+  readonly nodes?: Layer.Layer<Nodes | Placements, E, Given>
   /** The database with its bell. Without it the core requires both, as `store/Sqlite` or `store/Postgres` give them. */
   readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Boot>
 }
@@ -186,6 +186,8 @@ const git = Layer.unwrapEffect(
   )
 )
 
+const oneMachine = Layer.merge(Nodes.layerSingle, Placements.layerSingle)
+
 /** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
 const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests, nodes }: Layers<E>) =>
   Installed.layer.pipe(
@@ -203,7 +205,7 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
         executors ?? Executors.layer,
         keyRing ?? keyFile,
         mailer ?? configuredMailer,
-        Layer.provideMerge(Placements.layerSingle, nodes ?? Nodes.layerSingle),
+        nodes ?? oneMachine,
         Layer.provide(git, WayOut.layer),
         Files.layer,
         Limits.layer,

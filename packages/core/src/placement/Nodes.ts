@@ -21,6 +21,14 @@ export interface NodeView {
   readonly load: number
 }
 
+/** The figures that a node tells of itself. */
+export interface NodeReport {
+  /** The providers whose agents are installed. */
+  readonly providers: ReadonlyArray<string>
+  /** The attempts that run. */
+  readonly load: number
+}
+
 /** The place of a node: this process, an address, or nowhere because it has not renewed its lease. */
 export type Located =
   | { readonly kind: "self" }
@@ -47,6 +55,8 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
      * ended there. It is taken back with the scope.
      */
     readonly onLost: (end: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+    /** Takes the source of what the node tells of itself with each renewal. The last source counts. */
+    readonly tell: (report: Effect.Effect<NodeReport>) => Effect.Effect<void>
   }
 >() {
   /** One machine: everything is here, for as long as the process lives. */
@@ -57,7 +67,8 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
       locate: () => Effect.succeed({ kind: "self" }),
       list: Effect.succeed([]),
       holds: () => true,
-      onLost: () => Effect.void
+      onLost: () => Effect.void,
+      tell: () => Effect.void
     })
   )
 }

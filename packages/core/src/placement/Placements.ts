@@ -7,10 +7,18 @@ import type { Commit } from "../store/Commit.js"
  * a session that is `nowhere` needed no files yet. The epoch grows with each change of the node.
  */
 export type Place =
-  | { readonly kind: "here"; readonly epoch: number }
+  | { readonly kind: "here"; readonly node: string | null; readonly epoch: number }
   | { readonly kind: "elsewhere"; readonly node: string; readonly epoch: number }
   | { readonly kind: "sealed" | "lost"; readonly epoch: number; readonly snapshotId: string | null }
   | { readonly kind: "nowhere" }
+
+/** The facts of a session by which its node is chosen. */
+export interface SessionNeeds {
+  /** The provider whose agent has to be installed; null for any node. */
+  readonly providerId: string | null
+  /** The session that it works for, and beside whose files it may be; null for none. */
+  readonly parentId: string | null
+}
 
 /**
  * The defect of a commit that would write for a session whose files another node has. Nothing was written. A request is answered with 503, and an
@@ -30,8 +38,20 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
     readonly at: (sessionId: SessionId) => Effect.Effect<Place>
     /** Gives a session that is nowhere, sealed or lost to a node. Gives back its place, which is another one when another node was faster. */
     readonly place: (sessionId: SessionId, node: string) => Effect.Effect<Place, never, Commit>
-    /** Holds the place until the commit is through. Dies with `NotOwner` when the files are not here. */
+    /** Gives those of these sessions that are nowhere to this node, because their files are on its disk. */
+    readonly adopt: (sessionIds: ReadonlyArray<SessionId>) => Effect.Effect<void>
+    /** Gives a session that needs files to the node that suits it best, unless it has one. It stays where it is while no node takes it. */
+    readonly settle: (sessionId: SessionId) => Effect.Effect<Place>
+    /** True while the files are here and this process may act for its node. Nobody can place the session elsewhere until the commit is through. */
+    readonly holds: (sessionId: SessionId) => Effect.Effect<boolean, never, Commit>
+    /** Dies with `NotOwner` where `holds` is false. */
     readonly fence: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
+    /** Adds a listener that hears of the node of a session in the commit that places it, and each time that somebody wants it placed. */
+    readonly onPlaced: (
+      listener: (sessionId: SessionId, node: string) => Effect.Effect<void, never, Commit>
+    ) => Effect.Effect<void>
+    /** Takes the source of what sessions need. */
+    readonly describe: (describer: (sessionId: SessionId) => Effect.Effect<SessionNeeds>) => Effect.Effect<void>
   }
 >() {
   /** One machine: no rows and no statements. */
@@ -40,9 +60,14 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
     Placements.of({
       at: () => Effect.succeed(here),
       place: () => Effect.succeed(here),
-      fence: () => Effect.void
+      adopt: () => Effect.void,
+      settle: () => Effect.succeed(here),
+      holds: () => Effect.succeed(true),
+      fence: () => Effect.void,
+      onPlaced: () => Effect.void,
+      describe: () => Effect.void
     })
   )
 }
 
-const here = { kind: "here", epoch: 0 } as const
+const here = { kind: "here", node: null, epoch: 0 } as const

@@ -84,8 +84,8 @@ import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { WayOut } from "./outbound/WayOut.js"
 import { Boot } from "./placement/Boot.js"
-import { Nodes } from "./placement/Nodes.js"
-import { Placements } from "./placement/Placements.js"
+import type { Nodes } from "./placement/Nodes.js"
+import { oneMachine, type Placements } from "./placement/Placements.js"
 import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
@@ -116,10 +116,12 @@ import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
+import * as Adoption from "./upkeep/Adoption.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
+import * as NodeReport from "./upkeep/NodeReport.js"
 import * as Couriers from "./webhooks/Couriers.js"
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
@@ -185,8 +187,6 @@ const git = Layer.unwrapEffect(
     })
   )
 )
-
-const oneMachine = Layer.merge(Nodes.layerSingle, Placements.layerSingle)
 
 /** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
 const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests, nodes }: Layers<E>) =>
@@ -375,7 +375,7 @@ const jobs = Layer.unwrapEffect(
       (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))
     )
   )
-)
+).pipe(Layer.provide(Adoption.layer))
 
 /**
  * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
@@ -385,6 +385,7 @@ export const worker = Layer.mergeAll(
   jobs,
   Couriers.layer,
   Prewarming.layer,
+  NodeReport.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

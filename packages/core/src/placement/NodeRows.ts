@@ -80,7 +80,9 @@ export const forget = (db: Database["Type"], node: string): Effect.Effect<number
   const { all, first, sql, transaction } = db
   return transaction(
     Effect.gen(function* () {
-      const row = yield* first(sql`delete from nodes where name = ${node} and expires_at <= ${nowMs(sql)} returning name`)
+      const row = yield* first(
+        sql`delete from nodes where name = ${node} and expires_at <= ${nowMs(sql)} returning name`
+      )
       if (row === undefined) return undefined
       const lost = yield* all(sql`update placements set node_id = null, node_epoch = null, epoch = epoch + 1,
         state = 'lost' where node_id = ${node} returning session_id`)

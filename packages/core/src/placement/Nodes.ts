@@ -21,13 +21,16 @@ export interface NodeView {
   readonly load: number
 }
 
-/** The figures that a node tells of itself. */
+/** The figures that a node tells of itself with each renewal of its lease. */
 export interface NodeReport {
   /** The providers whose agents are installed. */
   readonly providers: ReadonlyArray<string>
   /** The attempts that run. */
   readonly load: number
 }
+
+/** The sources of these figures. */
+export type ReportSources = { readonly [K in keyof NodeReport]: Effect.Effect<NodeReport[K]> }
 
 /** The place of a node: this process, an address, or nowhere because it has not renewed its lease. */
 export type Located =
@@ -55,8 +58,8 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
      * ended there. It is taken back with the scope.
      */
     readonly onLost: (end: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Takes the source of what the node tells of itself with each renewal. The last source counts. */
-    readonly tell: (report: Effect.Effect<NodeReport>) => Effect.Effect<void>
+    /** Takes sources of what the node tells of itself. */
+    readonly tell: (sources: Partial<ReportSources>) => Effect.Effect<void>
   }
 >() {
   /** One machine: everything is here, for as long as the process lives. */

@@ -1,6 +1,9 @@
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Data, Effect, Layer } from "effect"
 import type { SessionId } from "../domain/Ids.js"
 import type { Commit } from "../store/Commit.js"
+import { Database } from "../store/Database.js"
+import { Nodes } from "./Nodes.js"
 
 /**
  * The place of a session's files. `here` and `elsewhere` are nodes that have them, `sealed` and `lost` sessions are in their snapshot alone, and
@@ -16,8 +19,8 @@ export type Place =
 export interface SessionNeeds {
   /** The provider whose agent has to be installed; null for any node. */
   readonly providerId: string | null
-  /** The session that it works for, and beside whose files it may be; null for none. */
-  readonly parentId: string | null
+  /** The session beside whose files it should be, because it begins with them or works for it; null for none. */
+  readonly besideId: string | null
 }
 
 /**
@@ -46,6 +49,8 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
     readonly holds: (sessionId: SessionId) => Effect.Effect<boolean, never, Commit>
     /** Dies with `NotOwner` where `holds` is false. */
     readonly fence: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
+    /** The end of a condition, ` and ...`, by which a statement leaves out the sessions whose files are not here. Empty on one machine. */
+    readonly isHere: (sessionId: Fragment) => Fragment
     /** Adds a listener that hears of the node of a session in the commit that places it, and each time that somebody wants it placed. */
     readonly onPlaced: (
       listener: (sessionId: SessionId, node: string) => Effect.Effect<void, never, Commit>
@@ -55,19 +60,25 @@ export class Placements extends Context.Tag("@reins/core/placement/Placements")<
   }
 >() {
   /** One machine: no rows and no statements. */
-  static readonly layerSingle = Layer.succeed(
+  static readonly layerSingle = Layer.effect(
     Placements,
-    Placements.of({
-      at: () => Effect.succeed(here),
-      place: () => Effect.succeed(here),
-      adopt: () => Effect.void,
-      settle: () => Effect.succeed(here),
-      holds: () => Effect.succeed(true),
-      fence: () => Effect.void,
-      onPlaced: () => Effect.void,
-      describe: () => Effect.void
-    })
+    Effect.map(Database, ({ sql }) =>
+      Placements.of({
+        at: () => Effect.succeed(here),
+        place: () => Effect.succeed(here),
+        adopt: () => Effect.void,
+        settle: () => Effect.succeed(here),
+        holds: () => Effect.succeed(true),
+        fence: () => Effect.void,
+        onPlaced: () => Effect.void,
+        isHere: () => sql``,
+        describe: () => Effect.void
+      })
+    )
   )
 }
+
+/** One machine alone: its node without a name, with the files of every session. */
+export const oneMachine = Layer.suspend(() => Layer.merge(Nodes.layerSingle, Placements.layerSingle))
 
 const here = { kind: "here", node: null, epoch: 0 } as const

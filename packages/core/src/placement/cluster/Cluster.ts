@@ -5,7 +5,7 @@ import { Database } from "../../store/Database.js"
 import { Journal } from "../../store/Journal.js"
 import { Boot } from "../Boot.js"
 import * as NodeRows from "../NodeRows.js"
-import { type Located, type NodeReport, type NodeRole, Nodes } from "../Nodes.js"
+import { type Located, type NodeRole, Nodes, type ReportSources } from "../Nodes.js"
 import { Placements } from "../Placements.js"
 import * as ClusterPlacements from "./ClusterPlacements.js"
 import { diskIdOf } from "./DiskId.js"
@@ -64,19 +64,23 @@ export const layer = (
       tenure.hold(first.holder, first.startedAt)
       // What this process runs has ended by now, so another one need not wait.
       yield* Effect.addFinalizer(() => Effect.suspend(() => released(lease, tenure.holder)))
-      let report: Effect.Effect<NodeReport> = Effect.succeed({ providers: [], load: 0 })
-      const told = Effect.suspend(() => report)
-      yield* keep({ applicant, clock, ended: boot.ended, lease, report: told, tenure, times })
+      let sources: ReportSources = { providers: Effect.succeed([]), load: Effect.succeed(0) }
+      const report = Effect.suspend(() => Effect.all(sources))
+      yield* keep({ applicant, clock, ended: boot.ended, lease, report, tenure, times })
 
       const nodes = Nodes.of({
         self: name,
         locate: locating(leases, name, times.renewMs, clock),
         list: NodeRows.list(leases),
         holds: () => tenure.holds(),
-        onLost: (end) => Effect.acquireRelease(Effect.sync(() => tenure.onLost(end)), (stop) => Effect.sync(stop)),
-        tell: (next) =>
+        onLost: (end) =>
+          Effect.acquireRelease(
+            Effect.sync(() => tenure.onLost(end)),
+            (stop) => Effect.sync(stop)
+          ),
+        tell: (given) =>
           Effect.sync(() => {
-            report = next
+            sources = { ...sources, ...given }
           })
       })
       return Context.make(Nodes, nodes).pipe(Context.add(Placements, ClusterPlacements.make(db, tenure, commit)))

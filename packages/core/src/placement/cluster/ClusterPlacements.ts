@@ -26,7 +26,7 @@ export const make = (
   const self = tenure.holder.name
   const fields = sql.literal(columns)
   const moved: Array<(sessionId: SessionId, node: string) => Effect.Effect<void, never, Commit>> = []
-  let needsOf = (_: SessionId): Effect.Effect<SessionNeeds> => Effect.succeed({ providerId: null, parentId: null })
+  let needsOf = (_: SessionId): Effect.Effect<SessionNeeds> => Effect.succeed({ providerId: null, besideId: null })
 
   const placeOf = (row: PlacementRow | undefined): Place => {
     if (row === undefined) return { kind: "nowhere" }
@@ -65,15 +65,15 @@ export const make = (
     return found
   })
 
-  /** The node that suits a session best: its agent is installed, its parent is there, and it has the least to do. */
+  /** The node that suits a session best: its agent is installed, the session beside which it should be is there, and it has the least to do. */
   const choose = Effect.fnUntraced(function* (sessionId: SessionId) {
-    const { parentId, providerId } = yield* needsOf(sessionId)
+    const { besideId, providerId } = yield* needsOf(sessionId)
     // A node tells its load with each renewal, so what was placed since then counts as well.
     return yield* first(sql<{ name: string }>`select name from nodes
       where state = 'active' and role <> 'api' and expires_at > ${now}
       order by
         case when jsonb_exists(cast(providers as jsonb), ${providerId ?? ""}) then 0 else 1 end,
-        case when name = (select node_id from placements where session_id = ${parentId ?? ""}) then 0 else 1 end,
+        case when name = (select node_id from placements where session_id = ${besideId ?? ""}) then 0 else 1 end,
         load + (select count(*) from placements where node_id = nodes.name and placed_at > ${now} - ${recentMs}::bigint),
         name
       limit 1`)
@@ -90,12 +90,15 @@ export const make = (
     holds,
     settle: fn("Placements.settle")(function* (sessionId: SessionId) {
       const before = yield* at(sessionId)
-      if (before.kind === "here" || before.kind === "elsewhere") return yield* commit(place(sessionId, before.node ?? self))
+      if (before.kind === "here" || before.kind === "elsewhere")
+        return yield* commit(place(sessionId, before.node ?? self))
       const node = yield* choose(sessionId)
       return node === undefined ? before : yield* commit(place(sessionId, node.name))
     }),
     fence: (sessionId) =>
       Effect.flatMap(holds(sessionId), (isHeld) => (isHeld ? Effect.void : Effect.die(new NotOwner({ sessionId })))),
+    isHere: (sessionId) =>
+      sql` and exists (select 1 from placements where session_id = ${sessionId} and node_id = ${self} and state = 'placed')`,
     onPlaced: (listener) => Effect.sync(() => void moved.push(listener)),
     describe: (describer) =>
       Effect.sync(() => {

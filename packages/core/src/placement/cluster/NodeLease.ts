@@ -34,7 +34,12 @@ export const make = ({ all, first, run, sql }: Database["Type"], ttlMs: number) 
 
   /** The reason that nothing was taken. Undefined when the lease has run out meanwhile. */
   const refusal = Effect.fnUntraced(function* ({ diskId, name }: Applicant) {
-    const row = yield* first(sql<{ address: string; disk_id: string; left_ms: number; sessions: number }>`select address,
+    const row = yield* first(sql<{
+      address: string
+      disk_id: string
+      left_ms: number
+      sessions: number
+    }>`select address,
       disk_id, (expires_at - ${now})::float8 as left_ms,
       (select cast(count(*) as integer) from placements where node_id = nodes.name) as sessions
       from nodes where name = ${name}`)

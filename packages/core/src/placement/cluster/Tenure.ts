@@ -102,7 +102,9 @@ export const keep = ({ applicant, clock, ended, lease, report, tenure, times }: 
         onSuccess: (answer) => ({ answer }),
         onTimeout: () => undefined
       }),
-      Effect.catchAllDefect((defect) => Effect.as(logDefect("the lease of the node was not answered", defect), undefined))
+      Effect.catchAllDefect((defect) =>
+        Effect.as(logDefect("the lease of the node was not answered", defect), undefined)
+      )
     )
 
   const renew = Effect.gen(function* () {

@@ -39,6 +39,7 @@ export const nodes: ReadonlyArray<string> = [
         where deliveries.id = subject_id`
     ]
   ].map(
-    ([type, session]) => `update jobs set session_id = (${session}) where subject_type = ${type} and finished_at is null`
+    ([type, session]) =>
+      `update jobs set session_id = (${session}) where subject_type = ${type} and finished_at is null`
   )
 ]

@@ -29,7 +29,9 @@ const later = [
   ["workspace_logs", "store"],
   ["webhook_endpoints", "webhooks"],
   ["webhook_deliveries", "webhooks"],
-  ["webhook_attempts", "webhooks"]
+  ["webhook_attempts", "webhooks"],
+  ["nodes", "placement"],
+  ["placements", "placement"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

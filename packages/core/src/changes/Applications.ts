@@ -71,6 +71,7 @@ export class Applications extends Context.Tag("@reins/core/changes/Applications"
           subject: { type: "application", id: application.id },
           workspaceId: target.workspace_id,
           payload: { application_id: application.id },
+          filesOf: target.id,
           maxAttempts: 8
         })
         const watermark = yield* journal.append(target.id, actorOf(principal), [])

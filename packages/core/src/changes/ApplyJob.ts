@@ -8,6 +8,7 @@ import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
+import { Placements } from "../placement/Placements.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { ApplicationStore } from "./ApplicationStore.js"
@@ -93,10 +94,13 @@ const applying = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
   const git = yield* Git
+  const placements = yield* Placements
   return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
     // Read here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
     if (target?.workspace_state !== "ready") return yield* workspaceGone
+    const source = yield* placements.at(application.session_id)
+    if (source.kind !== "here") return yield* sourceElsewhere
     const { gitDir, workTree } = trees.paths(target.id)
     return yield* git
       .applyTree({
@@ -108,6 +112,13 @@ const applying = Effect.gen(function* () {
       })
       .pipe(Effect.catchTag("GitError", (error) => Effect.fail(jobErrorOf(error))))
   })
+})
+
+const sourceElsewhere = new JobError({
+  code: "executor_unavailable",
+  message:
+    "Another node has the files of the session that made the changeset, so it cannot be applied here. Deliver it as a branch instead.",
+  retryable: false
 })
 
 const jobErrorOf = ({ kind, message }: GitError): JobError =>

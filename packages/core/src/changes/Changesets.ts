@@ -105,7 +105,7 @@ export class Changesets extends Context.Tag("@reins/core/changes/Changesets")<
         const changeset = yield* get(principal, id)
         const { subject_digest: digest, tree } = changeset
         if (tree === null || digest === null) return yield* notReady(changeset)
-        return { changeset, tree, digest, gitDir: trees.paths(changeset.session_id).gitDir }
+        return { changeset, tree, digest, gitDir: (yield* trees.owned(changeset.session_id)).gitDir }
       })
 
       return Changesets.of({
@@ -171,6 +171,7 @@ const captureCommand = Effect.gen(function* () {
         changeset_id: changeset.id,
         ...(input.expected_generation !== undefined && { expected_generation: input.expected_generation })
       },
+      filesOf: session.id,
       maxAttempts: 5
     })
     const watermark = yield* journal.append(session.id, actorOf(principal), [])
@@ -194,7 +195,7 @@ const generationGuard = Effect.gen(function* () {
     const session = yield* sessions.readable(principal, sessionId)
     yield* access.write(principal, session.workspace_id)
     yield* requireAll(sessionRules.capture, session)
-    const { gitDir, workTree } = trees.paths(session.id)
+    const { gitDir, workTree } = yield* trees.owned(session.id)
     const { tree } = yield* git
       .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
       .pipe(Effect.mapError(unreadable))
@@ -213,7 +214,7 @@ const changesRead = Effect.gen(function* () {
     const session = yield* sessions.readable(principal, sessionId)
     const at = yield* now
     if (session.workspace_state === "ready") {
-      const { gitDir, workTree } = trees.paths(session.id)
+      const { gitDir, workTree } = yield* trees.owned(session.id)
       const { files, tree } = yield* git
         .snapshot({ gitDir, workTree, base: session.base_commit, passing: true })
         .pipe(Effect.mapError(unreadable))

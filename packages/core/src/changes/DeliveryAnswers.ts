@@ -51,6 +51,8 @@ export const deliveryAnswers = Effect.gen(function* () {
         subject: { type: "delivery", id: commanded.delivery.id },
         workspaceId: commanded.session.workspace_id,
         payload: { delivery_id: commanded.delivery.id },
+        // A look at the remote goes through the git directory of the session too.
+        filesOf: commanded.session.id,
         maxAttempts: 5
       }),
       (operation) => answer(commanded, operation)

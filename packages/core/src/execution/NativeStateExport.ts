@@ -47,7 +47,7 @@ export class NativeStateExport extends Context.Tag("@reins/core/execution/Native
           yield* providers.requireCapability(session.provider_id, "native_state_export")
           if (session.active_turn_id !== null) return yield* turnActive(session)
           const manifest = yield* providers.requireEnabled(session.provider_id)
-          const { home } = trees.paths(session.id)
+          const { home } = yield* trees.owned(session.id)
           // An agent that is kept for the next turn may still have something to write.
           if (session.lease_id !== null) yield* agents.stop(session.lease_id)
           const { digest, files } = yield* harness.nativeState(manifest, home)

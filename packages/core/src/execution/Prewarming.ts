@@ -2,6 +2,7 @@ import { Cause, Effect, Layer, Queue } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
+import { Nodes } from "../placement/Nodes.js"
 import { SessionListeners } from "../sessions/SessionListeners.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
@@ -25,6 +26,8 @@ export const layer = Layer.scopedDiscard(
     const { agentIdleMs, limits, prewarm } = yield* CoreConfig
     // A working tree that no turn needs would take the place of one that does.
     if (!prewarm || agentIdleMs === 0 || limits.workingTreesPerWorkspace !== null) return
+    // On several machines a session gets its node with its first turn.
+    if ((yield* Nodes).self !== null) return
     const journal = yield* Journal
     const listeners = yield* SessionListeners
     const makeReady = yield* making

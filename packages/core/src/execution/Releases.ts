@@ -12,6 +12,7 @@ export const releases = Effect.map(
       subject: { type: "session", id: row.id },
       workspaceId: row.workspace_id,
       payload: { lease_id: row.lease_id, reason },
+      filesOf: row.id,
       maxAttempts: 20
     })
 )

@@ -112,6 +112,7 @@ const activation = Effect.gen(function* () {
       subject: { type: "session", id: row.id },
       workspaceId: row.workspace_id,
       payload: {},
+      filesOf: row.id,
       maxAttempts: 5
     })
   })

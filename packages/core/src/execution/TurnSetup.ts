@@ -14,7 +14,8 @@ import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
+import { Placements } from "../placement/Placements.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
@@ -52,7 +53,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
     readonly prepare: (session: SessionRow) => Effect.Effect<PreparedAgent, TurnRefused>
     /**
      * The digest of the agent's own state, which is stored whenever the agent has ended. Null without such a state. No turn goes on from a
-     * state that cannot be read.
+     * state that cannot be read. Where another node has the files it is the one that was stored last.
      */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
     /** The same, or `liveState` while the agent of the lease is kept. */
@@ -137,9 +138,12 @@ const manifests = Effect.map(
 const digesting = Effect.gen(function* () {
   const harness = yield* Harness
   const trees = yield* WorkingTrees
+  const placements = yield* Placements
   const manifestOf = yield* manifests
 
   return fn("TurnSetup.nativeDigest")(function* (session: SessionRow) {
+    // Nobody looks for the files of another node on the own disk: what is known of them stays.
+    if ((yield* placements.at(session.id)).kind !== "here") return session.native_digest
     const state = Effect.flatMap(manifestOf(session), (manifest) =>
       harness.nativeState(manifest, trees.paths(session.id).home)
     )
@@ -158,12 +162,14 @@ const digesting = Effect.gen(function* () {
 const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow) => Effect.Effect<string | null>) {
   const journal = yield* Journal
   const sessions = yield* SessionStore
+  const placements = yield* Placements
 
   return (session: SessionRow) =>
     Effect.gen(function* () {
       const native_digest = yield* nativeDigest(session)
       yield* journal.commit(
         Effect.gen(function* () {
+          if (!(yield* placements.holds(session.id))) return
           const row = yield* sessions.lock(session.id)
           // Another agent may work by now, on this server or on another one.
           const isOurs = row?.lease_id === session.lease_id && row.active_turn_id === null
@@ -182,7 +188,7 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
  */
 const fencing = Effect.gen(function* () {
   const agents = yield* AgentPool
-  const { alone } = yield* Placement
+  const { alone } = yield* Boot
   const journal = yield* Journal
   const leases = yield* Leases
   const trees = yield* WorkingTrees

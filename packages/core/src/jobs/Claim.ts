@@ -1,5 +1,5 @@
 import { Effect, Random } from "effect"
-import type { AttemptId, JobId, OperationId } from "../domain/Ids.js"
+import type { AttemptId, JobId, OperationId, SessionId } from "../domain/Ids.js"
 import type { JobFailure, Subject } from "../domain/Job.js"
 
 /** A job that a worker has claimed, with the attempt that entitles the worker to write. */
@@ -12,6 +12,8 @@ export interface Claim {
   readonly kind: string
   readonly subject: Subject
   readonly payload: Readonly<Record<string, unknown>>
+  /** The session whose files the work needs; null for none. */
+  readonly filesOf: SessionId | null
   readonly attemptId: AttemptId
   /** The ordinal of the attempt, from 1. */
   readonly attempt: number

@@ -2,9 +2,12 @@ import { Context, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { type Observations, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
-import { AttemptId, newId } from "../domain/Ids.js"
+import { AttemptId, newId, type SessionId } from "../domain/Ids.js"
 import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import * as NodeRows from "../placement/NodeRows.js"
+import { Nodes } from "../placement/Nodes.js"
+import { Placements } from "../placement/Placements.js"
 import { jobsTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -67,6 +70,8 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
     readonly look: (
       claim: Claim
     ) => Effect.Effect<{ readonly endsAt: Timestamp; readonly cancelRequested: boolean } | undefined>
+    /** The sessions whose due work no node has yet. Always none on one machine. */
+    readonly unplaced: Effect.Effect<ReadonlyArray<SessionId>>
     /** True when every claim of a boot has run out. */
     readonly isSilent: (bootId: string) => Effect.Effect<boolean>
   }
@@ -77,22 +82,25 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
       const { leaseMs } = yield* CoreConfig
       const db = yield* Database
       const journal = yield* Journal
-      const statements = JobStatements.make(db)
-      const store: Store = { db, statements, leaseMs, journal, observer: yield* Observer }
+      const placements = yield* Placements
+      const { self } = yield* Nodes
+      const statements = JobStatements.make(db, self)
+      const store: Store = { db, statements, leaseMs, journal, observer: yield* Observer, self }
 
       const { after, at } = db.clock
-      const isThere = (row: object | undefined) => row !== undefined
 
       return JobClaims.of({
         leaseMs,
         claim: claimOf(store),
         renew: renewOf(store),
-        fence: ({ attempt, bootId, jobId }) =>
-          Effect.flatMap(after(0), (now) =>
-            Effect.map(db.first(statements.hold(jobId, attempt, bootId, now)), isThere)
-          ),
+        fence: ({ attempt, bootId, filesOf, jobId }) =>
+          Effect.gen(function* () {
+            const held = yield* db.first(statements.hold(jobId, attempt, bootId, yield* after(0)))
+            return held !== undefined && (filesOf === null || (yield* placements.holds(filesOf)))
+          }),
         takeOver: takeOverOf(store),
-        seize: ({ attempt, bootId, jobId }) => Effect.map(db.first(statements.seize(jobId, attempt, bootId)), isThere),
+        seize: ({ attempt, bootId, jobId }) =>
+          Effect.map(db.first(statements.seize(jobId, attempt, bootId)), (row) => row !== undefined),
         finish: finishOf(store),
         listLost: listLostOf(store),
         catchUp: catchUp(store),
@@ -109,6 +117,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
             db.first(statements.look(jobId, attempt, bootId)),
             (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
           ),
+        unplaced: self === null ? Effect.succeed([]) : unplacedIn(db),
         isSilent: (bootId) =>
           Effect.flatMap(at(0), (now) =>
             Effect.map(
@@ -128,6 +137,8 @@ interface Store {
   readonly leaseMs: number
   readonly journal: Journal["Type"]
   readonly observer: Observations
+  /** The name of this node; null on one machine. */
+  readonly self: string | null
 }
 
 type Claims = JobClaims["Type"]
@@ -215,16 +226,34 @@ const finishOf = ({ db, journal, observer, statements }: Store): Claims["finish"
     yield* journal.afterCommit(observer.jobEnded(end))
   })
 
-const listLostOf = ({ db }: Store): Claims["listLost"] =>
+/** The most sessions that are placed at once. */
+const placedAtOnce = 100
+
+const unplacedIn = ({ all, clock, sql }: Database["Type"]): Claims["unplaced"] =>
+  Effect.gen(function* () {
+    const rows = yield* all(sql<{
+      session_id: SessionId
+    }>`select session_id from jobs where ${JobStatements.isWaiting(sql)}
+      and held = 0 and session_id is not null and node_id is null and run_at <= ${yield* clock.at(0)}
+      group by session_id order by min(run_at) limit ${placedAtOnce}`)
+    return rows.map((row) => row.session_id)
+  })
+
+const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
   fn("JobClaims.listLost")(function* ({ alone, bootId, ended }) {
     const { clock, sql } = db
     const at = yield* clock.at(0)
     const gone = alone ? sql`jobs.boot_id <> ${bootId}` : ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
+    // The node that has the files knows best how far the work came, for as long as it is alive.
+    const mayEnd =
+      self === null
+        ? sql``
+        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${NodeRows.isLapsed(sql, sql`jobs.node_id`)})`
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
     >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs
     join attempts on attempts.job_id = jobs.id and attempts.ordinal = jobs.attempt_count
-    where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or ${gone})
+    where jobs.state = 'running' and (jobs.lease_expires_at <= ${at} or ${gone})${mayEnd}
     order by jobs.id`)
     return rows.map((row) => ({
       claim: JobRow.toClaim(row, row.attempt_id, { workerId: row.worker_id, bootId: row.boot_id }),

@@ -1,6 +1,6 @@
 import type { Fragment } from "@effect/sql/Statement"
 import { fn } from "../base/Traced.js"
-import type { AttemptId, JobId, OperationId, WorkspaceId } from "../domain/Ids.js"
+import type { AttemptId, JobId, OperationId, SessionId, WorkspaceId } from "../domain/Ids.js"
 import type { Attempt, Job, JobState } from "../domain/Job.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Database } from "../store/Database.js"
@@ -22,6 +22,8 @@ export interface JobRow {
   readonly error: string | null
   readonly created_at: Timestamp
   readonly finished_at: Timestamp | null
+  /** The session whose files the work needs; null for none. */
+  readonly session_id: SessionId | null
 }
 
 /** A job with one of its attempts, or with none. */
@@ -59,6 +61,7 @@ export const toClaim = (row: JobRow, attemptId: AttemptId, worker: Pick<Claim, "
   kind: row.kind,
   subject: { type: row.subject_type, id: row.subject_id },
   payload: JSON.parse(row.payload),
+  filesOf: row.session_id,
   attemptId,
   attempt: row.attempt_count,
   maxAttempts: row.max_attempts

@@ -21,9 +21,16 @@ export const runs = (sql: Database["Type"]["sql"], claim: Pick<Claim, "attempt" 
 /** The columns of a job that was asked to stop. */
 export type CancelledRow = Pick<JobRow, "state" | "kind" | "subject_type" | "subject_id" | "attempt_count">
 
-/** The statements that every job or attempt runs. The text of each is made once. */
-export const make = ({ clock, prepare, prepareNamed, prepareRow, skipLocked, sql }: Database["Type"]) => {
-  const waits = sql`${isWaiting(sql)} and held = 0`
+/**
+ * The statements that every job or attempt runs. The text of each is made once. On a node of several, `self` is its name: it takes the work that
+ * is pinned to it, and work that needs no files.
+ */
+export const make = (
+  { clock, prepare, prepareNamed, prepareRow, skipLocked, sql }: Database["Type"],
+  self: string | null
+) => {
+  const mine = self === null ? sql`` : sql` and (node_id = ${self} or (node_id is null and session_id is null))`
+  const waits = sql`${isWaiting(sql)} and held = 0${mine}`
   const firstOf = (kind: string) =>
     sql`select ${kind} as kind, (select min(run_at) from jobs where ${waits} and kind = ${kind}) as run_at`
   return {
@@ -84,6 +91,11 @@ export const make = ({ clock, prepare, prepareNamed, prepareRow, skipLocked, sql
       (state: string, at: string, error: string | null, id: string) =>
         sql`update attempts set state = ${state}, finished_at = ${at}, error = ${error}
         where id = ${id} and state = 'running'`
+    ),
+    /** Pins the work that waits for the files of a session to the node that has them. */
+    pin: prepare(
+      (node: string, sessionId: string) =>
+        sql`update jobs set node_id = ${node} where session_id = ${sessionId} and ${isWaiting(sql)}`
     ),
     look: prepare(
       (jobId: JobId, attempt: number, bootId: string) =>

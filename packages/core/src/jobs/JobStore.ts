@@ -1,9 +1,11 @@
 import { Context, Effect, Layer } from "effect"
 import { type JobEnd, Observer } from "../base/Observer.js"
 import { fn } from "../base/Traced.js"
-import { JobId, newId, OperationId, type WorkspaceId } from "../domain/Ids.js"
+import { JobId, newId, OperationId, type SessionId, type WorkspaceId } from "../domain/Ids.js"
 import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "../domain/Job.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
+import { Nodes } from "../placement/Nodes.js"
+import { Placements } from "../placement/Placements.js"
 import { jobsTopic, jobTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -18,6 +20,8 @@ export interface NewJob {
   readonly workspaceId: WorkspaceId | null
   readonly payload: Readonly<Record<string, unknown>>
   readonly maxAttempts: number
+  /** The session whose files the work needs. On several machines it is done by the node that has them. Absent for work that any node can do. */
+  readonly filesOf?: SessionId
   /** A held job waits until it is released. */
   readonly held?: boolean
   /** The job is not attempted before this time. */
@@ -50,9 +54,19 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
       const db = yield* Database
       const journal = yield* Journal
       const observer = yield* Observer
+      const placements = yield* Placements
+      const { self } = yield* Nodes
       const sql = db.sql
-      const { cancel, insert } = JobStatements.make(db)
+      const { cancel, insert, pin } = JobStatements.make(db, self)
       const wake = journal.ringAfterCommit(jobsTopic)
+
+      /** The node that has the files of a session. Null on one machine, and for a session that has no node yet. */
+      const nodeOf = Effect.fnUntraced(function* (sessionId: SessionId | undefined) {
+        if (self === null || sessionId === undefined) return null
+        const place = yield* placements.at(sessionId)
+        return place.kind === "here" || place.kind === "elsewhere" ? place.node : null
+      })
+      yield* placements.onPlaced((sessionId, node) => Effect.zipRight(wake, db.run(pin(node, sessionId))))
 
       return JobStore.of({
         enqueue: fn("JobStore.enqueue")(function* (job) {
@@ -73,6 +87,8 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
               attempt_count: 0,
               max_attempts: job.maxAttempts,
               held: job.held === true ? 1 : 0,
+              session_id: job.filesOf ?? null,
+              node_id: yield* nodeOf(job.filesOf),
               run_at: job.runAt ?? at,
               cancel_requested: 0,
               created_at: at

@@ -1,6 +1,8 @@
-import { Cause, Clock, Effect, FiberSet, Layer } from "effect"
+import { Cause, Clock, Effect, type Fiber, FiberId, FiberSet, Layer } from "effect"
 import { type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
+import { Nodes } from "../placement/Nodes.js"
+import { Placements } from "../placement/Placements.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
 import * as AttemptEnds from "./AttemptEnds.js"
@@ -12,6 +14,9 @@ import type { JobKind } from "./JobKind.js"
 
 /** Milliseconds after which the worker looks for work, lost attempts and expired claims even when nothing rang. */
 const pollMs = 5_000
+
+/** Milliseconds after which a worker whose node has lost its lease looks whether it has it again. */
+const lostMs = 250
 
 /**
  * Runs the jobs of the given kinds until the layer ends, which gives up the running attempts. `clearAfter` ends the processes that an ended
@@ -40,36 +45,61 @@ export const layer = <E, R>(
   )
 
 interface Worker extends AttemptRun.Running {
-  readonly placement: Placement["Type"]
+  readonly boot: Boot["Type"]
+  readonly nodes: Nodes["Type"]
+  readonly placements: Placements["Type"]
   readonly clearAfter: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>
   /** Runs an effect in a fiber of the layer. A fiber that was forked inside a commit would inherit its transaction. */
-  readonly fork: (attempt: Effect.Effect<void>) => unknown
+  readonly fork: (attempt: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
+  /** The attempts that need files of sessions on this node. */
+  readonly pinned: Set<Fiber.RuntimeFiber<void>>
   /** The kinds of the attempts that this process runs, by attempt. */
   readonly load: Map<string, JobKind>
 }
 
 const makeWorker = Effect.fnUntraced(function* (kinds: ReadonlyArray<JobKind>, clearAfter: Worker["clearAfter"]) {
-  const placement = yield* Placement
+  const boot = yield* Boot
+  const nodes = yield* Nodes
   const running = yield* FiberSet.make<void>()
   const worker: Worker = {
     claims: yield* JobClaims,
     journal: yield* Journal,
     bell: yield* Bell,
-    placement,
+    boot,
+    nodes,
+    placements: yield* Placements,
     clearAfter,
     kinds: new Map(kinds.map((kind) => [kind.kind, kind])),
-    self: { workerId: `${placement.nodeId}/${process.pid}`, bootId: placement.bootId },
+    self: { workerId: `${boot.nodeId}/${process.pid}`, bootId: boot.bootId },
     fork: yield* FiberSet.runtime(running)(),
+    pinned: new Set(),
     load: new Map()
   }
+  yield* nodes.tell({ load: Effect.sync(() => worker.load.size) })
+  yield* nodes.onLost(dropPinned(worker))
   return worker
 })
+
+/**
+ * Ends everything of this process that touches files of sessions, at once, because another node may begin with them soon. The attempts write nothing
+ * any more, so nobody waits for their ends.
+ */
+const dropPinned = ({ boot, clearAfter, pinned }: Worker) =>
+  Effect.zipRight(
+    Effect.sync(() => {
+      for (const fiber of pinned) fiber.unsafeInterruptAsFork(FiberId.none)
+    }),
+    clearAfter([boot.bootId])
+  )
 
 /** Ends lost attempts, starts due jobs, and waits until there may be more to do. */
 const lookForWork = Effect.fnUntraced(function* (worker: Worker, rung: Effect.Latch) {
   yield* rung.close
+  // The lease comes back or it does not: nothing is begun until then.
+  if (!worker.nodes.holds()) return yield* Effect.sleep(lostMs)
   yield* recover(worker)
   yield* worker.claims.catchUp
+  yield* Effect.forEach(yield* worker.claims.unplaced, worker.placements.settle, { discard: true })
   const waitMs = yield* claimDue(worker)
   // More jobs of a kind that was claimed may be due at once.
   if (waitMs > 0) yield* Effect.timeoutOption(rung.await, waitMs)
@@ -77,12 +107,12 @@ const lookForWork = Effect.fnUntraced(function* (worker: Worker, rung: Effect.La
 
 /** Ends the attempts whose workers are lost. */
 const recover = Effect.fnUntraced(function* (worker: Worker) {
-  const { claims, clearAfter, placement } = worker
-  const ended = yield* placement.ended
+  const { boot, claims, clearAfter } = worker
+  const ended = yield* boot.ended
   if (ended.length > 0) yield* clearAfter(ended)
-  const lost = yield* claims.listLost({ ...placement, ended })
+  const lost = yield* claims.listLost({ ...boot, ended })
   yield* Effect.forEach(lost, ({ claim, loss }) => giveUp(worker, claim, loss), { discard: true })
-  yield* Effect.forEach(ended, placement.forget, { discard: true })
+  yield* Effect.forEach(ended, boot.forget, { discard: true })
 })
 
 /**
@@ -127,9 +157,9 @@ const claimOf = (worker: Worker, kind: JobKind) =>
   )
 
 const start = (worker: Worker, kind: JobKind, claim: Claim): void => {
-  const { bell, fork, load } = worker
+  const { bell, fork, load, pinned } = worker
   load.set(claim.attemptId, kind)
-  fork(
+  const fiber = fork(
     AttemptRun.run(worker, kind, claim).pipe(
       // The claim then runs out, and the attempt is found lost.
       Effect.onError((cause) => tellUnlessInterrupted(cause, claim)),
@@ -141,6 +171,9 @@ const start = (worker: Worker, kind: JobKind, claim: Claim): void => {
       )
     )
   )
+  if (claim.filesOf === null) return
+  pinned.add(fiber)
+  fiber.addObserver(() => pinned.delete(fiber))
 }
 
 const tellUnlessInterrupted = (cause: Cause.Cause<unknown>, claim: Claim) =>

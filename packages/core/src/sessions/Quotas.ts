@@ -3,6 +3,7 @@ import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId, WorkspaceId } from "../domain/Ids.js"
 import { ReinsError } from "../domain/ReinsError.js"
 import { now } from "../domain/Timestamp.js"
+import { Placements } from "../placement/Placements.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 
@@ -19,7 +20,7 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
     readonly workingTree: (workspaceId: WorkspaceId) => Effect.Effect<void, QuotaExhausted, Commit>
     /** Fails with `quota_exhausted` when the sessions of a workspace hold more bytes than they may, as they were measured last. */
     readonly disk: (workspaceId: WorkspaceId) => Effect.Effect<void, QuotaExhausted>
-    /** Sessions whose files may have changed since they were measured, the longest unmeasured first; at most `limit`. */
+    /** Sessions whose files are here and may have changed since they were measured, the longest unmeasured first; at most `limit`. */
     readonly unmeasured: (limit: number) => Effect.Effect<ReadonlyArray<SessionId>>
     /** Notes the bytes that the files of a session take on the disk. The statement is a commit of its own. */
     readonly measured: (sessionId: SessionId, bytes: number) => Effect.Effect<void>
@@ -31,6 +32,7 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
       const { diskBytesPerWorkspace, sessionsPerWorkspace, workingTreesPerWorkspace } = (yield* CoreConfig).limits
       const db = yield* Database
       const { sql } = db
+      const placements = yield* Placements
 
       /** PostgreSQL would let two commits each see a place that only one of them can have. SQLite has one writer. */
       const alone = (workspaceId: string) =>
@@ -85,7 +87,7 @@ export class Quotas extends Context.Tag("@reins/core/sessions/Quotas")<
           Effect.map(
             db.all(sql<{ id: SessionId }>`select sessions.id from sessions
               left join session_disk on session_disk.session_id = sessions.id
-              where workspace_state <> 'none'
+              where workspace_state <> 'none'${placements.isHere(sql`sessions.id`)}
               and (measured_at is null or measured_at <= sessions.updated_at or lease_state = 'ready')
               order by coalesce(measured_at, ''), sessions.id limit ${limit}`),
             (rows) => rows.map(({ id }) => id)

@@ -12,6 +12,7 @@ import type { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFil
 import { Files } from "../files/Files.js"
 import { parseWorkspacePath } from "../files/WorkspacePath.js"
 import type { GitError } from "../git/GitError.js"
+import { Placements } from "../placement/Placements.js"
 import { Projects } from "../projects/Projects.js"
 import { digestOf } from "../store/CanonicalJson.js"
 import type { Command } from "../store/Command.js"
@@ -65,6 +66,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const store = yield* SessionStore
       const uploads = yield* UploadStore
       const trees = yield* WorkingTrees
+      const placements = yield* Placements
       const projects = yield* Projects
       const files = yield* Files
       const quotas = yield* Quotas
@@ -74,7 +76,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const rootOf = Effect.fnUntraced(function* (principal: Principal, sessionId: string) {
         const session = yield* store.readable(principal, sessionId)
         if (session.workspace_state !== "ready") return yield* noWorkspace(session)
-        return trees.paths(session.id).workTree
+        return (yield* trees.owned(session.id)).workTree
       })
 
       /** Writes the file. A file with the same content counts as written, because an earlier try may have been broken off. */
@@ -130,6 +132,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
               const written = yield* put(session, upload, bytes)
               yield* failpoint("upload.written")
               return Effect.gen(function* () {
+                yield* placements.fence(session.id)
                 const row = yield* store.writable(principal, sessionId)
                 // The session was closed meanwhile, and the file is removed with its workspace.
                 if (row.lifecycle === "closed") return yield* notOpen(row)

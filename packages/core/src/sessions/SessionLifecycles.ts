@@ -97,6 +97,7 @@ export class SessionLifecycles extends Context.Tag("@reins/core/sessions/Session
             subject: { type: "session", id: row.id },
             workspaceId: row.workspace_id,
             payload: { session_id: row.id },
+            filesOf: row.id,
             maxAttempts: 20
           })
           return yield* sessions.move(row, "closed", actor)

@@ -54,6 +54,7 @@ export const turnQueue = Effect.gen(function* () {
       workspaceId: session.workspace_id,
       payload: { turn_id: id },
       maxAttempts: 5,
+      filesOf: session.id,
       held: true
     })
     const turn: Turn = {

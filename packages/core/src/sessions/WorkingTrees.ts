@@ -8,7 +8,9 @@ import { removeTree } from "../files/RemoveTree.js"
 import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
 import { JobClaims } from "../jobs/JobClaims.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
+import { Nodes } from "../placement/Nodes.js"
+import { NotOwner, Placements } from "../placement/Placements.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
@@ -24,11 +26,14 @@ const actor = systemActor("workspaces")
 export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees")<
   WorkingTrees,
   {
-    /** The places of the files of a session on disk, also before they are made. */
+    /** The places of the files of a session on disk, also before they are made, and where another node has them. */
     readonly paths: (sessionId: SessionId) => SessionPaths
+    /** The same for a session whose files this node has. Dies with `NotOwner` where another one has them. */
+    readonly owned: (sessionId: SessionId) => Effect.Effect<SessionPaths>
     /**
      * Runs an effect while nothing else changes or captures the workspace, in this process or in another one on the data directory. A
-     * process that hangs is waited for no longer than its claims live.
+     * process that hangs is waited for no longer than its claims live. This and all that follows dies with `NotOwner` where another node has the
+     * files.
      */
     readonly exclusive: <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Makes the workspace unless it is there: from the repository at its base, or empty. Never waits for a turn. */
@@ -50,7 +55,8 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const { dataDir } = yield* CoreConfig
       const sessions = yield* SessionStore
       const { isSilent, leaseMs } = yield* JobClaims
-      const { bootId } = yield* Placement
+      const { bootId } = yield* Boot
+      const owned = yield* owning
       const exclusive = SessionLock.makeShared((id) => sessionPaths(dataDir, id).inUse, {
         self: bootId,
         isSilent,
@@ -63,22 +69,39 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
 
       return WorkingTrees.of({
         paths: (id) => sessionPaths(dataDir, id),
-        exclusive,
-        make: fn("WorkingTrees.make")((id) => making(id, make(id))),
+        owned: (id) =>
+          owned(
+            id,
+            Effect.sync(() => sessionPaths(dataDir, id))
+          ),
+        exclusive: (id, effect) => owned(id, exclusive(id, effect)),
+        make: fn("WorkingTrees.make")((id) => owned(id, making(id, make(id)))),
         prepare: fn("WorkingTrees.prepare")((id) =>
           Effect.flatMap(existingOf("session", sessions.find)(id), (row) =>
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
             row.lease_state === "ready" && row.workspace_state === "ready"
               ? Effect.succeed(row)
-              : making(id, prepare(id))
+              : owned(id, making(id, prepare(id)))
           )
         ),
-        remove: fn("WorkingTrees.remove")((id) => making(id, remove(id))),
+        remove: fn("WorkingTrees.remove")((id) => owned(id, making(id, remove(id)))),
         gitCredential: yield* gitCredentials
       })
     })
   )
 }
+
+/** Does something with the files of a session where this node has them. One machine has those of every session. */
+const owning = Effect.gen(function* () {
+  const placements = yield* Placements
+  const { holds, self } = yield* Nodes
+  return <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    self === null
+      ? effect
+      : Effect.flatMap(placements.at(sessionId), ({ kind }) =>
+          kind === "here" && holds() ? effect : Effect.die(new NotOwner({ sessionId }))
+        )
+})
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
 const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.Effect<SessionRow, GitError>) {

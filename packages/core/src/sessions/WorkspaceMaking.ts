@@ -6,6 +6,7 @@ import type { SessionId } from "../domain/Ids.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { Git } from "../git/Git.js"
 import { GitError } from "../git/GitError.js"
+import { Placements } from "../placement/Placements.js"
 import { Projects } from "../projects/Projects.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
@@ -100,11 +101,13 @@ const cloning = Effect.gen(function* () {
 /** Brings the seed of a session onto the base that it was made from. */
 const planting = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
+  const placements = yield* Placements
   const git = yield* Git
 
   return Effect.fnUntraced(function* (row: SessionRow, base: string | null) {
     if (row.seed === null) return
     const seed: WorkspaceSeed = JSON.parse(row.seed)
+    if ((yield* placements.at(seed.session_id)).kind !== "here") return yield* seedElsewhere
     const { gitDir, workTree } = sessionPaths(dataDir, row.id)
     const { state } = yield* git.applyTree({
       source: { gitDir: sessionPaths(dataDir, seed.session_id).gitDir, base: seed.base_commit, tree: seed.tree },
@@ -119,6 +122,12 @@ const planting = Effect.gen(function* () {
       })
     }
   })
+})
+
+const seedElsewhere = new GitError({
+  kind: "conflict",
+  message:
+    "Another node has the files of the session that it begins with. Start from a branch that was delivered instead."
 })
 
 const removed = new GitError({

@@ -50,6 +50,7 @@ const attempt = (delivery: Delivery, ordinal: number, isLost: () => boolean = ()
       kind: kind.kind,
       subject: { type: "delivery", id: delivery.id },
       payload: {},
+      filesOf: null,
       attemptId: yield* newId(AttemptId),
       attempt: ordinal,
       maxAttempts: 5

@@ -9,7 +9,7 @@ import { PasswordCost } from "@reins/core/identity/Passwords"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import type { JobKind } from "@reins/core/jobs/JobKind"
 import * as Worker from "@reins/core/jobs/Worker"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { Database } from "@reins/core/store/Database"
 import { clockOf, Estimate } from "@reins/core/store/PgClock"
 import * as Postgres from "@reins/core/store/Postgres"
@@ -36,7 +36,7 @@ const newMachine = Effect.fnUntraced(function* (url: Redacted.Redacted, aheadMs:
   const config = CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false, allowPrivateHosts: ["127.0.0.1"] })
   const runtime = yield* Layer.toRuntime(
     Core.layerWith({ manifests: smallAgents }).pipe(
-      Layer.provideMerge(Layer.mergeAll(config, Placement.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
+      Layer.provideMerge(Layer.mergeAll(config, Boot.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
       Layer.provideMerge(Layer.merge(PasswordCost.layerTest, Logger.minimumLogLevel(LogLevel.Error))),
       Layer.provide(clockAhead(aheadMs))
     )

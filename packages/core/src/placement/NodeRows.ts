@@ -1,0 +1,92 @@
+import type { SqlClient } from "@effect/sql"
+import type { Fragment } from "@effect/sql/Statement"
+import { Effect } from "effect"
+import type { Database } from "../store/Database.js"
+import type { NodeRole, NodeView } from "./Nodes.js"
+
+type Sql = SqlClient.SqlClient
+
+/** Milliseconds of the database's clock. Only PostgreSQL has nodes. */
+export const nowMs = (sql: Sql): Fragment => sql.literal("(extract(epoch from now()) * 1000)::bigint")
+
+/** True where the column names a node whose lease has run out, or one that was forgotten. */
+export const isLapsed = (sql: Sql, column: Fragment): Fragment =>
+  sql`not exists (select 1 from nodes where name = ${column} and expires_at > ${nowMs(sql)})`
+
+/** A node as it is stored. `state` is what was wished of it, and says nothing of its lease. */
+interface NodeRow {
+  readonly name: string
+  readonly address: string
+  readonly boot_id: string
+  readonly role: NodeRole
+  readonly state: "active" | "draining" | "gone"
+  readonly epoch: number
+  readonly expires_at: number
+  readonly alive: number
+  readonly providers: string
+  readonly load: number
+}
+
+/** A node with the boot that holds it, or that held it last. */
+export interface KnownNode extends NodeView {
+  /** The boot. */
+  readonly bootId: string
+}
+
+/** Every node that was not forgotten, by name. */
+export const list = ({ all, sql }: Database["Type"]): Effect.Effect<ReadonlyArray<KnownNode>> =>
+  Effect.map(
+    all(sql<NodeRow>`select name, address, boot_id, role, state, epoch, expires_at::float8 as expires_at,
+      case when expires_at > ${nowMs(sql)} then 1 else 0 end as alive, providers, load from nodes order by name`),
+    (rows) =>
+      rows.map(({ alive, boot_id, expires_at, providers, state, ...row }) => ({
+        ...row,
+        bootId: boot_id,
+        state: alive === 1 || state === "gone" ? state : "lost",
+        expiresAt: expires_at,
+        providers: JSON.parse(providers)
+      }))
+  )
+
+/** The number of sessions whose files each node has. A node without any is absent. */
+export const held = ({ all, sql }: Database["Type"]): Effect.Effect<ReadonlyMap<string, number>> =>
+  Effect.map(
+    all(sql<{ node_id: string; held: number }>`select node_id, cast(count(*) as integer) as held from placements
+      where node_id is not null group by node_id`),
+    (rows) => new Map(rows.map((row) => [row.node_id, row.held]))
+  )
+
+/** The sessions whose files a node has, oldest first. */
+export const heldBy = ({ all, sql }: Database["Type"], node: string, limit: number) =>
+  Effect.map(
+    all(sql<{ session_id: string }>`select session_id from placements where node_id = ${node}
+      order by session_id limit ${limit}`),
+    (rows) => rows.map((row) => row.session_id)
+  )
+
+/** Keeps new sessions from a node. False when no node of that name is alive. */
+export const drain = ({ first, sql }: Database["Type"], node: string): Effect.Effect<boolean> =>
+  Effect.map(
+    first(sql`update nodes set state = 'draining' where name = ${node} and state <> 'gone'
+      and expires_at > ${nowMs(sql)} returning name`),
+    (row) => row !== undefined
+  )
+
+/**
+ * Forgets a node for good. The files that it had count as lost, and the work that waits for them waits for their sessions to be placed anew. Gives
+ * the number of these sessions; undefined when the node is alive or there is none of that name.
+ */
+export const forget = (db: Database["Type"], node: string): Effect.Effect<number | undefined> => {
+  const { all, first, sql, transaction } = db
+  return transaction(
+    Effect.gen(function* () {
+      const row = yield* first(
+        sql`delete from nodes where name = ${node} and expires_at <= ${nowMs(sql)} returning name`
+      )
+      if (row === undefined) return undefined
+      const lost = yield* all(sql`update placements set node_id = null, node_epoch = null, epoch = epoch + 1,
+        state = 'lost' where node_id = ${node} returning session_id`)
+      return lost.length
+    })
+  )
+}

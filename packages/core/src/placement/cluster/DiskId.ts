@@ -1,0 +1,22 @@
+import { randomBytes } from "node:crypto"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+
+/**
+ * The id of a data directory, which is made with it. A machine that comes back with an empty disk has another one, so that nobody looks for files
+ * there that are gone.
+ */
+export const diskIdOf = (dataDir: string): Effect.Effect<string> =>
+  Effect.sync(() => {
+    const file = join(dataDir, "disk-id")
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    const id = `disk_${randomBytes(12).toString("hex")}`
+    try {
+      writeFileSync(file, id, { flag: "wx", mode: 0o600 })
+      return id
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+      return readFileSync(file, "utf8").trim()
+    }
+  })

@@ -43,7 +43,7 @@ export const lostTurn = Effect.gen(function* () {
     const loseLease = leases.lose(session.id, system, reason)
     if (turn.state === "preparing") {
       // The start of the agent may have changed its own state, as its work does.
-      const settled = sessions.change(session.id, { native_digest: yield* setup.nativeDigest(session) })
+      const settled = sessions.change(session.id, { native_digest: yield* setup.stateAfterLoss(session) })
       const command = Effect.all([loseLease, settled, requeue(session.id, turn, requeuedFor)], { discard: true })
       return { next: "retry" as const, command }
     }
@@ -66,7 +66,7 @@ export const interruptTurn = Effect.gen(function* () {
   const keep = yield* keepWords
 
   return Effect.fnUntraced(function* (session: SessionRow, turn: Turn, why: TurnEnd) {
-    const native_digest = yield* setup.nativeDigest(session)
+    const native_digest = yield* setup.stateAfterLoss(session)
     const words = yield* read(turn)
     return Effect.gen(function* () {
       yield* sessions.lock(session.id)

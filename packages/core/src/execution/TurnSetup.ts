@@ -56,7 +56,12 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
      * state that cannot be read. Where another node has the files it is the one that was stored last.
      */
     readonly nativeDigest: (session: SessionRow) => Effect.Effect<string | null>
-    /** The same, or `liveState` while the agent of the lease is kept. */
+    /**
+     * The same for a session whose worker was lost. It is `liveState` where the files are on another machine: nobody here can tell how far the
+     * agent came, and the next turn there goes on from the state as it is.
+     */
+    readonly stateAfterLoss: (session: SessionRow) => Effect.Effect<string | null>
+    /** The digest after a turn, or `liveState` while the agent of the lease is kept. */
     readonly stateAfterTurn: (session: SessionRow, leaseId: string) => Effect.Effect<string | null>
   }
 >() {
@@ -86,6 +91,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
         prepare: fn("TurnSetup.prepare")(function* (session) {
           const agent = yield* installed(session.provider_id)
           const made = yield* Effect.mapError(trees.prepare(session.id), workspaceNotMade)
+          if (!(yield* trees.isHere(made))) return yield* filesMissing
           const ready = yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade)
           const spec = yield* projects.specOf(ready)
           const executor = yield* executorOf(ready, spec)
@@ -119,6 +125,10 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           }
         }),
         nativeDigest,
+        stateAfterLoss: (session) =>
+          Effect.flatMap(trees.isHere(session), (isHere) =>
+            isHere ? nativeDigest(session) : Effect.succeed(liveState)
+          ),
         stateAfterTurn: (session, leaseId) =>
           Effect.flatMap(agents.isKept(leaseId), (isKept) =>
             isKept ? Effect.succeed(liveState) : nativeDigest(session)
@@ -259,6 +269,12 @@ const notThere = (providerId: string): TurnRefused =>
 
 const notInstalled = (providerId: string): TurnRefused =>
   unavailable(`The agent of ${providerId} is not installed on this server. Run: reins harnesses install ${providerId}`)
+
+/** An agent would begin in an empty directory, and everything that was not captured would look deleted. */
+const filesMissing = unavailable(
+  "The files of this session are not on this machine. If another machine has them, run the turn there; if they were removed, restore them " +
+    "from a backup, or create a new session from a changeset of this one."
+)
 
 const workspaceNotMade = (error: GitError): TurnRefused =>
   new TurnRefused({

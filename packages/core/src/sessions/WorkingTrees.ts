@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { Cause, Context, Effect, Layer, Option } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
@@ -31,6 +32,11 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     /** The same for a session whose files this node has. Dies with `NotOwner` where another one has them. */
     readonly owned: (sessionId: SessionId) => Effect.Effect<SessionPaths>
     /**
+     * False when the files of a session that has some are not on this disk: another node has them, another machine on the same database made
+     * them, or somebody has removed them. What this disk says about them then means nothing.
+     */
+    readonly isHere: (session: SessionRow) => Effect.Effect<boolean>
+    /**
      * Runs an effect while nothing else changes or captures the workspace, in this process or in another one on the data directory. A
      * process that hangs is waited for no longer than its claims live. This and all that follows dies with `NotOwner` where another node has the
      * files.
@@ -57,6 +63,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const { isSilent, leaseMs } = yield* JobClaims
       const { bootId } = yield* Boot
       const owned = yield* owning
+      const placements = yield* Placements
       const exclusive = SessionLock.makeShared((id) => sessionPaths(dataDir, id).inUse, {
         self: bootId,
         isSilent,
@@ -74,6 +81,13 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
             id,
             Effect.sync(() => sessionPaths(dataDir, id))
           ),
+        isHere: ({ id, workspace_state }) =>
+          workspace_state !== "ready"
+            ? Effect.succeed(true)
+            : Effect.map(
+                placements.at(id),
+                ({ kind }) => kind === "here" && existsSync(sessionPaths(dataDir, id).workTree)
+              ),
         exclusive: (id, effect) => owned(id, exclusive(id, effect)),
         make: fn("WorkingTrees.make")((id) => owned(id, making(id, make(id)))),
         prepare: fn("WorkingTrees.prepare")((id) =>

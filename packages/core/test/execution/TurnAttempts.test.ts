@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync, rmSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { systemActor } from "@reins/core/access/Access"
 import type { ModelCall } from "@reins/core/connections/ModelCall"
@@ -8,7 +9,7 @@ import { EventLog } from "@reins/core/events/EventLog"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { TurnOutput } from "@reins/core/execution/TurnOutput"
 import { turnJob } from "@reins/core/execution/TurnRunner"
-import { TurnSetup } from "@reins/core/execution/TurnSetup"
+import { liveState, TurnSetup } from "@reins/core/execution/TurnSetup"
 import type { Claim } from "@reins/core/jobs/Claim"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { Jobs } from "@reins/core/jobs/Jobs"
@@ -20,11 +21,12 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { turnJobKind } from "@reins/core/sessions/TurnQueue"
 import { TurnStore } from "@reins/core/sessions/TurnStore"
 import { Turns } from "@reins/core/sessions/Turns"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
-import { Effect, Logger, Schema } from "effect"
+import { Effect, Either, Logger, Schema } from "effect"
 
 const runner = systemActor("runner")
 const harness = { kind: "harness", id: "alpha" } as const
@@ -267,6 +269,35 @@ for (const { layer, name } of databases) {
           assert.strictEqual(items.filter(({ type }) => type === "message.completed").length, 1)
           assert.isNull((yield* (yield* Jobs).get(principal, claim.jobId)).finished_at)
         }).pipe(Effect.provide(asleep))
+      )
+    }
+
+    for (const state of ["preparing", "running"] as const) {
+      it.scopedLive(
+        `a ${state} turn that is lost on another machine leaves its agent's state to that machine, and nothing begins without the files`,
+        () =>
+          Effect.gen(function* () {
+            const { claim, journal, loss, session, turnId, turnStore } = yield* preparing
+            const trees = yield* WorkingTrees
+            const sessions = yield* SessionStore
+            yield* trees.make(session.id)
+            const state_digest = "sha256:of-the-other-disk"
+            yield* journal.commit(sessions.change(session.id, { native_session_id: "n", native_digest: state_digest }))
+            const here = yield* sessionRow(session.id)
+            assert.isTrue(yield* trees.isHere(here))
+            rmSync(trees.paths(session.id).root, { recursive: true })
+            assert.isFalse(yield* trees.isHere(here))
+            if (state === "running") yield* journal.commit(turnStore.move(turnId, "running", runner))
+
+            yield* journal.commit((yield* loss(claim)).command)
+            const after = yield* sessionRow(session.id)
+            assert.deepStrictEqual([after.native_session_id, after.native_digest], ["n", liveState])
+            const refused = yield* Effect.either((yield* TurnSetup).prepare(after))
+            if (Either.isRight(refused)) return assert.fail("it began in an empty directory")
+            assert.deepInclude(refused.left, { reason: "executor_unavailable", retryable: false })
+            assert.include(refused.left.message, "files of this session are not on this machine")
+            assert.isFalse(existsSync(trees.paths(session.id).workTree))
+          }).pipe(Effect.provide(asleep))
       )
     }
 

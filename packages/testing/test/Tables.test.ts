@@ -29,7 +29,13 @@ const later = [
   ["workspace_logs", "store"],
   ["webhook_endpoints", "webhooks"],
   ["webhook_deliveries", "webhooks"],
-  ["webhook_attempts", "webhooks"]
+  ["webhook_attempts", "webhooks"],
+  ["snapshots", "sessions"],
+  ["snapshot_blobs", "sessions"],
+  ["snapshot_parts", "sessions"],
+  ["unsealed_sessions", "sessions"],
+  ["unsealed_uploads", "sessions"],
+  ["blob_pieces", "store"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

@@ -102,6 +102,7 @@ import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
+import { Snapshots } from "./sessions/Snapshots.js"
 import { Steering } from "./sessions/Steering.js"
 import { TurnStore } from "./sessions/TurnStore.js"
 import { Turns } from "./sessions/Turns.js"
@@ -266,6 +267,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
+  Layer.provideMerge(Snapshots.layer),
   Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),

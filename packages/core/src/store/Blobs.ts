@@ -105,13 +105,11 @@ const put = <E>(store: BlobStore, { digest, size }: BlobName, content: Stream.St
   Effect.gen(function* () {
     const hex = yield* hexOf(digest)
     if (yield* store.has(hex)) return
-    let failure: { readonly error: BlobError | E } | undefined
-    const noted = Stream.tapError(verified(digest, content, size), (error) =>
-      Effect.sync(() => void (failure = { error }))
-    )
+    const failures: Array<BlobError | E> = []
+    const noted = Stream.tapError(verified(digest, content, size), (error) => Effect.sync(() => failures.push(error)))
     yield* checked(store, size, store.write({ hex, size }, Stream.toAsyncIterable(noted))).pipe(
       // The store sees only that the content has ended. The reason is that of the content.
-      Effect.mapError((error) => (failure === undefined ? error : failure.error))
+      Effect.mapError((error) => failures[0] ?? error)
     )
   })
 

@@ -160,7 +160,7 @@ export const bucketServer = Effect.acquireRelease(
         body: await bodyOf(request)
       }
       state.requests.push(`${method} ${rawUrl}`)
-      const [status, code] = state.failures.shift() ?? [403, wrongSignature(received)]
+      const [status, code] = state.failures.shift() ?? ([403, wrongSignature(received)] as const)
       if (code !== null) response.writeHead(status).end(method === "HEAD" ? "" : errorText(code))
       else answer(bucket, received, response)
     })

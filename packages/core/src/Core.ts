@@ -345,6 +345,9 @@ const warnOfNoSandbox = Layer.effectDiscard(
   })
 )
 
+/** Loaded where there are snapshots. */
+const sealing = Effect.promise(() => import("./execution/SealJob.js"))
+
 /** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
 const jobs = Layer.unwrapEffect(
   Effect.map(Executors, ({ sweep }) =>
@@ -364,7 +367,8 @@ const jobs = Layer.unwrapEffect(
           yield* mergeJob,
           yield* deadlineJob,
           yield* wakeJob,
-          yield* MailJob.make({ publicUrl: config.publicUrl })
+          yield* MailJob.make({ publicUrl: config.publicUrl }),
+          ...(config.blobs === null ? [] : [yield* Effect.flatMap(sealing, ({ sealJob }) => sealJob)])
         ]
       }),
       (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))

@@ -45,3 +45,15 @@ export const blobAddress = (text: string): BlobAddress | undefined => {
   }
   return text.startsWith("s3://") && URL.canParse(text) ? s3Of(new URL(text)) : undefined
 }
+
+/** The setting that names a place. */
+export const blobAddressText = (address: BlobAddress): string => {
+  if (address.kind === "directory") return `directory:${address.path}`
+  if (address.kind === "postgres") return "postgres"
+  const { bucket, endpoint, prefix, region } = address
+  const query = [
+    ...(endpoint === null ? [] : [`endpoint=${endpoint}`]),
+    ...(region === null ? [] : [`region=${region}`])
+  ]
+  return `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}${query.length === 0 ? "" : `?${query.join("&")}`}`
+}

@@ -105,15 +105,17 @@ const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
     })
   })
 
+const baseGone = (commit: string) =>
+  new GitError({
+    kind: "not_found",
+    message: `The repository no longer has the commit ${commit}, from which the workspace started: push it there again.`
+  })
+
 const requireBase = (options: GitOptionsShape, gitDir: string, commit: string) =>
   Effect.filterOrFail(
     resolveCommit(options, gitDir, commit),
     (found) => found === commit,
-    () =>
-      new GitError({
-        kind: "not_found",
-        message: `The repository no longer has the commit ${commit}, from which the workspace started: push it there again.`
-      })
+    () => baseGone(commit)
   )
 
 const takeBase = (means: GitMeans, gitDir: string, source: BaseSource) =>
@@ -124,7 +126,9 @@ const takeBase = (means: GitMeans, gitDir: string, source: BaseSource) =>
     else {
       const remote = yield* remoteOf(means, source.url, source.credential)
       const refs = yield* listRemote(means, gitDir, remote)
-      yield* fetchAll(means, gitDir, remote, { ref: commit, branch: null, local: commit }, refs)
+      yield* fetchAll(means, gitDir, remote, { ref: commit, branch: null, local: commit }, refs).pipe(
+        Effect.mapError((error) => (error.kind === "ref_not_found" ? baseGone(commit) : error))
+      )
     }
     yield* requireBase(means, gitDir, commit)
     yield* git({

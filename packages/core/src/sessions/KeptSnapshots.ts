@@ -7,6 +7,7 @@ import { turnStates } from "../domain/Turn.js"
 import type { WrittenBlob } from "../files/PackedFiles.js"
 import type { BlobError } from "../store/BlobStore.js"
 import { type BlobName, Blobs } from "../store/Blobs.js"
+import { digestOf } from "../store/CanonicalJson.js"
 import { Journal } from "../store/Journal.js"
 import { SessionListeners } from "./SessionListeners.js"
 import { sessionPaths } from "./SessionPaths.js"
@@ -29,6 +30,9 @@ const kept = Layer.scoped(
     const keepUpload = yield* keeping
     const collect = yield* collecting
 
+    const sealOrNote = (id: SessionId) =>
+      Effect.tapError(seal(id), ({ message }) => journal.commit(store.failed(id, message)))
+
     yield* listeners.register({
       turnMoved: (turn) => (turnStates.isTerminal(turn.state) ? store.changed(turn.session_id) : Effect.void)
     })
@@ -37,13 +41,10 @@ const kept = Layer.scoped(
       isKept: true,
       changed: store.changed,
       leave: store.leave,
-      seal: fn("Snapshots.seal")(seal),
+      seal: fn("Snapshots.seal")(sealOrNote),
       sealBefore: fn("Snapshots.sealBefore")((id) =>
-        Effect.catchTag(seal(id), "SnapshotError", ({ message }) =>
-          Effect.zipRight(
-            Effect.logWarning("a turn begins although the one before it has no snapshot", { session_id: id, message }),
-            journal.commit(store.failed(id, message))
-          )
+        Effect.catchTag(sealOrNote(id), "SnapshotError", ({ message }) =>
+          Effect.logWarning("a turn begins although the one before it has no snapshot", { session_id: id, message })
         )
       ),
       keepUpload: fn("Snapshots.keepUpload")(keepUpload),
@@ -199,11 +200,12 @@ const keeping = Effect.gen(function* () {
   const store = yield* snapshotStore
   const storeBlobs = yield* storing
 
-  return (sessionId: SessionId, { bytes, digest, mode, path }: NewUpload) => {
+  return (sessionId: SessionId, { bytes, mode }: NewUpload) => {
+    const digest = digestOf(bytes)
     const blob = { digest, size: bytes.length }
     return storeBlobs([{ ...blob, content: () => Stream.make(bytes) }]).pipe(
       Effect.mapError((error) => (error._tag === "SnapshotError" ? error : failureOf(error))),
-      Effect.as((upload_id: UnsealedUpload["upload_id"]) =>
+      Effect.as((upload_id: UnsealedUpload["upload_id"], path: string) =>
         Effect.flatMap(store.confirm([blob]), (isKept) =>
           isKept
             ? Effect.zipRight(store.noteUpload(sessionId, { upload_id, path, mode, digest }), store.changed(sessionId))

@@ -29,12 +29,9 @@ export interface Restored {
 
 /** A file that is about to be written to a workspace. */
 export interface NewUpload {
-  readonly path: string
   /** Null for the usual permissions. */
   readonly mode: number | null
   readonly bytes: Uint8Array
-  /** `sha256:<hex>` */
-  readonly digest: string
 }
 
 /**
@@ -57,11 +54,14 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
     readonly sealBefore: (sessionId: SessionId) => Effect.Effect<void>
     /** The job of a session has ended without a snapshot, because what follows asks for one. */
     readonly leave: (sessionId: SessionId, jobId: string) => Effect.Effect<void, never, Commit>
-    /** Keeps the bytes of an upload. The command notes it in the commit of the upload; it is for restores until a snapshot has the file. */
+    /**
+     * Keeps the bytes of an upload. The command notes them in the commit of the upload, with the path of the file; they are for restores until a
+     * snapshot has the file.
+     */
     readonly keepUpload: (
       sessionId: SessionId,
       upload: NewUpload
-    ) => Effect.Effect<(uploadId: UploadId) => Effect.Effect<void, never, Commit>, SnapshotError>
+    ) => Effect.Effect<(uploadId: UploadId, path: string) => Effect.Effect<void, never, Commit>, SnapshotError>
     /**
      * Makes the files of a session from its newest snapshot, with what was uploaded since, and sets the session to the native session that the
      * snapshot has. The caller has the session to itself, and nothing is at its paths but what an earlier restore has begun. Fails when something is,

@@ -23,6 +23,10 @@ export const serverOptions = {
   ...installationOptions,
   host: setting("host", "The address to listen on (127.0.0.1)"),
   port: setting("port", "The port to listen on, 0 for any (7117)"),
+  blobs: setting(
+    "blobs",
+    "Where snapshots of sessions are kept: directory:/path, postgres, or s3://bucket/prefix?endpoint=https://host (none)"
+  ),
   public_url: setting("public-url", "The URL of the service as people reach it, if not that address"),
   executor: setting(
     "executor",

@@ -104,6 +104,7 @@ import { SessionLifecycles } from "./sessions/SessionLifecycles.js"
 import { SessionListeners } from "./sessions/SessionListeners.js"
 import { SessionStore } from "./sessions/SessionStore.js"
 import { Sessions } from "./sessions/Sessions.js"
+import { Snapshots } from "./sessions/Snapshots.js"
 import { Steering } from "./sessions/Steering.js"
 import { TurnStore } from "./sessions/TurnStore.js"
 import { Turns } from "./sessions/Turns.js"
@@ -273,6 +274,7 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
+  Layer.provideMerge(Snapshots.layer),
   Layer.provideMerge(WorkingTrees.layer),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
@@ -355,6 +357,9 @@ const warnOfNoSandbox = Layer.effectDiscard(
   })
 )
 
+/** Loaded where there are snapshots. */
+const sealing = Effect.promise(() => import("./execution/SealJob.js"))
+
 /** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
 const jobs = Layer.unwrapEffect(
   Effect.map(Executors, ({ sweep }) =>
@@ -374,7 +379,8 @@ const jobs = Layer.unwrapEffect(
           yield* mergeJob,
           yield* deadlineJob,
           yield* wakeJob,
-          yield* MailJob.make({ publicUrl: config.publicUrl })
+          yield* MailJob.make({ publicUrl: config.publicUrl }),
+          ...(config.blobs === null ? [] : [yield* Effect.flatMap(sealing, ({ sealJob }) => sealJob)])
         ]
       }),
       (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import type { AgentLimits } from "@reins/core/base/AgentLimits"
+import { type BlobAddress, blobAddress } from "@reins/core/base/BlobAddress"
 import { type BuiltInExecutor, builtInExecutors } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
@@ -54,6 +55,7 @@ const fields = {
   node_address: HttpUrl,
   role: Schema.Literal("api", "runner", "all"),
   node_lease_seconds: Whole(1, 600),
+  blobs: Schema.String.pipe(Schema.filter((text) => blobAddress(text) !== undefined)),
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
   cache_dir: Schema.String.pipe(Schema.minLength(1)),
@@ -121,6 +123,8 @@ export const expected: Readonly<Record<SettingName, string>> = {
   node_address: "an http or https URL",
   role: "api, runner or all",
   node_lease_seconds: "a number of seconds from 1 to 600",
+  blobs:
+    "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
   public_url: "an http or https URL",
   key_file: "a file",
   cache_dir: "a directory",
@@ -211,6 +215,8 @@ export interface Config {
   readonly databaseConnections: number
   /** One of several machines; undefined for one alone. */
   readonly node: NodeConfig | undefined
+  /** The place of the snapshots of sessions; null without snapshots. */
+  readonly blobs: BlobAddress | null
   readonly publicUrl: URL
   readonly keyFile: string | undefined
   readonly cacheDir: string | undefined
@@ -277,6 +283,9 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
   const publicUrl = new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
+  const blobs = settings.blobs === undefined ? null : (blobAddress(settings.blobs) ?? null)
+  if (blobs?.kind === "postgres" && settings.database_url === undefined) return yield* noTable
+  if (blobs?.kind === "s3" && !hasKeys(environment)) return yield* noKeys
   const path = (text: string | undefined) => (text === undefined ? undefined : resolve(directory, text))
   const config: Config = {
     host,
@@ -285,6 +294,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     databaseUrl: settings.database_url === undefined ? undefined : Redacted.make(settings.database_url),
     databaseConnections: settings.database_connections ?? 20,
     node: yield* nodeOf(settings),
+    blobs,
     publicUrl,
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),
@@ -321,6 +331,19 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     limits: limitsOf(settings)
   }
   return config
+})
+
+const hasKeys = ({ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret }: NodeJS.ProcessEnv): boolean =>
+  Boolean(id) && Boolean(secret)
+
+const noTable = new ConfigInvalid({
+  problem:
+    'The setting "blobs" can be postgres only on a PostgreSQL database: give --database-url too (REINS_DATABASE_URL).'
+})
+
+const noKeys = new ConfigInvalid({
+  problem:
+    'The setting "blobs" names a bucket, and the environment lacks AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY: set both.'
 })
 
 const agentLimitsOf = (settings: typeof Settings.Type): Config["agentLimits"] => ({

@@ -20,5 +20,6 @@ export const walks = {
   connections: share(15, 400),
   delegations: { SQLite: share(50, 1500), PostgreSQL: share(15, 500) },
   budgets: { SQLite: share(60, 2000), PostgreSQL: share(15, 500) },
+  snapshots: share(6, 150),
   sessions: { SQLite: share(25, 600), PostgreSQL: share(10, 250) }
 }

@@ -31,7 +31,13 @@ const later = [
   ["webhook_deliveries", "webhooks"],
   ["webhook_attempts", "webhooks"],
   ["nodes", "placement"],
-  ["placements", "placement"]
+  ["placements", "placement"],
+  ["snapshots", "sessions"],
+  ["snapshot_blobs", "sessions"],
+  ["snapshot_parts", "sessions"],
+  ["unsealed_sessions", "sessions"],
+  ["unsealed_uploads", "sessions"],
+  ["blob_pieces", "store"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

@@ -4,15 +4,15 @@ import { basename, dirname, join } from "node:path"
 import { Effect, Layer, Schema } from "effect"
 import { fn } from "../base/Traced.js"
 import { now } from "../domain/Timestamp.js"
+import { archiveWriter, type PartSummary } from "../files/Archive.js"
+import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "../files/TreeReader.js"
 import { closedSessions, type SessionFacts } from "../sessions/SessionFacts.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
 import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile } from "../store/DataDirectory.js"
-import { archiveWriter, type PartSummary } from "./Archive.js"
 import { BackupError, BackupManifest, backupFormat, manifestName, parts, sessionPart } from "./BackupManifest.js"
 import { inventory } from "./Inventory.js"
-import { readOne, readTree, type TreeEntry, type TreeOptions, treeState } from "./TreeReader.js"
 
 /** The installation to back up, and the file to write. */
 export interface BackupRequest {

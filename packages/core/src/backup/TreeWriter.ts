@@ -1,7 +1,7 @@
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { ArchiveDamaged, type ArchivedEntry } from "./Archive.js"
+import { ArchiveDamaged, type ArchivedEntry } from "../files/Archive.js"
 
 /**
  * Writes entries below an empty root. Links are made last, so that no entry of a hostile archive is written through one. No file is written

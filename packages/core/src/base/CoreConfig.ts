@@ -2,6 +2,7 @@ import { availableParallelism, homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { Context, Layer, type Redacted } from "effect"
 import { type AgentLimits, defaultAgentLimits } from "./AgentLimits.js"
+import type { BlobAddress } from "./BlobAddress.js"
 import { type CoreLimits, defaultLimits } from "./CoreLimits.js"
 
 /** The ways to run agents that are part of Reins. */
@@ -54,6 +55,8 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     readonly setupSnapshotDays: number
     /** The bytes that the kept results of setups may take together. Beyond them those that were used least recently go. */
     readonly setupSnapshotBytes: number
+    /** The place where snapshots of sessions are kept, so that another machine can go on with them. Null makes no snapshots. */
+    readonly blobs: BlobAddress | null
     /** The lifetime of a claim on a job, in milliseconds. Others take over a job whose worker has not renewed its claim for so long. */
     readonly leaseMs: number
     /**
@@ -101,6 +104,7 @@ export class CoreConfig extends Context.Tag("@reins/core/base/CoreConfig")<
     prewarm: true,
     setupSnapshotDays: 14,
     setupSnapshotBytes: 20 * 1024 ** 3,
+    blobs: null,
     leaseMs: 30_000,
     executors: null,
     containerImage: null,

@@ -10,6 +10,7 @@ import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
 import { Placements } from "../placement/Placements.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/Snapshots.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { ApplicationStore } from "./ApplicationStore.js"
 import { applyJobKind } from "./Applications.js"
@@ -35,6 +36,7 @@ export const applyJob = Effect.gen(function* () {
   const applications = yield* ApplicationStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
+  const snapshots = yield* Snapshots
   const begin = yield* beginning
   const apply = yield* applying
 
@@ -54,7 +56,8 @@ export const applyJob = Effect.gen(function* () {
       yield* failpoint("application.begun")
       const { changed, conflicts, state } = yield* trees.exclusive(target_session_id, apply(work))
       yield* failpoint("application.written")
-      return { state: "succeeded" as const, command: applications.move(id, { state, changed, conflicts }, actor) }
+      const moved = applications.move(id, { state, changed, conflicts }, actor)
+      return { state: "succeeded" as const, command: Effect.zipRight(moved, snapshots.changed(target_session_id)) }
     }),
     failed: fn("applyJob.failed")(function* (claim, failure) {
       const found = yield* applications.find(applicationOf(claim))

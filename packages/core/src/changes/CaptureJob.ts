@@ -5,6 +5,7 @@ import { ChangesetId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/Snapshots.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { workspaceCapture } from "./Capture.js"
 import { ChangesetStore } from "./ChangesetStore.js"
@@ -29,6 +30,7 @@ export const captureJob = Effect.gen(function* () {
   const store = yield* ChangesetStore
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
+  const snapshots = yield* Snapshots
   const capture = yield* workspaceCapture
   return {
     kind: captureJobKind,
@@ -49,7 +51,8 @@ export const captureJob = Effect.gen(function* () {
         )
       const { expected_generation: expected } = decodePayload(claim.payload)
       if (expected !== undefined && captured.tree !== expected) return yield* staleCapture(captured.tree, expected)
-      return { state: "succeeded" as const, command: store.seal(changeset.id, captured, actor) }
+      const sealed = store.seal(changeset.id, captured, actor)
+      return { state: "succeeded" as const, command: Effect.zipRight(sealed, snapshots.changed(session.id)) }
     }),
     failed: fn("captureJob.failed")(function* (claim, failure) {
       const changeset = yield* store.find(changesetOf(claim))

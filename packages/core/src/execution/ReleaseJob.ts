@@ -10,6 +10,7 @@ import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { Leases } from "../sessions/Leases.js"
 import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/Snapshots.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { Journal } from "../store/Journal.js"
 
@@ -62,6 +63,8 @@ const releasing = Effect.gen(function* () {
   const leases = yield* Leases
   const { quiesce, settle } = yield* leaseMoves
   const salvage = yield* salvaging
+  const snapshots = yield* Snapshots
+  const journal = yield* Journal
 
   return Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: Payload) {
     const session = yield* store.find(id)
@@ -74,6 +77,8 @@ const releasing = Effect.gen(function* () {
     yield* failpoint("release.reaped")
     if (session.workspace_state === "ready") yield* salvage(session)
     yield* failpoint("release.salvaged")
+    // The agent was stopped, and may have written its last words only then.
+    if (snapshots.isKept) yield* journal.commit(snapshots.changed(id))
     yield* settle(session, reason)
     if (leaseId === undefined) yield* trees.remove(id)
   })

@@ -8,6 +8,7 @@ import type { Claim } from "../jobs/Claim.js"
 import { type AttemptLost, type Completion, JobError, type JobKind } from "../jobs/JobKind.js"
 import { sessionBudgets } from "../sessions/SessionBudgets.js"
 import { SessionStore } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/Snapshots.js"
 import { turnJobKind } from "../sessions/TurnQueue.js"
 import { TurnStore } from "../sessions/TurnStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
@@ -57,8 +58,11 @@ const working = Effect.gen(function* () {
   const run = yield* runAgent
   const finish = yield* finishTurn
   const { requireHolding } = yield* sessionBudgets
+  const snapshots = yield* Snapshots
 
   const prepare = Effect.fnUntraced(function* ({ session, turn }: TurnWork) {
+    // What the last turn has left is safe before another one changes it.
+    yield* snapshots.sealBefore(session.id)
     const prepared = yield* setup.prepare(session)
     const { connection, prices } = prepared
     yield* requireHolding(session, turn.id, connection && { prices, secrets: connection.secrets }).pipe(

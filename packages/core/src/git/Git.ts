@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { WayOut } from "../outbound/WayOut.js"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
+import type { BundleRequest, UnbundleRequest } from "./Bundles.js"
 import type { SnapshotRequest } from "./Capturing.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
@@ -22,7 +23,7 @@ import {
 } from "./Repository.js"
 import { adopt, refreshed, type Snapshot, snapshot } from "./Snapshot.js"
 import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
-import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
+import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest, treeModes } from "./Tree.js"
 import { type WrittenRequest, writtenBefore } from "./Written.js"
 
 /**
@@ -106,6 +107,21 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
      * the whole content also when `bytes` is cut at `maxBytes`. Fails with `not_found` for an absent path or a folder.
      */
     readonly readBlob: (request: BlobRequest) => Effect.Effect<Blob, GitError>
+    /** Every file of a tree with git's mode of it, by its path as latin1, which keeps every byte of a name. */
+    readonly treeModes: (request: TreeRequest) => Effect.Effect<ReadonlyMap<string, string>, GitError>
+    /**
+     * Writes the references of a trusted directory and what they need into a file, from which `unbundle` makes another one. Equal objects
+     * give equal bytes. False, without a file, when there are no references of the kind.
+     */
+    readonly bundle: (request: BundleRequest) => Effect.Effect<boolean, GitError>
+    /** Makes a trusted directory from bundles, at a path where nothing is. Fails when an object is missing, or the remote lacks the base. */
+    readonly unbundle: (request: UnbundleRequest) => Effect.Effect<void, GitError>
+    /** Writes the files of a commit to a folder that has none of them, byte for byte. Later snapshots of the folder find them unchanged. */
+    readonly checkOut: (request: {
+      readonly gitDir: string
+      readonly workTree: string
+      readonly commit: string
+    }) => Effect.Effect<void, GitError>
     /** The head of the remote's branch now; null when the branch does not exist. */
     readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
     /**
@@ -148,6 +164,16 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         patch: method("patch", patch),
         listTree: method("listTree", listTree),
         readBlob: method("readBlob", readBlob),
+        treeModes: method("treeModes", treeModes),
+        bundle: method("bundle", (means, request: BundleRequest) =>
+          Effect.flatMap(bundles, ({ bundle }) => bundle(means, request))
+        ),
+        unbundle: method("unbundle", (means, request: UnbundleRequest) =>
+          Effect.flatMap(bundles, ({ unbundle }) => unbundle(means, request))
+        ),
+        checkOut: method("checkOut", (means, request: { gitDir: string; workTree: string; commit: string }) =>
+          Effect.flatMap(bundles, ({ checkOut }) => checkOut(means, request))
+        ),
         remoteHead: method("remoteHead", remoteHead),
         push: method("push", push),
         applyTree: (request) =>
@@ -163,3 +189,6 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
   static readonly layerWith = (options: Partial<GitOptionsShape>): Layer.Layer<Git, never, WayOut> =>
     Git.layer.pipe(Layer.provide(GitOptions.layer(options)))
 }
+
+/** Only installations that keep snapshots use them. */
+const bundles = Effect.promise(() => import("./Bundles.js"))

@@ -69,6 +69,9 @@ const refusalAt = (means: GitMeans, place: RepositoryPlace): string | undefined 
   }
 }
 
+/** True for a repository that only this machine can reach, by its path. */
+export const isOfMachine = (url: string): boolean => placeOf(url)?.kind === "path"
+
 /** See `Git.refusal`. */
 export const refusalOf = (means: GitMeans, url: string): string | undefined => {
   const place = placeOf(url)

@@ -43,7 +43,8 @@ const defaultBranch = "main"
 
 const fileFailure = (message: string) => () => new GitError({ kind: "internal", message })
 
-const initTrusted = (options: GitOptionsShape, gitDir: string) =>
+/** Makes a trusted git directory. */
+export const initTrusted = (options: GitOptionsShape, gitDir: string) =>
   Effect.gen(function* () {
     yield* git({
       args: ["init", "--quiet", "--bare", "--template=", `--initial-branch=${defaultBranch}`],
@@ -104,7 +105,8 @@ interface RemoteRefs {
   readonly names: ReadonlyMap<string, string>
 }
 
-const listRemote = (options: GitMeans, gitDir: string, remote: Remote) =>
+/** The branches and tags of a remote, and its default branch. */
+export const listRemote = (options: GitMeans, gitDir: string, remote: Remote) =>
   callRemote(options, remote, {
     args: ["ls-remote", "--quiet", "--symref", "--end-of-options", remote.url],
     gitDir
@@ -140,7 +142,8 @@ const choose = (refs: RemoteRefs, ref: string | null): Choice | null => {
   return head === undefined ? null : { ref: head, branch: null, local: head }
 }
 
-const fetchAll = (options: GitMeans, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
+/** Fetches every branch and tag of a remote, and the chosen commit where none of them leads to it. */
+export const fetchAll = (options: GitMeans, gitDir: string, remote: Remote, choice: Choice, refs: RemoteRefs) => {
   const known = new Set(refs.names.values())
   // A commit that no ref points at is asked for by its id, unless it came with a branch. Some hosts refuse to give commits by their ids.
   const extra = isObjectId(choice.local) && !known.has(choice.local) ? [choice.local] : []
@@ -161,7 +164,8 @@ const fetchAll = (options: GitMeans, gitDir: string, remote: Remote, choice: Cho
   )
 }
 
-const resolveCommit = (options: GitOptionsShape, gitDir: string, name: string) =>
+/** The commit that a name leads to in a trusted directory; null where there is none. */
+export const resolveCommit = (options: GitOptionsShape, gitDir: string, name: string) =>
   runGit({
     args: ["rev-parse", "--quiet", "--verify", "--end-of-options", `${name}^{commit}`],
     gitDir,

@@ -22,6 +22,7 @@ import { Quotas } from "./Quotas.js"
 import { notOpen, noWorkspace } from "./Refusals.js"
 import { sessionRules } from "./SessionRules.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { type SnapshotError, Snapshots } from "./Snapshots.js"
 import { bytesOf } from "./UploadBytes.js"
 import { UploadStore } from "./UploadStore.js"
 import { WorkingTrees } from "./WorkingTrees.js"
@@ -70,6 +71,7 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
       const projects = yield* Projects
       const files = yield* Files
       const quotas = yield* Quotas
+      const snapshots = yield* Snapshots
       const { limits } = yield* CoreConfig
 
       /** The directory of the files of a session, for a principal that may read it. */
@@ -128,6 +130,8 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
               // A setup may take longer than any request waits.
               if (session.workspace_state !== "ready" && hasSetup(yield* projects.specOf(session)))
                 return yield* notSetUp(session)
+              const mode = upload.mode === undefined ? null : Number.parseInt(upload.mode, 8)
+              const keep = yield* Effect.mapError(snapshots.keepUpload(session.id, { bytes, mode }), notKept)
               yield* Effect.mapError(trees.make(session.id), notMade)
               const written = yield* put(session, upload, bytes)
               yield* failpoint("upload.written")
@@ -139,7 +143,9 @@ export class SessionFiles extends Context.Tag("@reins/core/sessions/SessionFiles
                 yield* journal.append(row.id, actorOf(principal), [
                   { type: "workspace.changed", payload: { base_commit: row.base_commit, path: written.path } }
                 ])
-                return { upload_id: yield* uploads.record(row.id, written), file: written }
+                const upload_id = yield* uploads.record(row.id, written)
+                yield* keep(upload_id, written.path)
+                return { upload_id, file: written }
               })
             })
           )
@@ -155,6 +161,13 @@ const notSetUp = (session: SessionRow): ReinsError<"executor_unavailable"> =>
       `The setup of the project has not ended in this session. POST /api/sessions/${session.id}/executor/activations runs it; wait for the ` +
       "event workspace.restored, then upload.",
     details: { workspace: session.workspace_state }
+  })
+
+const notKept = ({ message }: SnapshotError): ReinsError<"executor_unavailable"> =>
+  new ReinsError({
+    code: "executor_unavailable",
+    message: `The file could not be kept safe, so it was not written. ${message}`,
+    details: { reason: "snapshot_failed" }
   })
 
 const notMade = (error: GitError): ReinsError<"executor_unavailable"> =>

@@ -28,7 +28,8 @@ const tables = [
   "attempts",
   "model_calls",
   "webhook_endpoints",
-  "webhook_deliveries"
+  "webhook_deliveries",
+  "snapshots"
 ]
 
 /**

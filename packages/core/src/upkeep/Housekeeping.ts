@@ -5,6 +5,7 @@ import { Accounts } from "../identity/Accounts.js"
 import { LoginSessions } from "../identity/LoginSessions.js"
 import { Members } from "../identity/Members.js"
 import { setupSweep } from "../sessions/SetupSweep.js"
+import { Snapshots } from "../sessions/Snapshots.js"
 import { logDefect } from "../store/FailedStatement.js"
 import { Idempotency } from "../store/Idempotency.js"
 import { WebhookStore } from "../webhooks/WebhookStore.js"
@@ -19,7 +20,8 @@ export const layer = Layer.scopedDiscard(
       answers: (yield* Idempotency).purge,
       webhooks: (yield* WebhookStore).purge,
       events: Effect.zipRight((yield* WorkspaceEvents).keepUp, (yield* EventRetention).purge),
-      setups: yield* setupSweep
+      setups: yield* setupSweep,
+      blobs: (yield* Snapshots).collect
     }
     const sweep = Effect.forEach(
       Object.entries(purges),

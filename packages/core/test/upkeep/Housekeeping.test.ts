@@ -3,6 +3,7 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { EventRetention } from "@reins/core/events/EventRetention"
 import { WorkspaceEvents } from "@reins/core/events/WorkspaceEvents"
 import { Accounts } from "@reins/core/identity/Accounts"
+import { Snapshots } from "@reins/core/sessions/Snapshots"
 import { Database } from "@reins/core/store/Database"
 import * as Housekeeping from "@reins/core/upkeep/Housekeeping"
 import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
@@ -33,7 +34,7 @@ const newToken = Effect.gen(function* () {
 
 if (sqlite !== undefined) {
   withLayer(
-    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer).pipe(
+    Layer.mergeAll(EventRetention.layer, WorkspaceEvents.layer, WebhookStore.layer, Snapshots.layerNone).pipe(
       Layer.provideMerge(CoreConfig.layer({ dataDir: "/nonexistent" })),
       Layer.provideMerge(identity(sqlite.layer))
     )

@@ -15,6 +15,7 @@ import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirec
 import { pending } from "@reins/core/store/Migrations"
 import { Effect, Either, Layer } from "effect"
 import { type Config, isLoopback } from "../Config.js"
+import { blobFindings } from "./BlobFindings.js"
 import { type Finding, fail, ok, warn } from "./Finding.js"
 import * as Installation from "./Installation.js"
 import { securityFindings } from "./SecurityFindings.js"
@@ -30,6 +31,7 @@ export const findings = (config: Config): Effect.Effect<ReadonlyArray<Finding>> 
       Effect.sync(() => space(config)),
       lock(config),
       database(config),
+      blobFindings(config),
       harnesses(config),
       sandbox(config),
       mail(config),

@@ -113,6 +113,7 @@ export const coreConfigOf = (config: Config): CoreConfig["Type"] =>
     ...(config.maxIdleAgents !== undefined && { maxIdleAgents: config.maxIdleAgents }),
     ...(config.agentFreeBytes !== undefined && { agentFreeMemory: config.agentFreeBytes }),
     prewarm: config.prewarm,
+    blobs: config.blobs,
     ...(config.setupSnapshotDays !== undefined && { setupSnapshotDays: config.setupSnapshotDays }),
     ...(config.setupSnapshotBytes !== undefined && { setupSnapshotBytes: config.setupSnapshotBytes }),
     ...(config.leaseSeconds !== undefined && { leaseMs: config.leaseSeconds * 1000 }),

@@ -29,6 +29,10 @@ export const serverOptions = {
   ),
   node_address: setting("node-address", "The URL at which the other nodes reach this one"),
   role: setting("role", "What the node does: api serves requests, runner has the sessions, all does both (all)"),
+  blobs: setting(
+    "blobs",
+    "Where snapshots of sessions are kept: directory:/path, postgres, or s3://bucket/prefix?endpoint=https://host (none)"
+  ),
   public_url: setting("public-url", "The URL of the service as people reach it, if not that address"),
   executor: setting(
     "executor",

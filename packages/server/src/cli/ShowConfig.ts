@@ -1,4 +1,5 @@
 import { Command } from "@effect/cli"
+import { blobAddressText } from "@reins/core/base/BlobAddress"
 import type { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Effect, Redacted } from "effect"
 import type { Config, SettingName } from "../Config.js"
@@ -22,6 +23,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   data_dir: core.dataDir,
   database_url: config.databaseUrl === undefined ? null : maskedUrl(config.databaseUrl),
   database_connections: config.databaseConnections,
+  blobs: core.blobs === null ? null : blobAddressText(core.blobs),
   public_url: config.publicUrl.href,
   key_file: core.keyFile,
   cache_dir: core.cacheDir,

@@ -1,4 +1,6 @@
 import type { JobState } from "@reins/core/domain/Job"
+import { toMillis } from "@reins/core/domain/Timestamp"
+import type { Unsealed } from "@reins/core/sessions/SnapshotStore"
 import { Metric, type MetricPair, MetricState } from "effect"
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client"
 
@@ -20,11 +22,13 @@ const gaugeOf = (name: string, help: string, read: () => number) =>
 gaugeOf("process_heap_used_bytes", "Memory in use by JavaScript.", () => process.memoryUsage().heapUsed)
 gaugeOf("process_uptime_seconds", "Since the process began.", () => Math.round(process.uptime()))
 
-/** The page, with the numbers of live jobs by kind and state. */
+/** The page, with the numbers of live jobs by kind and state, and of sessions that are not sealed where snapshots are kept. */
 export const write = async (
-  live: ReadonlyArray<{ readonly kind: string; readonly state: JobState; readonly count: number }>
+  live: ReadonlyArray<{ readonly kind: string; readonly state: JobState; readonly count: number }>,
+  unsealed?: Unsealed
 ): Promise<string> => {
   const ofMoment = new Registry()
+  if (unsealed !== undefined) writeUnsealed(ofMoment, unsealed)
   const jobs = new Gauge({
     name: "reins_jobs",
     help: "Jobs that have not ended, by kind and state.",
@@ -35,6 +39,15 @@ export const write = async (
   const ofService = AggregatorRegistry.aggregate([families(Metric.unsafeSnapshot())])
   const pages = await Promise.all([ofService.metrics(), ofMoment.metrics(), ofProcess.metrics()])
   return pages.join("\n")
+}
+
+const writeUnsealed = (registry: Registry, { sessions, since }: Unsealed): void => {
+  const registers = [registry]
+  const help = "Sessions that have changed since their newest snapshot."
+  new Gauge({ name: "reins_sessions_unsealed", help, registers }).set(sessions)
+  const age = since === null ? 0 : Math.max(0, (Date.now() - toMillis(since)) / 1000)
+  const ageHelp = "The age of the oldest change that is in no snapshot; 0 when every change is in one."
+  new Gauge({ name: "reins_sessions_unsealed_seconds", help: ageHelp, registers }).set(age)
 }
 
 interface Sample {

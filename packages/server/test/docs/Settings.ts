@@ -37,6 +37,10 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     unit: "seconds",
     fallback: "15"
   },
+  blobs: {
+    does: "The store of the snapshots of sessions, which outlive the machine: `directory:/path` on a file system that all machines share, `postgres`, or `s3://bucket/prefix?endpoint=https://host&region=name` with the keys in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. See [several machines](scale.md#blobs-and-snapshots).",
+    fallback: "none, and no snapshots"
+  },
   public_url: {
     does: "The address at which people reach the service. Links in mails begin with it; https makes cookies `Secure`.",
     fallback: "`http://<host>:<port>`"

@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises"
 import { Header, Pax } from "tar"
 import type { TreeEntry } from "./TreeReader.js"
 
-// Owns the form of a backup: an uncompressed tar whose entries belong to parts, `<part>/<path>`. It does not know the meaning of a part.
+// Owns the form of an archive: an uncompressed tar whose entries belong to parts, `<part>/<path>`. It does not know the meaning of a part.
 
 /** One part of an archive. The digest covers the name, kind, mode and content of each entry, in their order. */
 export interface PartSummary {
@@ -66,6 +66,7 @@ export const archiveWriter = (file: FileHandle) => {
     while (left > 0) await put(Buffer.alloc(Math.min(left, pieceBytes)))
     await write(Buffer.alloc(paddingOf(entry.size)))
   }
+  const end = () => write(Buffer.alloc(2 * blockBytes))
   return {
     /** Writes the entries of one part, and gives back their sum. */
     writePart: async (part: string, entries: AsyncIterable<TreeEntry>): Promise<PartSummary> => {
@@ -77,6 +78,8 @@ export const archiveWriter = (file: FileHandle) => {
       }
       return digest.end()
     },
+    /** Writes the end mark. */
+    end,
     /** Writes the last entry and the end mark. */
     finish: async (name: string, text: string) => {
       const content = Buffer.from(text)
@@ -93,7 +96,7 @@ export const archiveWriter = (file: FileHandle) => {
       }
       await writeHeader(name, entry)
       await writeContent(entry, () => undefined)
-      await write(Buffer.alloc(2 * blockBytes))
+      await end()
     }
   }
 }

@@ -1,0 +1,201 @@
+import * as fs from "node:fs/promises"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { git, isObjectId, runGit } from "./GitCommand.js"
+import { GitError } from "./GitError.js"
+import type { GitMeans } from "./GitMeans.js"
+import type { GitOptionsShape } from "./GitOptions.js"
+import { type GitCredential, remoteOf } from "./RemoteUrl.js"
+import { cachedIndex, fetchAll, initTrusted, listRemote, requireTrusted, resolveCommit } from "./Repository.js"
+
+// Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
+// references, what they need beyond the given commit, and the commits that whoever reads it must have.
+
+/** The references to write: those that came from the remote, or those that the service has made. */
+export interface BundleRequest {
+  readonly gitDir: string
+  readonly what: "base" | "work"
+  /** The commit that the workspace started from; null when it started empty. `work` leaves out what that has. */
+  readonly base: string | null
+  /** The path of the bundle. */
+  readonly file: string
+}
+
+/** Where the base of a workspace comes from when it is made again. */
+export type BaseSource =
+  | { readonly kind: "none" }
+  | { readonly kind: "bundle"; readonly file: string; readonly commit: string }
+  | {
+      readonly kind: "remote"
+      readonly url: string
+      readonly credential: GitCredential | undefined
+      readonly commit: string
+    }
+
+/** A trusted git directory to make again, at a path where nothing is. */
+export interface UnbundleRequest {
+  readonly gitDir: string
+  readonly base: BaseSource
+  /** The bundle of the `work`. */
+  readonly file: string
+  /** Where the objects of the base are copied to, for the repository of the agent. Null copies none. */
+  readonly copyBaseTo: string | null
+}
+
+const prefixes = {
+  base: ["refs/remotes/origin", "refs/tags", "refs/reins/base"],
+  work: ["refs/reins"]
+} as const
+
+const baseRef = "refs/reins/base/"
+
+const listRefs = (options: GitOptionsShape, gitDir: string, names: ReadonlyArray<string>) =>
+  git({
+    args: ["for-each-ref", "--format=%(refname)", ...names],
+    gitDir,
+    timeoutMs: options.localTimeoutMs
+  }).pipe(
+    Effect.map(({ stdout }) =>
+      stdout
+        .toString("utf8")
+        .split("\n")
+        .filter((name) => name !== "")
+    )
+  )
+
+/**
+ * See `Git.bundle`. Deltas are not looked for: they cost twenty times the work and save a tenth of the bytes, since most of what a workspace adds is
+ * new. One thread gives the same bytes for the same objects.
+ */
+export const bundle = Effect.fnUntraced(function* (options: GitOptionsShape, request: BundleRequest) {
+  const { base, file, gitDir, what } = request
+  yield* requireTrusted(gitDir, ...(base === null ? [] : [base]))
+  const found = yield* listRefs(options, gitDir, prefixes[what])
+  const refs = what === "base" ? found : found.filter((name) => !name.startsWith(baseRef))
+  if (refs.length === 0) return false
+  const without = what === "work" && base !== null ? [`^${base}`] : []
+  yield* git({
+    args: ["bundle", "create", "--quiet", file, "--stdin"],
+    gitDir,
+    settings: ["pack.window=0", "pack.threads=1"],
+    stdin: Buffer.from([...refs, ...without].map((line) => `${line}\n`).join("")),
+    timeoutMs: options.localTimeoutMs
+  })
+  return true
+})
+
+/** Puts the objects and the references of a bundle into a trusted directory. Fails when the directory lacks what the bundle builds on. */
+const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
+  Effect.gen(function* () {
+    const { stdout } = yield* git({
+      args: ["bundle", "unbundle", file],
+      gitDir,
+      timeoutMs: options.localTimeoutMs
+    })
+    const refs = stdout
+      .toString("utf8")
+      .split("\n")
+      .map((line) => line.split(" "))
+      .flatMap(([id = "", name = ""]) => (isObjectId(id) && name.startsWith("refs/") ? [`update ${name} ${id}\n`] : []))
+    yield* git({
+      args: ["update-ref", "--stdin"],
+      gitDir,
+      stdin: Buffer.from(refs.join("")),
+      timeoutMs: options.localTimeoutMs
+    })
+  })
+
+const baseGone = (commit: string) =>
+  new GitError({
+    kind: "not_found",
+    message: `The repository no longer has the commit ${commit}, from which the workspace started: push it there again.`
+  })
+
+const requireBase = (options: GitOptionsShape, gitDir: string, commit: string) =>
+  Effect.filterOrFail(
+    resolveCommit(options, gitDir, commit),
+    (found) => found === commit,
+    () => baseGone(commit)
+  )
+
+const takeBase = (means: GitMeans, gitDir: string, source: BaseSource) =>
+  Effect.gen(function* () {
+    if (source.kind === "none") return
+    const { commit } = source
+    if (source.kind === "bundle") yield* unpack(means, gitDir, source.file)
+    else {
+      const remote = yield* remoteOf(means, source.url, source.credential)
+      const refs = yield* listRemote(means, gitDir, remote)
+      yield* fetchAll(means, gitDir, remote, { ref: commit, branch: null, local: commit }, refs).pipe(
+        Effect.mapError((error) => (error.kind === "ref_not_found" ? baseGone(commit) : error))
+      )
+    }
+    yield* requireBase(means, gitDir, commit)
+    yield* git({
+      args: ["update-ref", `${baseRef}${commit}`, commit],
+      gitDir,
+      timeoutMs: means.localTimeoutMs
+    })
+  })
+
+/** Fails when an object that a reference of the work needs beyond the base is not there. */
+const requireWhole = (options: GitOptionsShape, gitDir: string, base: BaseSource) =>
+  Effect.flatMap(
+    runGit({
+      args: [
+        "rev-list",
+        "--objects",
+        "--quiet",
+        "--glob=refs/reins/*",
+        ...(base.kind === "none" ? [] : ["--not", base.commit])
+      ],
+      gitDir,
+      timeoutMs: options.localTimeoutMs
+    }),
+    ({ exitCode }) =>
+      exitCode === 0
+        ? Effect.void
+        : Effect.fail(
+            new GitError({ kind: "not_found", message: "The snapshot lacks objects of git: take another one." })
+          )
+  )
+
+/** See `Git.unbundle`. */
+export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: UnbundleRequest) {
+  const { base, copyBaseTo, file, gitDir } = request
+  yield* onDisk(() => fs.mkdir(gitDir, { recursive: true, mode: 0o700 }))
+  yield* initTrusted(means, gitDir)
+  yield* takeBase(means, gitDir, base)
+  if (copyBaseTo !== null)
+    yield* onDisk(() =>
+      fs.cp(join(gitDir, "objects"), copyBaseTo, { recursive: true, mode: fs.constants.COPYFILE_FICLONE })
+    )
+  yield* unpack(means, gitDir, file)
+  yield* requireWhole(means, gitDir, base)
+}, Effect.scoped)
+
+/** See `Git.checkOut`. */
+export const checkOut = Effect.fnUntraced(function* (
+  options: GitOptionsShape,
+  request: { readonly gitDir: string; readonly workTree: string; readonly commit: string }
+) {
+  const { commit, gitDir, workTree } = request
+  yield* requireTrusted(gitDir, commit)
+  yield* git({
+    args: ["read-tree", "--reset", "-u", commit],
+    gitDir,
+    workTree,
+    indexFile: cachedIndex(gitDir),
+    timeoutMs: options.localTimeoutMs
+  })
+})
+
+const onDisk = <A>(run: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: run,
+    catch: () =>
+      new GitError({
+        kind: "internal",
+        message: "The git directory could not be written: check the space and permissions of the data directory."
+      })
+  })

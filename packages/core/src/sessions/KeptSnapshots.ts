@@ -1,0 +1,237 @@
+import { createReadStream, existsSync } from "node:fs"
+import { Effect, Layer, Stream } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import { fn } from "../base/Traced.js"
+import type { SessionId } from "../domain/Ids.js"
+import { turnStates } from "../domain/Turn.js"
+import type { WrittenBlob } from "../files/PackedFiles.js"
+import type { BlobError } from "../store/BlobStore.js"
+import { type BlobName, Blobs } from "../store/Blobs.js"
+import { digestOf } from "../store/CanonicalJson.js"
+import { Journal } from "../store/Journal.js"
+import { SessionListeners } from "./SessionListeners.js"
+import { sessionPaths } from "./SessionPaths.js"
+import { type SessionRow, SessionStore } from "./SessionStore.js"
+import type { SnapshotManifest } from "./SnapshotManifest.js"
+import { type Parts, type PartsFailure, snapshotParts, stagingIn } from "./SnapshotParts.js"
+import { snapshotRestoring } from "./SnapshotRestoring.js"
+import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
+import { type NewUpload, SnapshotError, Snapshots } from "./Snapshots.js"
+
+/** Snapshots in a store of blobs. Every end of a turn asks for one. */
+const kept = Layer.scoped(
+  Snapshots,
+  Effect.gen(function* () {
+    const journal = yield* Journal
+    const store = yield* snapshotStore
+    const listeners = yield* SessionListeners
+    const seal = yield* sealing
+    const restore = yield* snapshotRestoring
+    const keepUpload = yield* keeping
+    const collect = yield* collecting
+
+    const sealOrNote = (id: SessionId) =>
+      Effect.tapError(seal(id), ({ message }) => journal.commit(store.failed(id, message)))
+
+    yield* listeners.register({
+      turnMoved: (turn) => (turnStates.isTerminal(turn.state) ? store.changed(turn.session_id) : Effect.void)
+    })
+
+    return Snapshots.of({
+      isKept: true,
+      changed: store.changed,
+      leave: store.leave,
+      seal: fn("Snapshots.seal")(sealOrNote),
+      sealBefore: fn("Snapshots.sealBefore")((id) =>
+        Effect.catchTag(sealOrNote(id), "SnapshotError", ({ message }) =>
+          Effect.logWarning("a turn begins although the one before it has no snapshot", { session_id: id, message })
+        )
+      ),
+      keepUpload: fn("Snapshots.keepUpload")(keepUpload),
+      restore: fn("Snapshots.restore")(restore),
+      collect,
+      unsealed: store.unsealed
+    })
+  })
+)
+
+/** Needs what a core has, and makes the store of blobs that its configuration names. */
+export const layer = Layer.provide(kept, Blobs.layer)
+
+const beingDeleted = new SnapshotError({
+  message:
+    "A blob of the snapshot is being deleted because nothing has used it for a day. It is stored anew when that has ended.",
+  retryable: true
+})
+
+const failureOf = (error: PartsFailure | BlobError): SnapshotError =>
+  error._tag === "BeneathError"
+    ? new SnapshotError({
+        message: `The files cannot be read or written (${error.reason}): check the space and permissions of the data directory.`,
+        retryable: true
+      })
+    : new SnapshotError({ message: error.message, retryable: true })
+
+/** Stores blobs that are announced, so that whoever deletes blobs leaves them alone. */
+const storing = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* snapshotStore
+  const blobs = yield* Blobs
+
+  return Effect.fnUntraced(function* <E>(
+    wanted: ReadonlyArray<BlobName & { readonly content: () => Stream.Stream<Uint8Array, E> }>
+  ) {
+    const missing = yield* journal.commit(store.announce(wanted))
+    if (missing === undefined) return yield* beingDeleted
+    const digests = new Set(missing.map(({ digest }) => digest))
+    for (const { content, digest, size } of wanted)
+      if (digests.has(digest)) yield* blobs.put({ digest, size }, content())
+  })
+})
+
+const fileStream = ({ file }: WrittenBlob) =>
+  Stream.fromAsyncIterable<Uint8Array, SnapshotError>(
+    createReadStream(file, { highWaterMark: 1024 * 1024 }),
+    () =>
+      new SnapshotError({
+        message: "A part of the snapshot cannot be read: check the data directory.",
+        retryable: true
+      })
+  )
+
+const nameOf = ({ digest, size }: BlobName): BlobName => ({ digest, size })
+
+const isSame = (one: SnapshotManifest, other: SnapshotManifest): boolean =>
+  JSON.stringify({ ...one, ordinal: 0 }) === JSON.stringify({ ...other, ordinal: 0 })
+
+const sealing = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+  const store = yield* snapshotStore
+  const makeParts = yield* snapshotParts
+  const storeBlobs = yield* storing
+
+  const manifestOf = (
+    session: SessionRow,
+    parts: Parts,
+    last: SnapshotRow | undefined
+  ): SnapshotManifest | undefined => {
+    const { base, files, modes, repository, state, work } = parts.blobs
+    if (work === null) return undefined
+    return {
+      version: 1,
+      has_files: parts.commit !== null,
+      base_commit: session.base_commit,
+      commit: parts.commit,
+      blobs: {
+        base: base === null ? (last?.manifest.blobs.base ?? null) : nameOf(base),
+        work: nameOf(work),
+        repository: repository && nameOf(repository),
+        files: files && nameOf(files),
+        modes: modes && nameOf(modes),
+        state: state && nameOf(state)
+      },
+      native: {
+        session_id: session.native_session_id,
+        digest: parts.nativeDigest,
+        cost: session.native_cost
+      },
+      left_out: parts.leftOut,
+      more_left_out: parts.moreLeftOut,
+      ordinal: (last?.manifest.ordinal ?? 0) + 1
+    }
+  }
+
+  /** Writes the snapshot, or notes that the newest one has everything already. */
+  const record = (session: SessionRow, manifest: SnapshotManifest, state: Before) =>
+    journal.commit(
+      Effect.gen(function* () {
+        const { last } = state
+        const turn_id = yield* store.lastTurn(session.id)
+        const row = { session_id: session.id, epoch: 0, turn_id, manifest }
+        return last !== undefined && isSame(last.manifest, manifest) && last.turn_id === turn_id
+          ? yield* store.settle(session.id, state.changes, state.uploads).pipe(Effect.as(last))
+          : yield* store.record(row, state.changes, state.uploads)
+      })
+    )
+
+  const take = Effect.fnUntraced(function* (session: SessionRow, changes: number) {
+    const state: Before = {
+      changes,
+      uploads: yield* store.uploadsOf(session.id),
+      last: yield* store.newest(session.id)
+    }
+    const staging = yield* stagingIn(sessionPaths(dataDir, session.id), "sealing")
+    const keptBase = (state.last?.manifest.blobs.base ?? null) !== null
+    const parts = yield* makeParts(session, (state.last?.manifest.ordinal ?? 0) + 1, keptBase, staging)
+    const manifest = manifestOf(session, parts, state.last)
+    // Of a workspace that was removed before anything was captured nothing is left.
+    if (manifest === undefined) return yield* journal.commit(store.settle(session.id, changes, state.uploads))
+    const written = Object.values(parts.blobs).filter((blob): blob is WrittenBlob => blob !== null)
+    yield* storeBlobs(written.map((blob) => ({ ...nameOf(blob), content: () => fileStream(blob) })))
+    if ((yield* record(session, manifest, state)) === undefined) return yield* beingDeleted
+  }, Effect.scoped)
+
+  return Effect.fnUntraced(function* (id: SessionId) {
+    const changes = yield* store.changesOf(id)
+    if (changes === undefined) return
+    const session = yield* sessions.find(id)
+    const { gitDir } = sessionPaths(dataDir, id)
+    const hasFiles = session?.workspace_state === "ready" || session?.workspace_state === "removed"
+    // A workspace that was never made has nothing to keep.
+    if (session === undefined || !hasFiles || !existsSync(gitDir)) {
+      return yield* journal.commit(store.settle(id, changes, []))
+    }
+    yield* Effect.mapError(take(session, changes), (error) =>
+      error._tag === "SnapshotError" ? error : failureOf(error)
+    )
+  })
+})
+
+/** The state of a session before it is sealed. */
+interface Before {
+  readonly changes: number
+  readonly uploads: ReadonlyArray<UnsealedUpload>
+  readonly last: SnapshotRow | undefined
+}
+
+const keeping = Effect.gen(function* () {
+  const store = yield* snapshotStore
+  const storeBlobs = yield* storing
+
+  return (sessionId: SessionId, { bytes, mode }: NewUpload) => {
+    const digest = digestOf(bytes)
+    const blob = { digest, size: bytes.length }
+    return storeBlobs([{ ...blob, content: () => Stream.make(bytes) }]).pipe(
+      Effect.mapError((error) => (error._tag === "SnapshotError" ? error : failureOf(error))),
+      Effect.as((upload_id: UnsealedUpload["upload_id"], path: string) =>
+        Effect.flatMap(store.confirm([blob]), (isKept) =>
+          isKept
+            ? Effect.zipRight(store.noteUpload(sessionId, { upload_id, path, mode, digest }), store.changed(sessionId))
+            : // Its blob was announced a moment ago, so that nobody deletes it for a day.
+              Effect.dieMessage(`the blob of upload ${upload_id} is being deleted`)
+        )
+      )
+    )
+  }
+})
+
+const collecting = Effect.gen(function* () {
+  const journal = yield* Journal
+  const store = yield* snapshotStore
+  const blobs = yield* Blobs
+
+  return Effect.gen(function* () {
+    const condemned = yield* journal.commit(store.condemn())
+    for (const digest of condemned) {
+      yield* blobs.delete(digest)
+      yield* journal.commit(store.forget(digest))
+    }
+  }).pipe(
+    Effect.catchTag("BlobError", ({ message }) =>
+      Effect.logWarning("blobs that nothing needs could not be deleted", { message })
+    ),
+    Effect.withSpan("Snapshots.collect")
+  )
+})

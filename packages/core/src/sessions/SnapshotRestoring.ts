@@ -1,0 +1,241 @@
+import { createWriteStream, existsSync } from "node:fs"
+import * as fs from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { Chunk, Effect, Stream } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { SessionId } from "../domain/Ids.js"
+import { attempt, type BeneathError, inDirectory, replaceFile } from "../files/Beneath.js"
+import { usualMode } from "../files/Leftovers.js"
+import { setModes, unpack, unpackJson } from "../files/PackedFiles.js"
+import { removeTree } from "../files/RemoveTree.js"
+import type { BaseSource } from "../git/Bundles.js"
+import { Git } from "../git/Git.js"
+import type { GitError } from "../git/GitError.js"
+import type { BlobError } from "../store/BlobStore.js"
+import { type BlobName, Blobs } from "../store/Blobs.js"
+import { Journal } from "../store/Journal.js"
+import { gitCredentials } from "./GitCredentials.js"
+import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
+import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { archived, stagingIn } from "./SnapshotParts.js"
+import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
+import { type Restored, SnapshotError } from "./Snapshots.js"
+
+/** The file that says that what is at the paths of a session was begun by a restore, which may begin anew. */
+const begunFile = "restoring"
+
+const usualMask = 0o022
+
+const refused = (message: string) => new SnapshotError({ message, retryable: false })
+
+const failureOf = (error: GitError | BlobError | BeneathError | SnapshotError): SnapshotError => {
+  switch (error._tag) {
+    case "SnapshotError":
+      return error
+    case "GitError":
+      return new SnapshotError({
+        message: error.message,
+        retryable: error.kind === "remote_unavailable" || error.kind === "timeout"
+      })
+    case "BlobError":
+      return new SnapshotError({ message: error.message, retryable: error.reason === "unavailable" })
+    case "BeneathError":
+      return new SnapshotError({
+        message: `The files cannot be written (${error.reason}): check the space and permissions of the data directory.`,
+        retryable: true
+      })
+  }
+}
+
+/** Makes place for a session. Fails where something is that no restore has begun: it may be the only copy of somebody's work. */
+const clear = ({ gitDir, home, root, workTree }: SessionPaths) =>
+  Effect.gen(function* () {
+    const begun = join(root, begunFile)
+    const isTaken = [workTree, gitDir].some(existsSync)
+    if (isTaken && !existsSync(begun))
+      return yield* refused(`Something is at ${root} already: move it away, then restore the session again.`)
+    yield* attempt(root, async () => {
+      await fs.mkdir(root, { recursive: true, mode: 0o700 })
+      await fs.writeFile(begun, "")
+      for (const path of [workTree, gitDir, home]) await removeTree(path)
+    })
+  })
+
+/** Makes the files of a session from its newest snapshot. */
+export const snapshotRestoring = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const sessions = yield* SessionStore
+  const store = yield* snapshotStore
+  const restoreGit = yield* gitParts
+  const restoreFiles = yield* fileParts
+  const restoreUploads = yield* uploadsPart
+  const settle = yield* settling
+
+  const restore = Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow) {
+    const paths = sessionPaths(dataDir, session.id)
+    const uploads = yield* store.uploadsOf(session.id)
+    yield* clear(paths)
+    const staging = yield* stagingIn(paths, "restored")
+    yield* restoreGit(session, snapshot, staging)
+    const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
+    const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
+    const written = isNeeded ? yield* restoreUploads(session, uploads) : 0
+    yield* settle(session, snapshot)
+    yield* attempt(paths.root, () => fs.rm(join(paths.root, begunFile)))
+    const { created_at, id, manifest, turn_id } = snapshot
+    const { left_out, more_left_out } = manifest
+    const restored: Restored = {
+      snapshot_id: id,
+      turn_id,
+      created_at,
+      left_out,
+      more_left_out,
+      skipped,
+      uploads: written
+    }
+    return restored
+  }, Effect.scoped)
+
+  return Effect.fnUntraced(function* (id: SessionId) {
+    const session = yield* sessions.find(id)
+    const snapshot = yield* store.newest(id)
+    if (session === undefined || snapshot === undefined)
+      return yield* refused("The session has no snapshot: its workspace is made anew from its repository.")
+    return yield* Effect.mapError(restore(session, snapshot), failureOf)
+  })
+})
+
+/** Brings a blob into a file, which is complete and checked when this has succeeded. */
+const fetching = Effect.map(
+  Blobs,
+  (blobs) =>
+    ({ digest }: BlobName, file: string): Effect.Effect<string, BlobError | BeneathError> =>
+      Effect.gen(function* () {
+        const failures: Array<BlobError> = []
+        const content = Stream.tapError(blobs.get(digest), (error) => Effect.sync(() => failures.push(error)))
+        yield* attempt(file, () =>
+          pipeline(
+            Readable.from(Stream.toAsyncIterable(content)),
+            createWriteStream(file, { flags: "wx", mode: 0o600 })
+          )
+        ).pipe(Effect.mapError((error) => failures[0] ?? error))
+        return file
+      })
+)
+
+/** Makes the trusted git directory, the files that git holds, and the objects that the agent's repository had from its clone. */
+const gitParts = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  const fetch = yield* fetching
+  const gitCredential = yield* gitCredentials
+
+  const baseOf = Effect.fnUntraced(function* (session: SessionRow, { manifest }: SnapshotRow, staging: string) {
+    const commit = manifest.base_commit
+    if (commit === null) return { kind: "none" } as const
+    if (manifest.blobs.base !== null) {
+      const file = yield* fetch(manifest.blobs.base, join(staging, "base"))
+      return { kind: "bundle", file, commit } as const
+    }
+    if (session.repository === null) return yield* refused("The snapshot has no base, and the session no repository.")
+    const credential = yield* gitCredential(session)
+    return { kind: "remote", url: session.repository, credential, commit } as const
+  })
+
+  return Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow, staging: string) {
+    const { manifest } = snapshot
+    const { gitDir, workTree } = sessionPaths(dataDir, session.id)
+    const hasFiles = manifest.commit !== null && session.workspace_state === "ready"
+    const base: BaseSource = yield* baseOf(session, snapshot, staging)
+    const file = yield* fetch(manifest.blobs.work, join(staging, "work"))
+    if (hasFiles) yield* attempt(workTree, () => fs.mkdir(workTree, { recursive: true }))
+    const hasRepository = hasFiles && manifest.blobs.repository !== null
+    yield* git.unbundle({ gitDir, base, file, copyBaseTo: hasRepository ? join(workTree, ".git", "objects") : null })
+    if (hasFiles && manifest.commit !== null) yield* git.checkOut({ gitDir, workTree, commit: manifest.commit })
+  })
+})
+
+/** Puts what git does not hold back: ignored files, the agent's repository and record, and permissions. */
+const fileParts = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  const fetch = yield* fetching
+
+  /** The permissions of everything that git holds, where the mask of this process is not the usual one; else those that are unusual. */
+  const modesOf = Effect.fnUntraced(function* (session: SessionRow, { manifest }: SnapshotRow, staging: string) {
+    const { gitDir } = sessionPaths(dataDir, session.id)
+    const blob = manifest.blobs.modes
+    const file = blob && (yield* fetch(blob, join(staging, "modes")))
+    // Boundary: the digest of the file says that `packJson` has written it.
+    const listed = (file === null ? [] : yield* attempt(file, () => unpackJson(file))) as ReadonlyArray<
+      readonly [string, number]
+    >
+    if (process.umask() === usualMask || manifest.commit === null) return new Map(listed)
+    const usual = new Map<string, number>()
+    for (const [name, mode] of yield* git.treeModes({ gitDir, tree: manifest.commit })) {
+      const path = Buffer.from(name, "latin1").toString("utf8")
+      if (mode === "120000" || mode === "160000") continue
+      for (let folder = dirname(path); folder !== "." && !usual.has(folder); folder = dirname(folder))
+        usual.set(folder, usualMode("directory", 0))
+      usual.set(path, usualMode("file", Number.parseInt(mode, 8)))
+    }
+    return new Map([...usual, ...listed])
+  })
+
+  return Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow, staging: string) {
+    const { gitDir, home, workTree } = sessionPaths(dataDir, session.id)
+    const { files, repository, state } = snapshot.manifest.blobs
+    const roots = new Map<string, string>([
+      [archived.workspace, workTree],
+      [archived.trusted, gitDir],
+      [archived.repository, join(workTree, ".git")],
+      [archived.state, home]
+    ])
+    yield* attempt(home, () => fs.mkdir(home, { recursive: true }))
+    const skipped: Array<string> = []
+    for (const [name, blob] of Object.entries({ files, repository, state })) {
+      if (blob === null) continue
+      const file = yield* fetch(blob, join(staging, name))
+      if (name === "repository") yield* attempt(name, () => fs.mkdir(join(workTree, ".git"), { recursive: true }))
+      skipped.push(...(yield* unpack(file, (part) => roots.get(part) ?? null)))
+    }
+    yield* setModes(workTree, yield* modesOf(session, snapshot, staging))
+    return skipped
+  })
+})
+
+/** Writes what was uploaded after the snapshot. */
+const uploadsPart = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const blobs = yield* Blobs
+
+  return Effect.fnUntraced(function* (session: SessionRow, uploads: ReadonlyArray<UnsealedUpload>) {
+    const { workTree } = sessionPaths(dataDir, session.id)
+    for (const { digest, mode, path } of uploads) {
+      const bytes = Buffer.concat(Chunk.toReadonlyArray(yield* Stream.runCollect(blobs.get(digest))))
+      const names = path.split("/")
+      yield* inDirectory(workTree, names.slice(0, -1), { create: true }, (directory) =>
+        replaceFile(directory, names.at(-1) ?? "", bytes, { mode: mode ?? 0o644, exclusive: false })
+      )
+    }
+    return uploads.length
+  })
+})
+
+/** Sets the session to the native session of the snapshot, because the agent goes on from there. */
+const settling = Effect.gen(function* () {
+  const journal = yield* Journal
+  const sessions = yield* SessionStore
+
+  return ({ id }: SessionRow, { manifest }: SnapshotRow) =>
+    journal.commit(
+      sessions.change(id, {
+        native_session_id: manifest.native.session_id,
+        native_candidate: null,
+        native_digest: manifest.native.digest,
+        native_cost: manifest.native.cost
+      })
+    )
+})

@@ -1,0 +1,105 @@
+import { Context, Data, Effect, Layer } from "effect"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
+import type { Timestamp } from "../domain/Timestamp.js"
+import type { Commit } from "../store/Commit.js"
+import type { LeftOut } from "./SnapshotManifest.js"
+import type { Unsealed } from "./SnapshotStore.js"
+
+/** A snapshot could not be taken or used. `message` is for people and tells what to do next. A `retryable` failure may pass. */
+export class SnapshotError extends Data.TaggedError("SnapshotError")<{
+  readonly message: string
+  readonly retryable: boolean
+}> {}
+
+/** The snapshot that a session was restored from. */
+export interface Restored {
+  readonly snapshot_id: SnapshotId
+  /** The turn after which it was taken; null when it was not taken after one. */
+  readonly turn_id: TurnId | null
+  readonly created_at: Timestamp
+  /** What the snapshot says that it lacks. */
+  readonly left_out: ReadonlyArray<LeftOut>
+  readonly more_left_out: number
+  /** Paths that the snapshot has and that could not be written. */
+  readonly skipped: ReadonlyArray<string>
+  /** The number of files that were uploaded after the snapshot and put back. */
+  readonly uploads: number
+}
+
+/** A file that is about to be written to a workspace. */
+export interface NewUpload {
+  /** Null for the usual permissions. */
+  readonly mode: number | null
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Snapshots of the files of sessions: the working tree, the changesets and the agent's own record, kept where the loss of a machine takes nothing
+ * away. An installation without a store of blobs has none, and nothing is written for them there.
+ */
+export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
+  Snapshots,
+  {
+    /** True where there is a store of blobs. */
+    readonly isKept: boolean
+    /** Notes in the commit that changes the files of a session that it is to be sealed anew, by a job. */
+    readonly changed: (sessionId: SessionId) => Effect.Effect<void, never, Commit>
+    /**
+     * Seals a session unless its newest snapshot has everything. The caller has the workspace to itself, and no turn runs in it. The snapshot
+     * counts once this has succeeded.
+     */
+    readonly seal: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
+    /** The same ahead of a turn, which goes on when that fails: the failure is noted, and the job tries on. */
+    readonly sealBefore: (sessionId: SessionId) => Effect.Effect<void>
+    /** The job of a session has ended without a snapshot, because what follows asks for one. */
+    readonly leave: (sessionId: SessionId, jobId: string) => Effect.Effect<void, never, Commit>
+    /**
+     * Keeps the bytes of an upload. The command notes them in the commit of the upload, with the path of the file; they are for restores until a
+     * snapshot has the file.
+     */
+    readonly keepUpload: (
+      sessionId: SessionId,
+      upload: NewUpload
+    ) => Effect.Effect<(uploadId: UploadId, path: string) => Effect.Effect<void, never, Commit>, SnapshotError>
+    /**
+     * Makes the files of a session from its newest snapshot, with what was uploaded since, and sets the session to the native session that the
+     * snapshot has. The caller has the session to itself, and nothing is at its paths but what an earlier restore has begun. Fails when something is,
+     * and when there is no snapshot.
+     */
+    readonly restore: (sessionId: SessionId) => Effect.Effect<Restored, SnapshotError>
+    /** Deletes blobs that no snapshot and no upload needs. Nothing that is being sealed is among them. */
+    readonly collect: Effect.Effect<void>
+    /** The sessions that have changed since their newest snapshot. */
+    readonly unsealed: Effect.Effect<Unsealed>
+  }
+>() {
+  /** No snapshots. */
+  static readonly layerNone = Layer.succeed(
+    Snapshots,
+    Snapshots.of({
+      isKept: false,
+      changed: () => Effect.void,
+      seal: () => Effect.void,
+      sealBefore: () => Effect.void,
+      leave: () => Effect.void,
+      keepUpload: () => Effect.succeed(() => Effect.void),
+      restore: () =>
+        new SnapshotError({ message: "There is no store of blobs: name it with REINS_BLOBS.", retryable: false }),
+      collect: Effect.void,
+      unsealed: Effect.succeed({ sessions: 0, since: null, error: null })
+    })
+  )
+
+  /** Snapshots where the configuration names a store of blobs. What takes them is loaded only there. */
+  static readonly layer = Layer.unwrapEffect(
+    Effect.flatMap(CoreConfig, ({ blobs }) =>
+      blobs === null
+        ? Effect.succeed(Snapshots.layerNone)
+        : Effect.map(
+            Effect.promise(() => import("./KeptSnapshots.js")),
+            ({ layer }) => layer
+          )
+    )
+  )
+}

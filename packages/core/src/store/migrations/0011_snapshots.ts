@@ -1,0 +1,62 @@
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/**
+ * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so
+ * that none is left behind without a trace. `unsealed_sessions` says which sessions have changed since their newest snapshot, and
+ * `unsealed_uploads` which files were written since. Bytes are in the database only where it is the store of blobs.
+ */
+const tables: ReadonlyArray<string> = [
+  `create table snapshots (
+    id text primary key,
+    session_id text not null references sessions(id),
+    epoch integer not null,
+    turn_id text,
+    manifest text not null,
+    created_at text not null
+  )`,
+  `create index snapshots_session on snapshots (session_id, id)`,
+  `create table snapshot_blobs (
+    digest text primary key,
+    size integer not null,
+    state text not null,
+    used_at text not null
+  )`,
+  `create index snapshot_blobs_used on snapshot_blobs (used_at)`,
+  `create table snapshot_parts (
+    snapshot_id text not null references snapshots(id),
+    digest text not null references snapshot_blobs(digest),
+    primary key (snapshot_id, digest)
+  )`,
+  `create index snapshot_parts_digest on snapshot_parts (digest)`,
+  `create table unsealed_sessions (
+    session_id text primary key references sessions(id),
+    changes integer not null,
+    job_id text,
+    since text not null,
+    error text
+  )`,
+  `create index unsealed_sessions_since on unsealed_sessions (since)`,
+  `create table unsealed_uploads (
+    upload_id text primary key references uploads(id),
+    session_id text not null references sessions(id),
+    path text not null,
+    mode integer,
+    digest text not null references snapshot_blobs(digest)
+  )`,
+  `create index unsealed_uploads_session on unsealed_uploads (session_id)`,
+  `create index unsealed_uploads_digest on unsealed_uploads (digest)`
+]
+
+const bytesOfPostgres = `create table blob_pieces (
+    digest text not null,
+    ordinal integer not null,
+    bytes bytea not null,
+    primary key (digest, ordinal)
+  )`
+
+export const snapshots = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  for (const statement of tables) yield* sql.unsafe(statement)
+  yield* sql.onDialectOrElse({ pg: () => sql.unsafe(bytesOfPostgres), orElse: () => Effect.void })
+})

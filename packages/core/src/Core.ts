@@ -119,6 +119,7 @@ import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
 import * as Adoption from "./upkeep/Adoption.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
+import * as HandOver from "./upkeep/HandOver.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
@@ -274,8 +275,8 @@ const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
-  Layer.provideMerge(Snapshots.layer),
   Layer.provideMerge(WorkingTrees.layer),
+  Layer.provideMerge(Snapshots.layer),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),
@@ -397,6 +398,7 @@ export const worker = Layer.mergeAll(
   Couriers.layer,
   Prewarming.layer,
   NodeReport.layer,
+  HandOver.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

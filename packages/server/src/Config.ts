@@ -55,6 +55,7 @@ const fields = {
   node_address: HttpUrl,
   role: Schema.Literal("api", "runner", "all"),
   node_lease_seconds: Whole(1, 600),
+  node_reclaim_seconds: Whole(0, 604_800),
   blobs: Schema.String.pipe(Schema.filter((text) => blobAddress(text) !== undefined)),
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
@@ -123,6 +124,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   node_address: "an http or https URL",
   role: "api, runner or all",
   node_lease_seconds: "a number of seconds from 1 to 600",
+  node_reclaim_seconds: "a number of seconds from 0 to 604800",
   blobs:
     "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
   public_url: "an http or https URL",
@@ -202,6 +204,8 @@ export interface NodeConfig {
   readonly role: NodeRole
   /** The time after its last renewal for which the lease of the node is good. */
   readonly leaseSeconds: number
+  /** The time after the end of a lost node's lease from which on its sessions may go to other nodes. */
+  readonly reclaimSeconds: number
 }
 
 /** The configuration in force. */
@@ -283,7 +287,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
   const publicUrl = new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
-  const blobs = settings.blobs === undefined ? null : (blobAddress(settings.blobs) ?? null)
+  const blobs = settings.blobs === undefined ? blobsUnlessGiven(settings.node) : (blobAddress(settings.blobs) ?? null)
   if (blobs?.kind === "postgres" && settings.database_url === undefined) return yield* noTable
   if (blobs?.kind === "s3" && !hasKeys(environment)) return yield* noKeys
   const path = (text: string | undefined) => (text === undefined ? undefined : resolve(directory, text))
@@ -378,21 +382,25 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
 })
 
 /** The node that the settings name. A node shares its database with others, so it needs one that others reach. */
+/** A node without snapshots could give its sessions to no other one. */
+const blobsUnlessGiven = (node: string | undefined): BlobAddress | null => (node === undefined ? null : { kind: "postgres" })
+
 const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | undefined, ConfigInvalid> => {
   const { database_url, node: name, node_address: address, node_lease_seconds: leaseSeconds, role } = settings
+  const reclaimSeconds = settings.node_reclaim_seconds
   if (name === undefined) {
-    const alone = address ?? role ?? leaseSeconds
+    const alone = address ?? role ?? leaseSeconds ?? reclaimSeconds
     return alone === undefined
       ? Effect.succeed(undefined)
       : refused(
-          "The settings node_address, role and node_lease_seconds are for one of several machines, which --node names."
+          "The settings node_address, role, node_lease_seconds and node_reclaim_seconds are for one of several machines, which --node names."
         )
   }
   if (database_url === undefined)
     return refused("A node shares a PostgreSQL database with the others: set REINS_DATABASE_URL.")
   if (address === undefined)
     return refused("A node needs the address at which the others reach it: --node-address http://10.0.0.5:7117")
-  return Effect.succeed({ name, address: new URL(address), role: role ?? "all", leaseSeconds: leaseSeconds ?? 15 })
+  return Effect.succeed({ name, address: new URL(address), role: role ?? "all", leaseSeconds: leaseSeconds ?? 15, reclaimSeconds: reclaimSeconds ?? 300 })
 }
 
 const refused = (problem: string) => Effect.fail(new ConfigInvalid({ problem }))

@@ -17,6 +17,7 @@ import {
   MessageId,
   ResultId,
   SessionId,
+  SnapshotId,
   TurnId,
   WaitId,
   WorkspaceId
@@ -94,6 +95,17 @@ const WorkspacePayload = Schema.Struct({
   ),
   path: field(Schema.NullOr(Schema.String), "The file that was written; null for the whole workspace.")
 }).annotations({ identifier: "WorkspacePayload", description: "Files of the workspace that were made or written." })
+const RestoredPayload = Schema.Struct({
+  ...WorkspacePayload.fields,
+  snapshot_id: field(
+    Schema.NullOr(SnapshotId),
+    "The snapshot that the workspace was made from, on another machine or after a loss; null when it was made from its repository, or empty."
+  ),
+  lost_turn: field(
+    Schema.NullOr(TurnId),
+    "The newest turn whose work on files was lost with its machine; null when nothing was."
+  )
+}).annotations({ identifier: "RestoredPayload", description: "A workspace that was made." })
 const ChangesetPayload = Schema.Struct({
   state: field(ChangesetState, "Where the capture stands."),
   origin: field(ChangesetOrigin, "What captured it."),
@@ -244,7 +256,7 @@ export const eventPayloads = {
   "setup.progressed": SetupStepPayload,
   "setup.succeeded": SetupPayload,
   "setup.failed": SetupPayload,
-  "workspace.restored": WorkspacePayload,
+  "workspace.restored": RestoredPayload,
   "workspace.changed": WorkspacePayload,
   "workspace.applied": ApplicationPayload,
   "workspace.apply_conflicted": ApplicationPayload,

@@ -51,7 +51,7 @@ export const eventTexts: Readonly<Record<EventType, string>> = {
   "setup.progressed": "A command that prepares the workspace wrote something, or ended.",
   "setup.succeeded": "The workspace is set up: all commands ended well, or what they left was copied.",
   "setup.failed": "A command that prepares the workspace failed, and the session has no workspace yet.",
-  "workspace.restored": "The workspace was made, from the base commit or empty.",
+  "workspace.restored": "The workspace was made: from the base commit, empty, or from a snapshot on another machine.",
   "workspace.changed":
     "A file was uploaded into the workspace; or, with the turn whose changeset holds it, it was written between two turns.",
   "workspace.applied": "A changeset was applied to the workspace, or a dry run found that it fits.",

@@ -23,6 +23,7 @@ export const activationJob = Effect.gen(function* () {
   const startAhead = yield* startingAhead
   return {
     kind: activationJobKind,
+    beginsWork: true,
     // Sessions of one project wait here for the same setup, and others are not to wait behind them.
     concurrency: 16,
     deadlineMs: 30 * 60_000,

@@ -25,6 +25,8 @@ export const sealJob = Effect.gen(function* () {
     deadlineMs: 30 * 60_000,
     run: fn("sealJob.run")(function* ({ claim }) {
       const id = SessionId.make(claim.subject.id)
+      // A session that another node gets, sealed, is not brought there for this.
+      if (!(yield* snapshots.isUnsealed(id))) return { state: "succeeded" as const, command: Effect.void }
       if (yield* isWorking(id)) return { state: "succeeded" as const, command: snapshots.leave(id, claim.jobId) }
       yield* Effect.mapError(trees.exclusive(id, snapshots.seal(id)), jobErrorOf)
       return { state: "succeeded" as const, command: Effect.void }

@@ -36,6 +36,7 @@ export const turnJob = Effect.gen(function* () {
   const work = yield* working
   return {
     kind: turnJobKind,
+    beginsWork: true,
     concurrency: maxRunningTurns,
     deadlineMs: turnDeadlineMs + overheadMs,
     run: fn("turnJob.run")(function* (attempt) {

@@ -2,6 +2,7 @@ import { Cause, Clock, Deferred, Effect } from "effect"
 import { failpoint } from "../base/Failpoint.js"
 import type { JobFailure } from "../domain/Job.js"
 import { toMillis } from "../domain/Timestamp.js"
+import { NotOwner, NotRestored } from "../placement/Placements.js"
 import { type Bell, jobTopic } from "../store/Bell.js"
 import { storageFaultOf } from "../store/StorageFault.js"
 import { complete, type Ending, failed, fenced, lose, loseToStorage } from "./AttemptEnds.js"
@@ -107,6 +108,10 @@ const renewAgainMs = 1_000
 
 /** Ends an attempt whose work died. A full disk is no fault of the work, so the attempt then counts as lost. */
 const endUnforeseen = (running: Running, kind: JobKind, claim: Claim, defect: unknown) => {
+  // The session has another node by now, where the job goes on.
+  if (defect instanceof NotOwner) return lose(running, claim, "ended")
+  if (defect instanceof NotRestored)
+    return failed(running, kind, claim, { failure: failureOf(defect), attempt: "failed" })
   const fault = storageFaultOf(Cause.die(defect))
   const end =
     fault === undefined
@@ -114,6 +119,12 @@ const endUnforeseen = (running: Running, kind: JobKind, claim: Claim, defect: un
       : loseToStorage(running, claim, fault)
   return Effect.zipRight(tellOf("a job failed in an unforeseen way", claim)(defect), end)
 }
+
+const failureOf = ({ message, retryable }: NotRestored): JobFailure => ({
+  code: "executor_unavailable",
+  message: `The files of the session could not be restored here. ${message}`,
+  retryable
+})
 
 const timedOut = ({ deadlineMs, kind }: JobKind) =>
   new JobError({

@@ -70,7 +70,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
     readonly look: (
       claim: Claim
     ) => Effect.Effect<{ readonly endsAt: Timestamp; readonly cancelRequested: boolean } | undefined>
-    /** The sessions whose due work no node has yet. Always none on one machine. */
+    /** The sessions whose due work no node has, or a node that is given up. Always none on one machine. */
     readonly unplaced: Effect.Effect<ReadonlyArray<SessionId>>
     /** True when every claim of a boot has run out. */
     readonly isSilent: (bootId: string) => Effect.Effect<boolean>
@@ -117,7 +117,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
             db.first(statements.look(jobId, attempt, bootId)),
             (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
           ),
-        unplaced: self === null ? Effect.succeed([]) : unplacedIn(db),
+        unplaced: self === null ? Effect.succeed([]) : unplacedIn(db, placements),
         isSilent: (bootId) =>
           Effect.flatMap(at(0), (now) =>
             Effect.map(
@@ -229,12 +229,13 @@ const finishOf = ({ db, journal, observer, statements }: Store): Claims["finish"
 /** The most sessions that are placed at once. */
 const placedAtOnce = 100
 
-const unplacedIn = ({ all, clock, sql }: Database["Type"]): Claims["unplaced"] =>
+const unplacedIn = ({ all, clock, sql }: Database["Type"], { isSettled }: Placements["Type"]): Claims["unplaced"] =>
   Effect.gen(function* () {
     const rows = yield* all(sql<{
       session_id: SessionId
     }>`select session_id from jobs where ${JobStatements.isWaiting(sql)}
-      and held = 0 and session_id is not null and node_id is null and run_at <= ${yield* clock.at(0)}
+      and held = 0 and session_id is not null and run_at <= ${yield* clock.at(0)}
+      and not (${isSettled(sql`jobs.session_id`, sql`jobs.node_id`)})
       group by session_id order by min(run_at) limit ${placedAtOnce}`)
     return rows.map((row) => row.session_id)
   })
@@ -243,7 +244,10 @@ const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
   fn("JobClaims.listLost")(function* ({ alone, bootId, ended }) {
     const { clock, sql } = db
     const at = yield* clock.at(0)
-    const gone = alone ? sql`jobs.boot_id <> ${bootId}` : ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
+    const ofEnded = ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
+    // A node ends what needs files before its lease runs out.
+    const ofLapsed = sql`(jobs.node_id <> ${self} and ${NodeRows.isLapsed(sql, sql`jobs.node_id`)})`
+    const gone = alone ? sql`jobs.boot_id <> ${bootId}` : self === null ? ofEnded : sql`(${ofEnded} or ${ofLapsed})`
     // The node that has the files knows best how far the work came, for as long as it is alive.
     const mayEnd =
       self === null

@@ -39,6 +39,8 @@ export interface JobKind {
   readonly kind: string
   /** The most attempts that run at once in this process. */
   readonly concurrency: number
+  /** True for work that begins something new for a session. A node that gives its sessions away leaves it to the next one. */
+  readonly beginsWork?: true
   /** The longest time of an attempt. After it the attempt is interrupted and fails with `timeout`. */
   readonly deadlineMs: number
   readonly run: (attempt: RunningAttempt) => Effect.Effect<Completion, JobError | AttemptLost>

@@ -92,10 +92,15 @@ export const make = (
         sql`update attempts set state = ${state}, finished_at = ${at}, error = ${error}
         where id = ${id} and state = 'running'`
     ),
-    /** Pins the work that waits for the files of a session to the node that has them. */
+    /** Pins the work that waits for the files of a session to the node that has them; null for none. */
     pin: prepare(
-      (node: string, sessionId: string) =>
+      (node: string | null, sessionId: string) =>
         sql`update jobs set node_id = ${node} where session_id = ${sessionId} and ${isWaiting(sql)}`
+    ),
+    /** A job that runs and needs the files of a session. */
+    runsFor: prepare(
+      (sessionId: string) =>
+        sql<{ id: string }>`select id from jobs where session_id = ${sessionId} and state = 'running' limit 1`
     ),
     look: prepare(
       (jobId: JobId, attempt: number, bootId: string) =>

@@ -5,7 +5,7 @@ import { JobId, newId, OperationId, type SessionId, type WorkspaceId } from "../
 import { type JobState, liveJobStates, type OperationRef, type Subject, unprovenAttemptStates } from "../domain/Job.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import { Nodes } from "../placement/Nodes.js"
-import { Placements } from "../placement/Placements.js"
+import { Placements, SessionBusy } from "../placement/Placements.js"
 import { jobsTopic, jobTopic } from "../store/Bell.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
@@ -57,7 +57,7 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
       const placements = yield* Placements
       const { self } = yield* Nodes
       const sql = db.sql
-      const { cancel, insert, pin } = JobStatements.make(db, self)
+      const { cancel, insert, pin, runsFor } = JobStatements.make(db, self)
       const wake = journal.ringAfterCommit(jobsTopic)
 
       /** The node that has the files of a session. Null on one machine, and for a session that has no node yet. */
@@ -66,7 +66,15 @@ export class JobStore extends Context.Tag("@reins/core/jobs/JobStore")<
         const place = yield* placements.at(sessionId)
         return place.kind === "here" || place.kind === "elsewhere" ? place.node : null
       })
-      yield* placements.onPlaced((sessionId, node) => Effect.zipRight(wake, db.run(pin(node, sessionId))))
+      yield* placements.onPlaced(
+        Effect.fnUntraced(function* (sessionId, node) {
+          yield* wake
+          // From here on nobody claims what waits, so what does not run now will not run before the commit is through.
+          yield* db.run(pin(node, sessionId))
+          const running = node === null ? yield* db.first(runsFor(sessionId)) : undefined
+          if (running !== undefined) return yield* new SessionBusy({ sessionId })
+        })
+      )
 
       return JobStore.of({
         enqueue: fn("JobStore.enqueue")(function* (job) {

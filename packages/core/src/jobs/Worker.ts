@@ -144,8 +144,10 @@ const claimDue = Effect.fnUntraced(function* (worker: Worker) {
 })
 
 /** The number of attempts of a kind that may still begin in this process. */
-const roomFor = ({ load }: Worker, kind: JobKind): number =>
-  kind.concurrency - [...load.values()].filter((each) => each === kind).length
+const roomFor = ({ load, nodes }: Worker, kind: JobKind): number =>
+  nodes.isDraining() && kind.beginsWork === true
+    ? 0
+    : kind.concurrency - [...load.values()].filter((each) => each === kind).length
 
 /** Starts the due jobs of a kind. True when there was one. A claimed job is started even when the service stops in between. */
 const claimOf = (worker: Worker, kind: JobKind) =>

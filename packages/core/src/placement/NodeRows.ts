@@ -1,6 +1,7 @@
 import type { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
+import type { SessionId } from "../domain/Ids.js"
 import type { Database } from "../store/Database.js"
 import type { NodeRole, NodeView } from "./Nodes.js"
 
@@ -12,6 +13,10 @@ export const nowMs = (sql: Sql): Fragment => sql.literal("(extract(epoch from no
 /** True where the column names a node whose lease has run out, or one that was forgotten. */
 export const isLapsed = (sql: Sql, column: Fragment): Fragment =>
   sql`not exists (select 1 from nodes where name = ${column} and expires_at > ${nowMs(sql)})`
+
+/** True where the column names a node whose lease has run out that long ago, in milliseconds, or one that was forgotten. */
+export const isGivenUp = (sql: Sql, column: Fragment, reclaimMs: number): Fragment =>
+  sql`not exists (select 1 from nodes where name = ${column} and expires_at + ${reclaimMs}::bigint > ${nowMs(sql)})`
 
 /** A node as it is stored. `state` is what was wished of it, and says nothing of its lease. */
 interface NodeRow {
@@ -59,7 +64,7 @@ export const held = ({ all, sql }: Database["Type"]): Effect.Effect<ReadonlyMap<
 /** The sessions whose files a node has, oldest first. */
 export const heldBy = ({ all, sql }: Database["Type"], node: string, limit: number) =>
   Effect.map(
-    all(sql<{ session_id: string }>`select session_id from placements where node_id = ${node}
+    all(sql<{ session_id: SessionId }>`select session_id from placements where node_id = ${node}
       order by session_id limit ${limit}`),
     (rows) => rows.map((row) => row.session_id)
   )

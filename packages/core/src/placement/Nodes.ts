@@ -53,6 +53,8 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
     readonly locate: (node: string) => Effect.Effect<Located>
     /** Every node that was not forgotten, by name. Empty on one machine. */
     readonly list: Effect.Effect<ReadonlyArray<NodeView>>
+    /** True while the operator wants the node to give its sessions away and take no new ones. */
+    readonly isDraining: () => boolean
     /** True while this process may still act for its node: its monotonic clock is before the end of the last renewal less a margin. */
     readonly holds: () => boolean
     /**
@@ -72,6 +74,7 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
       role: "all",
       locate: () => Effect.succeed({ kind: "self" }),
       list: Effect.succeed([]),
+      isDraining: () => false,
       holds: () => true,
       onLost: () => Effect.void,
       tell: () => Effect.void

@@ -5,6 +5,7 @@ import { fn } from "../base/Traced.js"
 import type { SessionId } from "../domain/Ids.js"
 import { turnStates } from "../domain/Turn.js"
 import type { WrittenBlob } from "../files/PackedFiles.js"
+import { Placements } from "../placement/Placements.js"
 import type { BlobError } from "../store/BlobStore.js"
 import { type BlobName, Blobs } from "../store/Blobs.js"
 import { digestOf } from "../store/CanonicalJson.js"
@@ -26,7 +27,7 @@ const kept = Layer.scoped(
     const store = yield* snapshotStore
     const listeners = yield* SessionListeners
     const seal = yield* sealing
-    const restore = yield* snapshotRestoring
+    const { restore, restoreUploads } = yield* snapshotRestoring
     const keepUpload = yield* keeping
     const collect = yield* collecting
 
@@ -49,6 +50,14 @@ const kept = Layer.scoped(
       ),
       keepUpload: fn("Snapshots.keepUpload")(keepUpload),
       restore: fn("Snapshots.restore")(restore),
+      isUnsealed: (id) => Effect.map(store.changesOf(id), (changes) => changes !== undefined),
+      exists: (id) => Effect.map(store.newest(id), (newest) => newest !== undefined),
+      isWhole: (id) =>
+        Effect.map(
+          store.newest(id),
+          (newest) => newest?.manifest.left_out.length === 0 && newest.manifest.more_left_out === 0
+        ),
+      restoreUploads,
       collect,
       unsealed: store.unsealed
     })
@@ -107,6 +116,7 @@ const isSame = (one: SnapshotManifest, other: SnapshotManifest): boolean =>
 const sealing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const journal = yield* Journal
+  const placements = yield* Placements
   const sessions = yield* SessionStore
   const store = yield* snapshotStore
   const makeParts = yield* snapshotParts
@@ -149,7 +159,11 @@ const sealing = Effect.gen(function* () {
       Effect.gen(function* () {
         const { last } = state
         const turn_id = yield* store.lastTurn(session.id)
-        const row = { session_id: session.id, epoch: 0, turn_id, manifest }
+        // A node that has lost the session meanwhile publishes nothing.
+        yield* placements.fence(session.id)
+        const place = yield* placements.at(session.id)
+        const epoch = place.kind === "here" ? place.epoch : 0
+        const row = { session_id: session.id, epoch, turn_id, manifest }
         return last !== undefined && isSame(last.manifest, manifest) && last.turn_id === turn_id
           ? yield* store.settle(session.id, state.changes, state.uploads).pipe(Effect.as(last))
           : yield* store.record(row, state.changes, state.uploads)

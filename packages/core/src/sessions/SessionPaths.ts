@@ -12,6 +12,8 @@ export interface SessionPaths {
   readonly lock: string
   /** The file that a process locks while it runs a turn in the workspace, changes the workspace from outside or captures it. */
   readonly inUse: string
+  /** The file that says that what is at the other paths was begun by a restore, which may begin anew. */
+  readonly restoring: string
 }
 
 /** The paths of a session below the data directory, absolute when that is. */
@@ -23,6 +25,7 @@ export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPath
     home: join(root, "home"),
     gitDir: join(root, "trusted.git"),
     lock: join(root, "making.lock"),
-    inUse: join(root, "in-use.lock")
+    inUse: join(root, "in-use.lock"),
+    restoring: join(root, "restoring")
   }
 }

@@ -23,9 +23,6 @@ import { archived, stagingIn } from "./SnapshotParts.js"
 import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
 import { type Restored, SnapshotError } from "./Snapshots.js"
 
-/** The file that says that what is at the paths of a session was begun by a restore, which may begin anew. */
-const begunFile = "restoring"
-
 const usualMask = 0o022
 
 const refused = (message: string) => new SnapshotError({ message, retryable: false })
@@ -50,15 +47,14 @@ const failureOf = (error: GitError | BlobError | BeneathError | SnapshotError): 
 }
 
 /** Makes place for a session. Fails where something is that no restore has begun: it may be the only copy of somebody's work. */
-const clear = ({ gitDir, home, root, workTree }: SessionPaths) =>
+const clear = ({ gitDir, home, restoring, root, workTree }: SessionPaths) =>
   Effect.gen(function* () {
-    const begun = join(root, begunFile)
     const isTaken = [workTree, gitDir].some(existsSync)
-    if (isTaken && !existsSync(begun))
+    if (isTaken && !existsSync(restoring))
       return yield* refused(`Something is at ${root} already: move it away, then restore the session again.`)
     yield* attempt(root, async () => {
       await fs.mkdir(root, { recursive: true, mode: 0o700 })
-      await fs.writeFile(begun, "")
+      await fs.writeFile(restoring, "")
       for (const path of [workTree, gitDir, home]) await removeTree(path)
     })
   })
@@ -81,10 +77,11 @@ export const snapshotRestoring = Effect.gen(function* () {
     yield* restoreGit(session, snapshot, staging)
     const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
     const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
-    const written = isNeeded ? yield* restoreUploads(session, uploads) : 0
+    const written = isNeeded ? yield* restoreUploads(session.id, uploads) : 0
     yield* settle(session, snapshot)
-    yield* attempt(paths.root, () => fs.rm(join(paths.root, begunFile)))
+    yield* attempt(paths.root, () => fs.rm(paths.restoring))
     const { created_at, id, manifest, turn_id } = snapshot
+    const last = yield* store.lastTurn(session.id)
     const { left_out, more_left_out } = manifest
     const restored: Restored = {
       snapshot_id: id,
@@ -93,18 +90,24 @@ export const snapshotRestoring = Effect.gen(function* () {
       left_out,
       more_left_out,
       skipped,
+      lost_turn: last === turn_id ? null : last,
       uploads: written
     }
     return restored
   }, Effect.scoped)
 
-  return Effect.fnUntraced(function* (id: SessionId) {
-    const session = yield* sessions.find(id)
-    const snapshot = yield* store.newest(id)
-    if (session === undefined || snapshot === undefined)
-      return yield* refused("The session has no snapshot: its workspace is made anew from its repository.")
-    return yield* Effect.mapError(restore(session, snapshot), failureOf)
-  })
+  return {
+    restore: Effect.fnUntraced(function* (id: SessionId) {
+      const session = yield* sessions.find(id)
+      const snapshot = yield* store.newest(id)
+      if (session === undefined || snapshot === undefined)
+        return yield* refused("The session has no snapshot: its workspace is made anew from its repository.")
+      return yield* Effect.mapError(restore(session, snapshot), failureOf)
+    }),
+    restoreUploads: Effect.fnUntraced(function* (id: SessionId) {
+      return yield* Effect.mapError(restoreUploads(id, yield* store.uploadsOf(id)), failureOf)
+    })
+  }
 })
 
 /** Brings a blob into a file, which is complete and checked when this has succeeded. */
@@ -211,8 +214,8 @@ const uploadsPart = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const blobs = yield* Blobs
 
-  return Effect.fnUntraced(function* (session: SessionRow, uploads: ReadonlyArray<UnsealedUpload>) {
-    const { workTree } = sessionPaths(dataDir, session.id)
+  return Effect.fnUntraced(function* (id: SessionId, uploads: ReadonlyArray<UnsealedUpload>) {
+    const { workTree } = sessionPaths(dataDir, id)
     for (const { digest, mode, path } of uploads) {
       const bytes = Buffer.concat(Chunk.toReadonlyArray(yield* Stream.runCollect(blobs.get(digest))))
       const names = path.split("/")

@@ -6,6 +6,7 @@ import { JobStore } from "../jobs/JobStore.js"
 import type { BlobName } from "../store/Blobs.js"
 import { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
+import { newestTurn } from "./NewestTurn.js"
 import { blobsOf, type SnapshotManifest } from "./SnapshotManifest.js"
 
 /** The kind of the job that seals a session. */
@@ -57,6 +58,7 @@ const unsealedRows = Effect.gen(function* () {
     const { job_id } = yield* jobs.enqueue({
       kind: sealJobKind,
       subject: { type: "session", id: sessionId },
+      filesOf: sessionId,
       // Users of the API did not ask for it, and cannot do anything about it.
       workspaceId: null,
       payload: {},
@@ -180,12 +182,7 @@ export const snapshotStore = Effect.gen(function* () {
     ...unsealed,
     unsealed: unsealedSessions(db),
     /** The newest turn of a session that has ended; null without one. */
-    lastTurn: (sessionId: SessionId) =>
-      Effect.map(
-        db.first(sql<{ id: TurnId }>`select id from turns where session_id = ${sessionId}
-          and ${sql.in("state", ended)} order by ordinal desc limit 1`),
-        (row) => row?.id ?? null
-      ),
+    lastTurn: (sessionId: SessionId) => newestTurn(db, sessionId, ended),
     /** The newest snapshot of a session. */
     newest: (sessionId: SessionId) =>
       Effect.map(

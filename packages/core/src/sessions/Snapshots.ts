@@ -23,6 +23,8 @@ export interface Restored {
   readonly more_left_out: number
   /** Paths that the snapshot has and that could not be written. */
   readonly skipped: ReadonlyArray<string>
+  /** The newest turn that has ended and whose work the snapshot lacks, because its machine was lost before; null when it has all. */
+  readonly lost_turn: TurnId | null
   /** The number of files that were uploaded after the snapshot and put back. */
   readonly uploads: number
 }
@@ -68,6 +70,14 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
      * and when there is no snapshot.
      */
     readonly restore: (sessionId: SessionId) => Effect.Effect<Restored, SnapshotError>
+    /** True for a session that has changed since its newest snapshot. */
+    readonly isUnsealed: (sessionId: SessionId) => Effect.Effect<boolean>
+    /** True for a session that has a snapshot. */
+    readonly exists: (sessionId: SessionId) => Effect.Effect<boolean>
+    /** True for a session whose newest snapshot lacks no file that it had. */
+    readonly isWhole: (sessionId: SessionId) => Effect.Effect<boolean>
+    /** Writes the files that were uploaded since the newest snapshot, or at all without one, and gives their number. */
+    readonly restoreUploads: (sessionId: SessionId) => Effect.Effect<number, SnapshotError>
     /** Deletes blobs that no snapshot and no upload needs. Nothing that is being sealed is among them. */
     readonly collect: Effect.Effect<void>
     /** The sessions that have changed since their newest snapshot. */
@@ -86,6 +96,10 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       keepUpload: () => Effect.succeed(() => Effect.void),
       restore: () =>
         new SnapshotError({ message: "There is no store of blobs: name it with REINS_BLOBS.", retryable: false }),
+      isUnsealed: () => Effect.succeed(false),
+      exists: () => Effect.succeed(false),
+      isWhole: () => Effect.succeed(false),
+      restoreUploads: () => Effect.succeed(0),
       collect: Effect.void,
       unsealed: Effect.succeed({ sessions: 0, since: null, error: null })
     })

@@ -14,6 +14,7 @@ import { Nodes } from "../placement/Nodes.js"
 import { NotOwner, Placements } from "../placement/Placements.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
+import { awaitedFiles } from "./AwaitedFiles.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
 import * as SessionLock from "./SessionLock.js"
@@ -62,7 +63,6 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const sessions = yield* SessionStore
       const { isSilent, leaseMs } = yield* JobClaims
       const { bootId } = yield* Boot
-      const owned = yield* owning
       const placements = yield* Placements
       const exclusive = SessionLock.makeShared((id) => sessionPaths(dataDir, id).inUse, {
         self: bootId,
@@ -70,6 +70,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
         leaseMs
       })
       const making = SessionLock.makeShared((id) => sessionPaths(dataDir, id).lock)
+      const owned = yield* owning(making)
       const make = yield* workspaceMaking
       const prepare = yield* preparing(make)
       const remove = yield* removing
@@ -105,16 +106,23 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
   )
 }
 
-/** Does something with the files of a session where this node has them. One machine has those of every session. */
-const owning = Effect.gen(function* () {
+/**
+ * Does something with the files of a session where this node has them. Files that are awaited here are brought first. One machine has those of every
+ * session.
+ */
+const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
   const placements = yield* Placements
   const { holds, self } = yield* Nodes
+  const bring = yield* awaitedFiles
   return <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     self === null
       ? effect
-      : Effect.flatMap(placements.at(sessionId), ({ kind }) =>
-          kind === "here" && holds() ? effect : Effect.die(new NotOwner({ sessionId }))
-        )
+      : Effect.gen(function* () {
+          const place = yield* placements.at(sessionId)
+          if (place.kind !== "here" || !holds()) return yield* Effect.die(new NotOwner({ sessionId }))
+          if (place.awaited) yield* making(sessionId, bring(sessionId))
+          return yield* effect
+        })
 })
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */

@@ -8,22 +8,30 @@ import { Git } from "../git/Git.js"
 import { GitError } from "../git/GitError.js"
 import { Placements } from "../placement/Placements.js"
 import { Projects } from "../projects/Projects.js"
+import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
+import { newestTurn } from "./NewestTurn.js"
 import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
 import { sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
+import { Snapshots } from "./Snapshots.js"
 import { type Base, hasSetup, workspaceSetup } from "./WorkspaceSetup.js"
 
 const actor = systemActor("workspaces")
+
+/** The ends of turns whose agent has worked in the workspace. */
+const withFiles = ["succeeded", "interrupted"] as const
 
 /** Makes the workspace of a session unless it is ready. The caller keeps everybody else from making or removing it. */
 export const workspaceMaking = Effect.gen(function* () {
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const quotas = yield* Quotas
+  const db = yield* Database
+  const snapshots = yield* Snapshots
   const materialize = yield* materializing
   const existing = existingOf("session", sessions.find)
 
@@ -39,12 +47,18 @@ export const workspaceMaking = Effect.gen(function* () {
         )
       )
     const base = yield* materialize(row)
+    yield* Effect.mapError(snapshots.restoreUploads(id), ({ message }) => new GitError({ kind: "internal", message }))
     yield* failpoint("workspace.made")
+    // A session that has worked already has lost its first workspace with the machine.
+    const lost_turn = row.turn_count > 0 ? yield* newestTurn(db, id, withFiles) : null
     yield* journal.commit(
       Effect.gen(function* () {
         yield* sessions.moveWorkspace({ id, workspace_state: "preparing" }, "ready", base)
         yield* journal.append(id, actor, [
-          { type: "workspace.restored", payload: { base_commit: base.base_commit, path: null } }
+          {
+            type: "workspace.restored",
+            payload: { base_commit: base.base_commit, path: null, snapshot_id: null, lost_turn }
+          }
         ])
       })
     )

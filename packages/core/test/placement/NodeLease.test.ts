@@ -89,7 +89,7 @@ const installation = Effect.fnUntraced(function* (walk: number) {
     const tenure = new Tenure(taken, times, () => process.stalledAt ?? clock)
     tenure.hold(taken, clock)
     tenure.onLost(Effect.sync(() => void process.ends++))
-    process.held = { tenure, placements: ClusterPlacements.make(db, tenure, journal.commit) }
+    process.held = { tenure, placements: ClusterPlacements.make(db, tenure, journal.commit, 300_000) }
   })
 
   const renew = Effect.fnUntraced(function* (process: (typeof processes)[number]) {

@@ -62,22 +62,47 @@ const list = Command.make(
     )
 ).pipe(Command.withDescription("List the machines of the installation"))
 
-const drain = Command.make("drain", { ...installationOptions, node: nodeArgument }, ({ node, ...options }) =>
+/** Waits until a node has no session any more, and tells how many are left now and then. */
+const untilEmpty = (db: Database["Type"], node: string) =>
+  Effect.gen(function* () {
+    let told = -1
+    while (true) {
+      const left = (yield* NodeRows.held(db)).get(node) ?? 0
+      if (left === 0) return tell(`${node} has no session any more.`)
+      const state = (yield* NodeRows.list(db)).find(({ name }) => name === node)?.state
+      if (state !== "draining")
+        return yield* new CommandFailed({
+          message: `${node} is ${state ?? "forgotten"} and still has ${left} sessions: it gives none away now.`
+        })
+      if (left !== told) tell(`${node} has ${left} sessions left`)
+      told = left
+      yield* Effect.sleep("1 second")
+    }
+  })
+
+const wait = Options.boolean("wait").pipe(
+  Options.withDescription("Return when the node has no session any more, which takes as long as its turns")
+)
+
+const drain = Command.make("drain", { ...installationOptions, node: nodeArgument, wait }, ({ node, wait, ...options }) =>
   onDatabase(options, (db) =>
     Effect.gen(function* () {
       if (!(yield* NodeRows.drain(db, node)))
         return yield* new CommandFailed({
           message: `No node of the name ${node} is up. List them with: reins node list`
         })
+      tell(
+        `${node} takes no more sessions, until it is started again. Its turns end by themselves, and its sessions go to other nodes once they rest.`
+      )
+      if (wait) return yield* untilEmpty(db, node)
       const held = (yield* NodeRows.held(db)).get(node) ?? 0
       const some = yield* NodeRows.heldBy(db, node, named)
-      tell(`${node} takes no more sessions, until it is started again. Its turns end by themselves.`)
       if (held === 0) return
       const more = held > some.length ? ` and ${held - some.length} more` : ""
       tell(`It still has the files of ${held} sessions, and answers for them: ${some.join(", ")}${more}`)
     })
   )
-).pipe(Command.withDescription("Keep new sessions from a node"))
+).pipe(Command.withDescription("Give the sessions of a node to the others, and keep new ones from it"))
 
 const forget = Command.make("forget", { ...installationOptions, node: nodeArgument }, ({ node, ...options }) =>
   onDatabase(options, (db) =>

@@ -32,7 +32,7 @@ const withoutServers = Effect.gen(function* () {
 }).pipe(Effect.retry(patience))
 
 /** One of several machines on a PostgreSQL. */
-export const amongNodes = ({ address, leaseSeconds, name, role }: NodeConfig, url: Redacted.Redacted) => {
+export const amongNodes = ({ address, leaseSeconds, name, reclaimSeconds, role }: NodeConfig, url: Redacted.Redacted) => {
   const ttlMs = leaseSeconds * 1000
   return Layer.unwrapEffect(
     Effect.as(
@@ -44,7 +44,8 @@ export const amongNodes = ({ address, leaseSeconds, name, role }: NodeConfig, ur
         leases: Postgres.layerAsIs(url),
         ttlMs,
         renewMs: ttlMs / 3,
-        marginMs: ttlMs / 5
+        marginMs: ttlMs / 5,
+        reclaimMs: reclaimSeconds * 1000
       })
     )
   )

@@ -62,6 +62,7 @@ const described = (config: Config, core: CoreConfig["Type"]): ReturnType<typeof 
   node_address: config.node?.address.href ?? null,
   role: config.node?.role ?? null,
   node_lease_seconds: config.node?.leaseSeconds ?? null,
+  node_reclaim_seconds: config.node?.reclaimSeconds ?? null,
   lease_seconds: core.leaseMs / 1000,
   heartbeat_seconds: config.heartbeatSeconds,
   request_seconds: config.requestSeconds,

@@ -37,9 +37,14 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     unit: "seconds",
     fallback: "15"
   },
+  node_reclaim_seconds: {
+    does: "After how long without a word the sessions of a lost node go to other nodes, from their snapshots, when somebody needs them. 0 is for machines whose disk never comes back.",
+    unit: "seconds",
+    fallback: "300"
+  },
   blobs: {
     does: "The store of the snapshots of sessions, which outlive the machine: `directory:/path` on a file system that all machines share, `postgres`, or `s3://bucket/prefix?endpoint=https://host&region=name` with the keys in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. See [several machines](scale.md#blobs-and-snapshots).",
-    fallback: "none, and no snapshots"
+    fallback: "`postgres` for a node, and no snapshots on one machine"
   },
   public_url: {
     does: "The address at which people reach the service. Links in mails begin with it; https makes cookies `Secure`.",

@@ -21,12 +21,17 @@ export interface ClusterOptions extends Partial<Times> {
   readonly role: NodeRole
   /** The database for the lease, with connections of its own, so that no other work keeps the lease from being renewed. */
   readonly leases: Layer.Layer<Database, { readonly message: string }>
+  /** The time after the end of a node's lease from which on its sessions go to other nodes when somebody needs them. */
+  readonly reclaimMs?: number
   /** The monotonic clock; the one of the process unless given. */
   readonly clock?: Monotonic
 }
 
 /** The times of a lease unless they are given. */
 export const defaultTimes: Times = { ttlMs: 15_000, renewMs: 5000, marginMs: 3000 }
+
+/** The sessions of a machine that does not come back for so long, in milliseconds, may go to other nodes. */
+export const defaultReclaimMs = 300_000
 
 /** The node cannot be had. The message is one sentence that says why. */
 export class NodeRefused extends Data.TaggedError("NodeRefused")<{ readonly reason: string }> {
@@ -73,6 +78,7 @@ export const layer = (
         role,
         locate: locating(leases, name, times.renewMs, clock),
         list: NodeRows.list(leases),
+        isDraining: () => tenure.isDraining,
         holds: () => tenure.holds(),
         onLost: (end) =>
           Effect.acquireRelease(
@@ -84,7 +90,9 @@ export const layer = (
             sources = { ...sources, ...given }
           })
       })
-      return Context.make(Nodes, nodes).pipe(Context.add(Placements, ClusterPlacements.make(db, tenure, commit)))
+      return Context.make(Nodes, nodes).pipe(
+        Context.add(Placements, ClusterPlacements.make(db, tenure, commit, options.reclaimMs ?? defaultReclaimMs))
+      )
     })
   ).pipe(Layer.provide(Journal.layer))
 

@@ -3,36 +3,40 @@ import { fn } from "../../base/Traced.js"
 import type { SessionId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
-import { nowMs } from "../NodeRows.js"
-import { NotOwner, type Place, type Placements, type SessionNeeds } from "../Placements.js"
+import { heldBy, isGivenUp, nowMs } from "../NodeRows.js"
+import { NotOwner, type Place, type PlacedListener, type Placements, type SessionNeeds } from "../Placements.js"
 import type { Tenure } from "./Tenure.js"
 
 interface PlacementRow {
   readonly node_id: string | null
   readonly epoch: number
-  readonly state: "placed" | "sealed" | "lost"
-  readonly snapshot_id: string | null
+  /** `awaited` is placed, but its files are not there yet. */
+  readonly state: "placed" | "awaited" | "sealed" | "lost"
 }
 
-const columns = "node_id, epoch, state, snapshot_id"
+const columns = "node_id, epoch, state"
 
 /** The placements of sessions as rows, which every node reads and only the node that is in them writes for. */
 export const make = (
-  { all, first, prepare, run, sql }: Database["Type"],
+  db: Database["Type"],
   tenure: Tenure,
-  commit: <A, E>(inside: Effect.Effect<A, E, Commit>) => Effect.Effect<A, E>
+  commit: <A, E>(inside: Effect.Effect<A, E, Commit>) => Effect.Effect<A, E>,
+  reclaimMs: number
 ): Placements["Type"] => {
+  const { all, first, prepare, run, sql } = db
   const now = nowMs(sql)
   const self = tenure.holder.name
   const fields = sql.literal(columns)
-  const moved: Array<(sessionId: SessionId, node: string) => Effect.Effect<void, never, Commit>> = []
+  const listeners: Array<PlacedListener> = []
   let needsOf = (_: SessionId): Effect.Effect<SessionNeeds> => Effect.succeed({ providerId: null, besideId: null })
 
   const placeOf = (row: PlacementRow | undefined): Place => {
     if (row === undefined) return { kind: "nowhere" }
-    const { epoch, node_id: node, snapshot_id: snapshotId, state } = row
-    if (state !== "placed" || node === null) return { kind: state === "lost" ? "lost" : "sealed", epoch, snapshotId }
-    return node === self ? { kind: "here", node, epoch } : { kind: "elsewhere", node, epoch }
+    const { epoch, node_id: node, state } = row
+    if (node === null) return { kind: state === "lost" ? "lost" : "sealed", epoch }
+    return node === self
+      ? { kind: "here", node, epoch, awaited: state === "awaited" }
+      : { kind: "elsewhere", node, epoch }
   }
 
   const lookUp = prepare((id: string) => sql<PlacementRow>`select ${fields} from placements where session_id = ${id}`)
@@ -40,7 +44,7 @@ export const make = (
 
   const held = prepare(
     (id: string, epoch: number) => sql<{ epoch: number }>`select epoch from placements
-      where session_id = ${id} and node_id = ${self} and node_epoch = ${epoch} and state = 'placed' for share`
+      where session_id = ${id} and node_id = ${self} and node_epoch = ${epoch} for share`
   )
 
   const holds = (sessionId: SessionId) =>
@@ -50,18 +54,20 @@ export const make = (
         : Effect.succeed(false)
     )
 
+  const tell: PlacedListener = (sessionId, node) =>
+    Effect.forEach(listeners, (listener) => listener(sessionId, node), { discard: true })
+
   const place = fn("Placements.place")(function* (sessionId: SessionId, node: string) {
     const [row] = yield* all(sql<PlacementRow>`insert into placements
-        (session_id, node_id, node_epoch, epoch, state, snapshot_id, placed_at)
-      select ${sessionId}, name, epoch, 1, 'placed', null, ${now} from nodes
+        (session_id, node_id, node_epoch, epoch, state, placed_at)
+      select ${sessionId}, name, epoch, 1, 'placed', ${now} from nodes
         where name = ${node} and state = 'active' and role <> 'api' and expires_at > ${now}
       on conflict (session_id) do update set node_id = excluded.node_id, node_epoch = excluded.node_epoch,
-        epoch = placements.epoch + 1, state = 'placed', placed_at = excluded.placed_at
-      where placements.node_id is null and (placements.state = 'sealed' or placements.snapshot_id is not null)
+        epoch = placements.epoch + 1, state = 'awaited', placed_at = excluded.placed_at
+      where placements.node_id is null or ${isGivenUp(sql, sql`placements.node_id`, reclaimMs)}
       returning ${fields}`)
     const found = row === undefined ? yield* at(sessionId) : placeOf(row)
-    if (found.kind === "here" || found.kind === "elsewhere")
-      yield* Effect.forEach(moved, (listener) => listener(sessionId, found.node ?? self), { discard: true })
+    if (found.kind === "here" || found.kind === "elsewhere") yield* Effect.orDie(tell(sessionId, found.node))
     return found
   })
 
@@ -79,19 +85,38 @@ export const make = (
       limit 1`)
   })
 
+  const isGone = (node: string) =>
+    Effect.map(
+      first(sql`select 1 as given_up where ${isGivenUp(sql, sql`${node}`, reclaimMs)}`),
+      (row) => row !== undefined
+    )
+
   return {
     at,
     place,
+    restored: (sessionId) =>
+      Effect.flatMap(
+        first(sql`update placements set state = 'placed'
+          where session_id = ${sessionId} and node_id = ${self} and node_epoch = ${tenure.holder.epoch} returning epoch`),
+        (row) => (row === undefined ? Effect.die(new NotOwner({ sessionId })) : Effect.void)
+      ),
+    leave: fn("Placements.leave")(function* (sessionId: SessionId) {
+      const left = yield* first(sql`update placements set node_id = null, node_epoch = null, epoch = epoch + 1,
+        state = 'sealed' where session_id = ${sessionId} and node_id = ${self}
+        and node_epoch = ${tenure.holder.epoch} and state = 'placed' returning epoch`)
+      if (left !== undefined) yield* tell(sessionId, null)
+    }),
+    held: (limit) => heldBy(db, self, limit),
     adopt: (sessionIds) =>
-      run(sql`insert into placements (session_id, node_id, node_epoch, epoch, state, snapshot_id, placed_at)
-        select id, ${self}, ${tenure.holder.epoch}, 1, 'placed', null, ${now}
+      run(sql`insert into placements (session_id, node_id, node_epoch, epoch, state, placed_at)
+        select id, ${self}, ${tenure.holder.epoch}, 1, 'placed', ${now}
         from json_array_elements_text(cast(${JSON.stringify(sessionIds)} as json)) as ids (id)
         on conflict (session_id) do nothing`),
     holds,
     settle: fn("Placements.settle")(function* (sessionId: SessionId) {
       const before = yield* at(sessionId)
-      if (before.kind === "here" || before.kind === "elsewhere")
-        return yield* commit(place(sessionId, before.node ?? self))
+      const isKept = before.kind === "here" || (before.kind === "elsewhere" && !(yield* isGone(before.node)))
+      if (isKept) return yield* commit(place(sessionId, before.node ?? self))
       const node = yield* choose(sessionId)
       return node === undefined ? before : yield* commit(place(sessionId, node.name))
     }),
@@ -99,7 +124,10 @@ export const make = (
       Effect.flatMap(holds(sessionId), (isHeld) => (isHeld ? Effect.void : Effect.die(new NotOwner({ sessionId })))),
     isHere: (sessionId) =>
       sql` and exists (select 1 from placements where session_id = ${sessionId} and node_id = ${self} and state = 'placed')`,
-    onPlaced: (listener) => Effect.sync(() => void moved.push(listener)),
+    isSettled: (sessionId, node) =>
+      sql`exists (select 1 from placements where session_id = ${sessionId} and node_id = ${node})
+        and not ${isGivenUp(sql, node, reclaimMs)}`,
+    onPlaced: (listener) => Effect.sync(() => void listeners.push(listener)),
     describe: (describer) =>
       Effect.sync(() => {
         needsOf = describer

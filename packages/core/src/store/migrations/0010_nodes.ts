@@ -21,7 +21,6 @@ export const nodes: ReadonlyArray<string> = [
     node_epoch integer,
     epoch integer not null,
     state text not null,
-    snapshot_id text,
     placed_at bigint not null
   )`,
   "create index placements_node on placements (node_id) where node_id is not null",

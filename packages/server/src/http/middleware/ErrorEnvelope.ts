@@ -1,10 +1,10 @@
 import { type ErrorEnvelope, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
-import { NotOwner } from "@reins/core/placement/Placements"
+import { NotOwner, NotRestored } from "@reins/core/placement/Placements"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { describeFault, type StorageFault, storageError, storageFaultOf } from "@reins/core/store/StorageFault"
 import { toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
-import { Cause, Chunk, Data, Effect, Schema } from "effect"
+import { Cause, Chunk, Data, Effect, Option, Schema } from "effect"
 import { Reply } from "../Reply.js"
 
 /** The request does not match the schema of its endpoint. `detail` lists its faults in the order of its parts. */
@@ -34,6 +34,8 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
   if (error instanceof RequestInvalid) return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
   if (error instanceof ReinsError) return Effect.succeed(errorReply(error, requestId))
   if (isNotOwner(cause)) return Effect.succeed(errorReply(moved, requestId))
+  const unrestored = Chunk.findFirst(Cause.defects(cause), (defect) => defect instanceof NotRestored)
+  if (Option.isSome(unrestored)) return Effect.succeed(errorReply(notRestored(unrestored.value), requestId))
   const fault = storageFaultOf(cause)
   if (fault !== undefined) return Effect.as(tellOfFault(fault), errorReply(storageError(fault), requestId))
   return Effect.logError("request failed unexpectedly").pipe(
@@ -50,6 +52,15 @@ const moved = new ReinsError({
   details: { reason: "moved" },
   retryAfterSeconds: 1
 })
+
+/** The snapshot of the session could not be brought to this node. */
+const notRestored = ({ message }: NotRestored) =>
+  new ReinsError({
+    code: "waiting_capacity",
+    message: `The files of the session could not be restored here, and nothing was done. ${message}`,
+    details: { reason: "not_restored" },
+    retryAfterSeconds: 10
+  })
 
 const isNotOwner = (cause: Cause.Cause<unknown>): boolean =>
   Chunk.some(Cause.defects(cause), (defect) => defect instanceof NotOwner)

@@ -67,16 +67,22 @@ export const forwarding = Effect.gen(function* () {
     return Effect.map(changesets.find(id), (changeset) => changeset?.session_id)
   }
 
-  /** Places a session that needs files for the first time, for a caller who may change it. */
+  /** Places a session that needs files, for a caller who may read or change it. */
   const settle = Effect.fnUntraced(function* (exchange: Exchange, sessionId: SessionId, scope: Scope) {
     const principal = yield* authentication.admit(exchange, scope, true)
     yield* sessions.readable(principal, sessionId)
     return yield* placements.settle(sessionId)
   })
 
+  /** True for a session that this request needs on a node while it has none, or one that does not answer. */
+  const wantsNode = (place: Place, mutates: boolean) =>
+    place.kind === "elsewhere"
+      ? Effect.map(nodes.locate(place.node), ({ kind }) => kind === "lost")
+      : Effect.succeed(place.kind === "nowhere" ? mutates : place.kind !== "here")
+
   const placeOf = Effect.fnUntraced(function* (exchange: Exchange, sessionId: SessionId, { mutates, scope }: Needing) {
     const place = yield* placements.at(sessionId)
-    return place.kind === "nowhere" && mutates && scope !== "public" ? yield* settle(exchange, sessionId, scope) : place
+    return scope !== "public" && (yield* wantsNode(place, mutates)) ? yield* settle(exchange, sessionId, scope) : place
   })
 
   const send = Effect.fnUntraced(function* (exchange: Exchange, node: string) {

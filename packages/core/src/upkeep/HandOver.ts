@@ -1,0 +1,107 @@
+import { Duration, Effect, Layer, Schedule } from "effect"
+import { systemActor } from "../access/Access.js"
+import { CoreConfig } from "../base/CoreConfig.js"
+import type { SessionId } from "../domain/Ids.js"
+import { removeTree } from "../files/RemoveTree.js"
+import { Nodes } from "../placement/Nodes.js"
+import { Placements } from "../placement/Placements.js"
+import { setAside } from "../sessions/AwaitedFiles.js"
+import { Leases } from "../sessions/Leases.js"
+import { sessionPaths } from "../sessions/SessionPaths.js"
+import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/Snapshots.js"
+import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import { logDefect } from "../store/FailedStatement.js"
+import { Journal } from "../store/Journal.js"
+
+/** The time between two looks for sessions that can be given away, in milliseconds. */
+const everyMs = 1000
+/** The sessions that are looked at in one round, and those that are sealed at once. */
+const batch = 1000
+const width = 4
+
+const actor = systemActor("workspaces")
+
+/** Gives the sessions of this node away while it drains: each once no work of it runs, sealed. Does nothing on one machine. */
+export const layer = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const nodes = yield* Nodes
+    if (nodes.self === null) return
+    const placements = yield* Placements
+    const handOver = yield* handingOver
+    const round = Effect.suspend(() =>
+      nodes.isDraining() && nodes.holds()
+        ? Effect.flatMap(placements.held(batch), (ids) =>
+            Effect.forEach(ids, handOver, { concurrency: width, discard: true })
+          )
+        : Effect.void
+    ).pipe(Effect.catchAllDefect((defect) => logDefect("sessions could not be given away", defect)))
+    yield* Effect.forkScoped(Effect.schedule(round, Schedule.spaced(Duration.millis(everyMs))))
+  })
+)
+
+const handingOver = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const journal = yield* Journal
+  const placements = yield* Placements
+  const sessions = yield* SessionStore
+  const snapshots = yield* Snapshots
+  const trees = yield* WorkingTrees
+  const releaseExecutor = yield* releasing
+
+  /** Removes files that the snapshot has, all of them; what it lacks is kept, where nobody uses it. */
+  const clear = Effect.fnUntraced(function* (id: SessionId, epoch: number) {
+    if (!(yield* snapshots.isWhole(id))) return yield* setAside(dataDir, id, epoch)
+    const { gitDir, home, workTree } = sessionPaths(dataDir, id)
+    yield* Effect.promise(async () => {
+      for (const path of [workTree, gitDir, home]) await removeTree(path)
+    })
+  })
+
+  const give = Effect.fnUntraced(function* (id: SessionId) {
+    const place = yield* placements.at(id)
+    const session = yield* sessions.find(id)
+    if (place.kind !== "here" || session === undefined || session.active_turn_id !== null) return
+    yield* releaseExecutor(session)
+    // The agent was stopped, and may have written its last words only then.
+    yield* journal.commit(snapshots.changed(id))
+    yield* snapshots.seal(id)
+    yield* journal.commit(placements.leave(id))
+    yield* clear(id, place.epoch + 1)
+  })
+
+  return (id: SessionId) =>
+    Effect.gen(function* () {
+      const session = yield* sessions.find(id)
+      if (session === undefined || session.active_turn_id !== null) return
+      yield* trees.exclusive(id, give(id))
+    }).pipe(
+      Effect.catchTag("SessionBusy", () => Effect.void),
+      Effect.catchTag("SnapshotError", ({ message }) =>
+        Effect.logWarning("a session stays on this node because it cannot be sealed", { session_id: id, message })
+      ),
+      Effect.catchAllDefect((defect) => logDefect("a session could not be given away", defect))
+    )
+})
+
+/** Ends the executor of a session in order. */
+const releasing = Effect.gen(function* () {
+  const journal = yield* Journal
+  const leases = yield* Leases
+  const sessions = yield* SessionStore
+
+  const move = (row: SessionRow, from: SessionRow["lease_state"], to: "quiescing" | "released") =>
+    journal.commit(
+      Effect.flatMap(sessions.lock(row.id), (now) =>
+        now?.lease_id === row.lease_id && now.lease_state === from
+          ? leases.move(row.id, to, actor, "draining")
+          : Effect.void
+      )
+    )
+
+  return Effect.fnUntraced(function* (row: SessionRow) {
+    yield* move(row, "ready", "quiescing")
+    yield* leases.reap(row)
+    yield* move(row, "quiescing", "released")
+  })
+})

@@ -8,9 +8,8 @@ import { Git } from "../git/Git.js"
 import type { GitError } from "../git/GitError.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind, type RunningAttempt } from "../jobs/JobKind.js"
-import { Placements } from "../placement/Placements.js"
 import { SessionStore } from "../sessions/SessionStore.js"
-import { Snapshots } from "../sessions/Snapshots.js"
+import { type SnapshotError, Snapshots } from "../sessions/Snapshots.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { ApplicationStore } from "./ApplicationStore.js"
 import { applyJobKind } from "./Applications.js"
@@ -97,32 +96,27 @@ const applying = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const trees = yield* WorkingTrees
   const git = yield* Git
-  const placements = yield* Placements
   return Effect.fnUntraced(function* ({ application, attempt, base, tree }: Work) {
     // Read here, where neither a turn nor a release can change it any more.
     const target = yield* sessions.find(application.target_session_id)
     if (target?.workspace_state !== "ready") return yield* workspaceGone
-    const source = yield* placements.at(application.session_id)
-    if (source.kind !== "here") return yield* sourceElsewhere
     const { gitDir, workTree } = trees.paths(target.id)
+    const source = yield* Effect.mapError(trees.objectsOf(application.session_id), sourceMissing)
     return yield* git
       .applyTree({
-        source: { gitDir: trees.paths(application.session_id).gitDir, base, tree },
+        source: { gitDir: source, base, tree },
         target: { gitDir, workTree, base: target.base_commit },
         strategy: application.strategy,
         dryRun: application.dry_run,
         planned: (paths) => attempt.commit(applications.plan(application.id, paths))
       })
       .pipe(Effect.catchTag("GitError", (error) => Effect.fail(jobErrorOf(error))))
-  })
+  }, Effect.scoped)
 })
 
-const sourceElsewhere = new JobError({
-  code: "executor_unavailable",
-  message:
-    "Another node has the files of the session that made the changeset, so it cannot be applied here. Deliver it as a branch instead.",
-  retryable: false
-})
+/** Another node has the session that made the changeset, and its snapshot could not be had. */
+const sourceMissing = ({ message, retryable }: SnapshotError): JobError =>
+  new JobError({ code: "executor_unavailable", message, retryable })
 
 const jobErrorOf = ({ kind, message }: GitError): JobError =>
   new JobError({ code: kind === "timeout" ? kind : "internal_error", message, retryable: kind === "timeout" })

@@ -27,7 +27,7 @@ const kept = Layer.scoped(
     const store = yield* snapshotStore
     const listeners = yield* SessionListeners
     const seal = yield* sealing
-    const { restore, restoreUploads } = yield* snapshotRestoring
+    const { objects, restore, restoreUploads } = yield* snapshotRestoring
     const keepUpload = yield* keeping
     const collect = yield* collecting
 
@@ -57,6 +57,7 @@ const kept = Layer.scoped(
           store.newest(id),
           (newest) => newest?.manifest.left_out.length === 0 && newest.manifest.more_left_out === 0
         ),
+      objects: fn("Snapshots.objects")(objects),
       restoreUploads,
       collect,
       unsealed: store.unsealed

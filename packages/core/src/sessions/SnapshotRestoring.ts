@@ -46,6 +46,18 @@ const failureOf = (error: GitError | BlobError | BeneathError | SnapshotError): 
   }
 }
 
+const notSealed = new SnapshotError({
+  message: "The other session has no snapshot yet. It has one soon after its turn has ended.",
+  retryable: true
+})
+
+/** A directory of its own in the data directory. Those that a killed process leaves behind are removed with the other leftovers. */
+const scratchIn = (dataDir: string) =>
+  Effect.acquireRelease(
+    Effect.promise(() => fs.mkdtemp(join(dataDir, "objects-"))),
+    (directory) => Effect.promise(() => removeTree(directory))
+  )
+
 /** Makes place for a session. Fails where something is that no restore has begun: it may be the only copy of somebody's work. */
 const clear = ({ gitDir, home, restoring, root, workTree }: SessionPaths) =>
   Effect.gen(function* () {
@@ -64,7 +76,7 @@ export const snapshotRestoring = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const sessions = yield* SessionStore
   const store = yield* snapshotStore
-  const restoreGit = yield* gitParts
+  const git = yield* gitParts
   const restoreFiles = yield* fileParts
   const restoreUploads = yield* uploadsPart
   const settle = yield* settling
@@ -74,7 +86,7 @@ export const snapshotRestoring = Effect.gen(function* () {
     const uploads = yield* store.uploadsOf(session.id)
     yield* clear(paths)
     const staging = yield* stagingIn(paths, "restored")
-    yield* restoreGit(session, snapshot, staging)
+    yield* git.files(session, snapshot, staging)
     const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
     const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
     const written = isNeeded ? yield* restoreUploads(session.id, uploads) : 0
@@ -103,6 +115,16 @@ export const snapshotRestoring = Effect.gen(function* () {
       if (session === undefined || snapshot === undefined)
         return yield* refused("The session has no snapshot: its workspace is made anew from its repository.")
       return yield* Effect.mapError(restore(session, snapshot), failureOf)
+    }),
+    /** Makes a git directory in a new directory of the data directory, which goes with the scope. */
+    objects: Effect.fnUntraced(function* (id: SessionId) {
+      const session = yield* sessions.find(id)
+      const snapshot = yield* store.newest(id)
+      if (session === undefined || snapshot === undefined) return yield* notSealed
+      const directory = yield* scratchIn(dataDir)
+      const into = { staging: directory, gitDir: join(directory, "trusted.git"), copyBaseTo: null }
+      yield* Effect.mapError(git.objects(session, snapshot, into), failureOf)
+      return into.gitDir
     }),
     restoreUploads: Effect.fnUntraced(function* (id: SessionId) {
       return yield* Effect.mapError(restoreUploads(id, yield* store.uploadsOf(id)), failureOf)
@@ -147,17 +169,29 @@ const gitParts = Effect.gen(function* () {
     return { kind: "remote", url: session.repository, credential, commit } as const
   })
 
-  return Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow, staging: string) {
+  /** Makes a trusted git directory of what a snapshot has. */
+  const objects = Effect.fnUntraced(function* (
+    session: SessionRow,
+    snapshot: SnapshotRow,
+    into: { readonly staging: string; readonly gitDir: string; readonly copyBaseTo: string | null }
+  ) {
+    const { copyBaseTo, gitDir, staging } = into
+    const base: BaseSource = yield* baseOf(session, snapshot, staging)
+    const file = yield* fetch(snapshot.manifest.blobs.work, join(staging, "work"))
+    yield* git.unbundle({ gitDir, base, file, copyBaseTo })
+  })
+
+  const files = Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow, staging: string) {
     const { manifest } = snapshot
     const { gitDir, workTree } = sessionPaths(dataDir, session.id)
     const hasFiles = manifest.commit !== null && session.workspace_state === "ready"
-    const base: BaseSource = yield* baseOf(session, snapshot, staging)
-    const file = yield* fetch(manifest.blobs.work, join(staging, "work"))
     if (hasFiles) yield* attempt(workTree, () => fs.mkdir(workTree, { recursive: true }))
     const hasRepository = hasFiles && manifest.blobs.repository !== null
-    yield* git.unbundle({ gitDir, base, file, copyBaseTo: hasRepository ? join(workTree, ".git", "objects") : null })
+    const copyBaseTo = hasRepository ? join(workTree, ".git", "objects") : null
+    yield* objects(session, snapshot, { staging, gitDir, copyBaseTo })
     if (hasFiles && manifest.commit !== null) yield* git.checkOut({ gitDir, workTree, commit: manifest.commit })
   })
+  return { files, objects }
 })
 
 /** Puts what git does not hold back: ignored files, the agent's repository and record, and permissions. */

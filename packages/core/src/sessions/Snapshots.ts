@@ -1,4 +1,4 @@
-import { Context, Data, Effect, Layer } from "effect"
+import { Context, Data, Effect, Layer, type Scope } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
@@ -11,6 +11,11 @@ export class SnapshotError extends Data.TaggedError("SnapshotError")<{
   readonly message: string
   readonly retryable: boolean
 }> {}
+
+const noStore = new SnapshotError({
+  message: "There is no store of blobs: name it with REINS_BLOBS.",
+  retryable: false
+})
 
 /** The snapshot that a session was restored from. */
 export interface Restored {
@@ -76,6 +81,11 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
     readonly exists: (sessionId: SessionId) => Effect.Effect<boolean>
     /** True for a session whose newest snapshot lacks no file that it had. */
     readonly isWhole: (sessionId: SessionId) => Effect.Effect<boolean>
+    /**
+     * A git directory with the base and the changesets of a session whose files another node has, as its newest snapshot has them. It goes with the
+     * scope.
+     */
+    readonly objects: (sessionId: SessionId) => Effect.Effect<string, SnapshotError, Scope.Scope>
     /** Writes the files that were uploaded since the newest snapshot, or at all without one, and gives their number. */
     readonly restoreUploads: (sessionId: SessionId) => Effect.Effect<number, SnapshotError>
     /** Deletes blobs that no snapshot and no upload needs. Nothing that is being sealed is among them. */
@@ -94,11 +104,11 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       sealBefore: () => Effect.void,
       leave: () => Effect.void,
       keepUpload: () => Effect.succeed(() => Effect.void),
-      restore: () =>
-        new SnapshotError({ message: "There is no store of blobs: name it with REINS_BLOBS.", retryable: false }),
+      restore: () => noStore,
       isUnsealed: () => Effect.succeed(false),
       exists: () => Effect.succeed(false),
       isWhole: () => Effect.succeed(false),
+      objects: () => noStore,
       restoreUploads: () => Effect.succeed(0),
       collect: Effect.void,
       unsealed: Effect.succeed({ sessions: 0, since: null, error: null })

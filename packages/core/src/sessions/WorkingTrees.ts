@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { Cause, Context, Effect, Layer, Option } from "effect"
+import { Cause, Context, Effect, Layer, Option, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
@@ -20,7 +20,8 @@ import { Leases } from "./Leases.js"
 import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
-import { workspaceMaking } from "./WorkspaceMaking.js"
+import type { SnapshotError } from "./Snapshots.js"
+import { objectsOf, workspaceMaking } from "./WorkspaceMaking.js"
 
 const actor = systemActor("workspaces")
 
@@ -32,6 +33,11 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     readonly paths: (sessionId: SessionId) => SessionPaths
     /** The same for a session whose files this node has. Dies with `NotOwner` where another one has them. */
     readonly owned: (sessionId: SessionId) => Effect.Effect<SessionPaths>
+    /**
+     * A git directory with the changesets of a session: its own, or one from its snapshot where another node has its files, which goes with the
+     * scope.
+     */
+    readonly objectsOf: (sessionId: SessionId) => Effect.Effect<string, SnapshotError, Scope.Scope>
     /**
      * False when the files of a session that has some are not on this disk: another node has them, another machine on the same database made
      * them, or somebody has removed them. What this disk says about them then means nothing.
@@ -82,6 +88,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
             id,
             Effect.sync(() => sessionPaths(dataDir, id))
           ),
+        objectsOf: yield* objectsOf,
         isHere: ({ id, workspace_state }) =>
           workspace_state !== "ready"
             ? Effect.succeed(true)

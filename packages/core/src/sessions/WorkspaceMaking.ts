@@ -17,10 +17,14 @@ import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
 import { sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
-import { Snapshots } from "./Snapshots.js"
+import { type SnapshotError, Snapshots } from "./Snapshots.js"
 import { type Base, hasSetup, workspaceSetup } from "./WorkspaceSetup.js"
 
 const actor = systemActor("workspaces")
+
+/** Bytes of a snapshot could not be had. */
+const notHad = ({ message, retryable }: SnapshotError) =>
+  new GitError({ kind: retryable ? "remote_unavailable" : "internal", message })
 
 /** The ends of turns whose agent has worked in the workspace. */
 const withFiles = ["succeeded", "interrupted"] as const
@@ -47,7 +51,7 @@ export const workspaceMaking = Effect.gen(function* () {
         )
       )
     const base = yield* materialize(row)
-    yield* Effect.mapError(snapshots.restoreUploads(id), ({ message }) => new GitError({ kind: "internal", message }))
+    yield* Effect.mapError(snapshots.restoreUploads(id), notHad)
     yield* failpoint("workspace.made")
     // A session that has worked already has lost its first workspace with the machine.
     const lost_turn = row.turn_count > 0 ? yield* newestTurn(db, id, withFiles) : null
@@ -112,19 +116,32 @@ const cloning = Effect.gen(function* () {
   })
 })
 
+/** The git directory with the changesets of a session, also where another node has its files. */
+export const objectsOf = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const placements = yield* Placements
+  const snapshots = yield* Snapshots
+  return Effect.fnUntraced(function* (id: SessionId) {
+    const place = yield* placements.at(id)
+    return place.kind === "here" && !place.awaited
+      ? sessionPaths(dataDir, id).gitDir
+      : yield* snapshots.objects(id)
+  })
+})
+
 /** Brings the seed of a session onto the base that it was made from. */
 const planting = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
-  const placements = yield* Placements
   const git = yield* Git
+  const sourceOf = yield* objectsOf
 
   return Effect.fnUntraced(function* (row: SessionRow, base: string | null) {
     if (row.seed === null) return
     const seed: WorkspaceSeed = JSON.parse(row.seed)
-    if ((yield* placements.at(seed.session_id)).kind !== "here") return yield* seedElsewhere
     const { gitDir, workTree } = sessionPaths(dataDir, row.id)
+    const source = yield* Effect.mapError(sourceOf(seed.session_id), notHad)
     const { state } = yield* git.applyTree({
-      source: { gitDir: sessionPaths(dataDir, seed.session_id).gitDir, base: seed.base_commit, tree: seed.tree },
+      source: { gitDir: source, base: seed.base_commit, tree: seed.tree },
       target: { gitDir, workTree, base },
       strategy: "exact",
       dryRun: false
@@ -135,13 +152,7 @@ const planting = Effect.gen(function* () {
         message: `The changeset ${seed.changeset_id} does not fit its own base. Start from another changeset.`
       })
     }
-  })
-})
-
-const seedElsewhere = new GitError({
-  kind: "conflict",
-  message:
-    "Another node has the files of the session that it begins with. Start from a branch that was delivered instead."
+  }, Effect.scoped)
 })
 
 const removed = new GitError({

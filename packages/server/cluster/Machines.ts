@@ -18,7 +18,8 @@ export interface Machine {
 
 /** An installation on several machines: one PostgreSQL, one key ring, and a data directory for each node. */
 export interface Machines {
-  readonly machine: (name: string, settings?: Readonly<Record<string, string>>) => Promise<Machine>
+  /** A machine for a node. Its disk has the name of the node, unless it is another one. */
+  readonly machine: (name: string, settings?: Readonly<Record<string, string>>, disk?: string) => Promise<Machine>
   /** Runs a command of the installation. */
   readonly command: (...args: ReadonlyArray<string>) => ReturnType<typeof reins>
   /** The nodes as `reins node list` tells them. */
@@ -46,8 +47,8 @@ export const newMachines = async (place: Place): Promise<Machines> => {
   return {
     env,
     command,
-    machine: async (name, settings = {}) => {
-      const dataDir = join(place.directory, name)
+    machine: async (name, settings = {}, disk = name) => {
+      const dataDir = join(place.directory, disk)
       const port = await steadyPort()
       const args = ["--node", name, "--node-address", `http://127.0.0.1:${port}`, "--port", String(port)]
       const start = async () => {

@@ -6,6 +6,7 @@ import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
+import type { WorkspaceSeed } from "../sessions/SessionOrigin.js"
 import { SessionStore } from "../sessions/SessionStore.js"
 import { Database } from "../store/Database.js"
 
@@ -38,5 +39,17 @@ const tellAgents = Effect.gen(function* () {
   yield* tell({ providers: Effect.filter(ids, isInstalled, { concurrency: "unbounded" }) })
 })
 
+/** Says by what the node of a session is chosen. A session is best beside the one that its files begin with. */
+const tellNeeds = Effect.gen(function* () {
+  const { describe } = yield* Placements
+  const sessions = yield* SessionStore
+  yield* describe((id) =>
+    Effect.map(sessions.find(id), (row) => {
+      const seed: WorkspaceSeed | null = JSON.parse(row?.seed ?? "null")
+      return { providerId: row?.provider_id ?? null, besideId: seed?.session_id ?? row?.parent_session_id ?? null }
+    })
+  )
+})
+
 /** The begin of a node of several, before it works on anything. */
-export const begin = Effect.zipRight(adopt, tellAgents)
+export const begin = Effect.all([adopt, tellAgents, tellNeeds], { discard: true })

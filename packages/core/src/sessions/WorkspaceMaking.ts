@@ -127,7 +127,7 @@ const planting = Effect.gen(function* () {
 const seedElsewhere = new GitError({
   kind: "conflict",
   message:
-    "Another node has the files that it begins with. Start from a delivered branch instead."
+    "Another node has the files of its seed: start from a delivered branch."
 })
 
 const removed = new GitError({

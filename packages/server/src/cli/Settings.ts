@@ -27,7 +27,7 @@ export const serverOptions = {
     "node",
     "The name of this machine among several on one PostgreSQL"
   ),
-  node_address: setting("node-address", "The URL at which the other nodes reach this one"),
+  node_address: setting("node-address", "The URL of this node for the others"),
   role: setting("role", "api serves requests, runner has the sessions, all does both (all)"),
   public_url: setting("public-url", "The URL of the service as people reach it, if not that address"),
   executor: setting(

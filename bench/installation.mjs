@@ -35,8 +35,8 @@ export const install = (name, env = {}) => {
   const headers = { Authorization: `Bearer ${apiKey}` }
 
   /** Starts a server, and gives the means to call it: the client, and requests for the load generator. */
-  const start = async (changes = {}, launcher = []) => {
-    const words = [main, "serve", "--port", "0", "--data-dir", dataDir]
+  const start = async (changes = {}, launcher = [], disk = dataDir) => {
+    const words = [main, "serve", "--port", changes.REINS_PORT ?? "0", "--data-dir", disk]
     const server = await startProcess(words, { ...settings, ...changes }, launcher)
     const reins = new Reins({ baseUrl: server.url, apiKey })
     const {

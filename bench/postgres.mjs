@@ -11,6 +11,11 @@ import { cpuSeconds, directory } from "./processes.mjs"
 
 export const postgres = async ({ report, settings }) => {
   report.subject("PostgreSQL, 32 connections")
+  await onDatabase(settings, (url) => figures(url, report, settings))
+}
+
+/** Runs an effect on a database of its own. */
+export const onDatabase = async (settings, use) => {
   const server =
     settings.postgresUrl === undefined ? await embedded() : { url: settings.postgresUrl, stop: async () => {} }
   const database = `reins_bench_${process.pid}`
@@ -18,7 +23,7 @@ export const postgres = async ({ report, settings }) => {
     await run(server.url, `create database ${database}`)
     const url = new URL(server.url)
     url.pathname = `/${database}`
-    await figures(url, report, settings)
+    await use(url)
   } finally {
     await run(server.url, `drop database if exists ${database} with (force)`)
     await server.stop()

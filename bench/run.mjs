@@ -10,6 +10,7 @@ import { rmSync } from "node:fs"
 import { parseArgs } from "node:util"
 import { agents } from "./agents.mjs"
 import { jobs } from "./jobs.mjs"
+import { nodes } from "./nodes.mjs"
 import { postgres } from "./postgres.mjs"
 import { directory, killAll } from "./processes.mjs"
 import { reads } from "./reads.mjs"
@@ -21,7 +22,7 @@ import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox, agents, setups }
+const subjects = { start, reads, writes, streams, postgres, nodes, jobs, turns, sandbox, agents, setups }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

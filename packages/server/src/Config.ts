@@ -381,10 +381,11 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
 })
 
-/** The node that the settings name. A node shares its database with others, so it needs one that others reach. */
 /** A node without snapshots could give its sessions to no other one. */
-const blobsUnlessGiven = (node: string | undefined): BlobAddress | null => (node === undefined ? null : { kind: "postgres" })
+const blobsUnlessGiven = (node: string | undefined): BlobAddress | null =>
+  node === undefined ? null : { kind: "postgres" }
 
+/** The node that the settings name. A node shares its database with others, so it needs one that others reach. */
 const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | undefined, ConfigInvalid> => {
   const { database_url, node: name, node_address: address, node_lease_seconds: leaseSeconds, role } = settings
   const reclaimSeconds = settings.node_reclaim_seconds
@@ -393,14 +394,18 @@ const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | unde
     return alone === undefined
       ? Effect.succeed(undefined)
       : refused(
-          "The settings node_address, role, node_lease_seconds and node_reclaim_seconds are for one of several machines, which --node names."
+          "node_address, role, node_lease_seconds and node_reclaim_seconds need --node, the name of one of several machines."
         )
   }
-  if (database_url === undefined)
-    return refused("A node shares a PostgreSQL database with the others: set REINS_DATABASE_URL.")
-  if (address === undefined)
-    return refused("A node needs the address at which the others reach it: --node-address http://10.0.0.5:7117")
-  return Effect.succeed({ name, address: new URL(address), role: role ?? "all", leaseSeconds: leaseSeconds ?? 15, reclaimSeconds: reclaimSeconds ?? 300 })
+  if (database_url === undefined) return refused("A node needs REINS_DATABASE_URL, which all nodes share.")
+  if (address === undefined) return refused("A node needs --node-address, the URL at which the others reach it.")
+  return Effect.succeed({
+    name,
+    address: new URL(address),
+    role: role ?? "all",
+    leaseSeconds: leaseSeconds ?? 15,
+    reclaimSeconds: reclaimSeconds ?? 300
+  })
 }
 
 const refused = (problem: string) => Effect.fail(new ConfigInvalid({ problem }))

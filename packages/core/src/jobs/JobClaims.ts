@@ -5,7 +5,7 @@ import { fn } from "../base/Traced.js"
 import { AttemptId, newId, type SessionId } from "../domain/Ids.js"
 import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import * as NodeRows from "../placement/NodeRows.js"
+import { isLapsed } from "../placement/NodeClock.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { jobsTopic } from "../store/Bell.js"
@@ -246,13 +246,13 @@ const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
     const at = yield* clock.at(0)
     const ofEnded = ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
     // A node ends what needs files before its lease runs out.
-    const ofLapsed = sql`(jobs.node_id <> ${self} and ${NodeRows.isLapsed(sql, sql`jobs.node_id`)})`
+    const ofLapsed = sql`(jobs.node_id <> ${self} and ${isLapsed(sql, sql`jobs.node_id`)})`
     const gone = alone ? sql`jobs.boot_id <> ${bootId}` : self === null ? ofEnded : sql`(${ofEnded} or ${ofLapsed})`
     // The node that has the files knows best how far the work came, for as long as it is alive.
     const mayEnd =
       self === null
         ? sql``
-        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${NodeRows.isLapsed(sql, sql`jobs.node_id`)})`
+        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${isLapsed(sql, sql`jobs.node_id`)})`
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
     >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs

@@ -16,6 +16,9 @@ export interface SessionPaths {
   readonly restoring: string
 }
 
+/** The directory for objects of sessions whose files other nodes have. What is there is in use, or was left behind by a killed process. */
+export const objectsIn = (dataDir: string): string => join(dataDir, "objects")
+
 /** The paths of a session below the data directory, absolute when that is. */
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {
   const root = join(dataDir, "sessions", sessionId)

@@ -17,7 +17,7 @@ import type { BlobError } from "../store/BlobStore.js"
 import { type BlobName, Blobs } from "../store/Blobs.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
-import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
+import { objectsIn, type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { archived, stagingIn } from "./SnapshotParts.js"
 import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
@@ -51,10 +51,12 @@ const notSealed = new SnapshotError({
   retryable: true
 })
 
-/** A directory of its own in the data directory. Those that a killed process leaves behind are removed with the other leftovers. */
 const scratchIn = (dataDir: string) =>
   Effect.acquireRelease(
-    Effect.promise(() => fs.mkdtemp(join(dataDir, "objects-"))),
+    Effect.promise(async () => {
+      await fs.mkdir(objectsIn(dataDir), { recursive: true, mode: 0o700 })
+      return fs.mkdtemp(join(objectsIn(dataDir), "of-"))
+    }),
     (directory) => Effect.promise(() => removeTree(directory))
   )
 

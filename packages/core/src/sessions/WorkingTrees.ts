@@ -14,7 +14,6 @@ import { Nodes } from "../placement/Nodes.js"
 import { NotOwner, Placements } from "../placement/Placements.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
-import { awaitedFiles } from "./AwaitedFiles.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
 import * as SessionLock from "./SessionLock.js"
@@ -120,16 +119,18 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
 const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
   const placements = yield* Placements
   const { holds, self } = yield* Nodes
+  const alone: SessionLock.SessionLock = (_, effect) => effect
+  if (self === null) return alone
+  const { awaitedFiles } = yield* Effect.promise(() => import("./AwaitedFiles.js"))
   const bring = yield* awaitedFiles
-  return <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    self === null
-      ? effect
-      : Effect.gen(function* () {
-          const place = yield* placements.at(sessionId)
-          if (place.kind !== "here" || !holds()) return yield* Effect.die(new NotOwner({ sessionId }))
-          if (place.awaited) yield* making(sessionId, bring(sessionId))
-          return yield* effect
-        })
+  const owned: SessionLock.SessionLock = (sessionId, effect) =>
+    Effect.gen(function* () {
+      const place = yield* placements.at(sessionId)
+      if (place.kind !== "here" || !holds()) return yield* Effect.die(new NotOwner({ sessionId }))
+      if (place.awaited) yield* making(sessionId, bring(sessionId))
+      return yield* effect
+    })
+  return owned
 })
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */

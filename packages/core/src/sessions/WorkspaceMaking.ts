@@ -123,9 +123,7 @@ export const objectsOf = Effect.gen(function* () {
   const snapshots = yield* Snapshots
   return Effect.fnUntraced(function* (id: SessionId) {
     const place = yield* placements.at(id)
-    return place.kind === "here" && !place.awaited
-      ? sessionPaths(dataDir, id).gitDir
-      : yield* snapshots.objects(id)
+    return place.kind === "here" && !place.awaited ? sessionPaths(dataDir, id).gitDir : yield* snapshots.objects(id)
   })
 })
 

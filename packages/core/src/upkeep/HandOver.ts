@@ -1,4 +1,4 @@
-import { Duration, Effect, Layer, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
 import { systemActor } from "../access/Access.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import type { SessionId } from "../domain/Ids.js"
@@ -22,23 +22,20 @@ const width = 4
 
 const actor = systemActor("workspaces")
 
-/** Gives the sessions of this node away while it drains: each once no work of it runs, sealed. Does nothing on one machine. */
-export const layer = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const nodes = yield* Nodes
-    if (nodes.self === null) return
-    const placements = yield* Placements
-    const handOver = yield* handingOver
-    const round = Effect.suspend(() =>
-      nodes.isDraining() && nodes.holds()
-        ? Effect.flatMap(placements.held(batch), (ids) =>
-            Effect.forEach(ids, handOver, { concurrency: width, discard: true })
-          )
-        : Effect.void
-    ).pipe(Effect.catchAllDefect((defect) => logDefect("sessions could not be given away", defect)))
-    yield* Effect.forkScoped(Effect.schedule(round, Schedule.spaced(Duration.millis(everyMs))))
-  })
-)
+/** Gives the sessions of this node away while it drains: each once no work of it runs, sealed. */
+export const givingAway = Effect.gen(function* () {
+  const nodes = yield* Nodes
+  const placements = yield* Placements
+  const handOver = yield* handingOver
+  const round = Effect.suspend(() =>
+    nodes.isDraining() && nodes.holds()
+      ? Effect.flatMap(placements.held(batch), (ids) =>
+          Effect.forEach(ids, handOver, { concurrency: width, discard: true })
+        )
+      : Effect.void
+  ).pipe(Effect.catchAllDefect((defect) => logDefect("sessions could not be given away", defect)))
+  yield* Effect.forkScoped(Effect.schedule(round, Schedule.spaced(everyMs)))
+})
 
 const handingOver = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig

@@ -84,24 +84,27 @@ const wait = Options.boolean("wait").pipe(
   Options.withDescription("Return when the node has no session any more, which takes as long as its turns")
 )
 
-const drain = Command.make("drain", { ...installationOptions, node: nodeArgument, wait }, ({ node, wait, ...options }) =>
-  onDatabase(options, (db) =>
-    Effect.gen(function* () {
-      if (!(yield* NodeRows.drain(db, node)))
-        return yield* new CommandFailed({
-          message: `No node of the name ${node} is up. List them with: reins node list`
-        })
-      tell(
-        `${node} takes no more sessions, until it is started again. Its turns end by themselves, and its sessions go to other nodes once they rest.`
-      )
-      if (wait) return yield* untilEmpty(db, node)
-      const held = (yield* NodeRows.held(db)).get(node) ?? 0
-      const some = yield* NodeRows.heldBy(db, node, named)
-      if (held === 0) return
-      const more = held > some.length ? ` and ${held - some.length} more` : ""
-      tell(`It still has the files of ${held} sessions, and answers for them: ${some.join(", ")}${more}`)
-    })
-  )
+const drain = Command.make(
+  "drain",
+  { ...installationOptions, node: nodeArgument, wait },
+  ({ node, wait, ...options }) =>
+    onDatabase(options, (db) =>
+      Effect.gen(function* () {
+        if (!(yield* NodeRows.drain(db, node)))
+          return yield* new CommandFailed({
+            message: `No node of the name ${node} is up. List them with: reins node list`
+          })
+        tell(
+          `${node} takes no more sessions, until it is started again. Its turns end by themselves, and its sessions go to other nodes once they rest.`
+        )
+        if (wait) return yield* untilEmpty(db, node)
+        const held = (yield* NodeRows.held(db)).get(node) ?? 0
+        const some = yield* NodeRows.heldBy(db, node, named)
+        if (held === 0) return
+        const more = held > some.length ? ` and ${held - some.length} more` : ""
+        tell(`It still has the files of ${held} sessions, and answers for them: ${some.join(", ")}${more}`)
+      })
+    )
 ).pipe(Command.withDescription("Give the sessions of a node to the others, and keep new ones from it"))
 
 const forget = Command.make("forget", { ...installationOptions, node: nodeArgument }, ({ node, ...options }) =>

@@ -32,7 +32,10 @@ const withoutServers = Effect.gen(function* () {
 }).pipe(Effect.retry(patience))
 
 /** One of several machines on a PostgreSQL. */
-export const amongNodes = ({ address, leaseSeconds, name, reclaimSeconds, role }: NodeConfig, url: Redacted.Redacted) => {
+export const amongNodes = (
+  { address, leaseSeconds, name, reclaimSeconds, role }: NodeConfig,
+  url: Redacted.Redacted
+) => {
   const ttlMs = leaseSeconds * 1000
   return Layer.unwrapEffect(
     Effect.as(

@@ -1,12 +1,13 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { git, isObjectId, runGit } from "./GitCommand.js"
+import { git, isObjectId, records, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { type GitCredential, remoteOf } from "./RemoteUrl.js"
 import { cachedIndex, fetchAll, initTrusted, listRemote, requireTrusted, resolveCommit } from "./Repository.js"
+import type { TreeRequest } from "./Tree.js"
 
 // Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
 // references, what they need beyond the given commit, and the commits that whoever reads it must have.
@@ -40,6 +41,13 @@ export interface UnbundleRequest {
   readonly file: string
   /** Where the objects of the base are copied to, for the repository of the agent. Null copies none. */
   readonly copyBaseTo: string | null
+}
+
+/** A commit to write to a folder that has none of its files. */
+export interface CheckOutRequest {
+  readonly gitDir: string
+  readonly workTree: string
+  readonly commit: string
 }
 
 const prefixes = {
@@ -175,10 +183,7 @@ export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: U
 }, Effect.scoped)
 
 /** See `Git.checkOut`. */
-export const checkOut = Effect.fnUntraced(function* (
-  options: GitOptionsShape,
-  request: { readonly gitDir: string; readonly workTree: string; readonly commit: string }
-) {
+export const checkOut = Effect.fnUntraced(function* (options: GitOptionsShape, request: CheckOutRequest) {
   const { commit, gitDir, workTree } = request
   yield* requireTrusted(gitDir, commit)
   yield* git({
@@ -188,6 +193,17 @@ export const checkOut = Effect.fnUntraced(function* (
     indexFile: cachedIndex(gitDir),
     timeoutMs: options.localTimeoutMs
   })
+})
+
+/** See `Git.treeModes`. */
+export const treeModes = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {
+  yield* requireTrusted(request.gitDir, request.tree)
+  const { stdout } = yield* git({
+    args: ["ls-tree", "-r", "-z", "--full-tree", request.tree],
+    gitDir: request.gitDir,
+    timeoutMs: options.localTimeoutMs
+  })
+  return new Map(records(stdout).map((record) => [record.slice(record.indexOf("\t") + 1), record.slice(0, 6)] as const))
 })
 
 const onDisk = <A>(run: () => Promise<A>) =>

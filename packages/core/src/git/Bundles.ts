@@ -12,11 +12,11 @@ import type { TreeRequest } from "./Tree.js"
 // Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
 // references, what they need beyond the given commit, and the commits that whoever reads it must have.
 
-/** The references to write: those that came from the remote, or those that the service has made. */
+/** The references to write: those that came from the remote, those that the service has made, or one of these, below `refs/reins`. */
 export interface BundleRequest {
   readonly gitDir: string
-  readonly what: "base" | "work"
-  /** The commit that the workspace started from; null when it started empty. `work` leaves out what that has. */
+  readonly what: "base" | "work" | { readonly ref: string }
+  /** The commit that the workspace started from; null when it started empty. All but `base` leaves out what that has. */
   readonly base: string | null
   /** The path of the bundle. */
   readonly file: string
@@ -41,6 +41,12 @@ export interface UnbundleRequest {
   readonly file: string
   /** Where the objects of the base are copied to, for the repository of the agent. Null copies none. */
   readonly copyBaseTo: string | null
+}
+
+/** A bundle to add to a trusted git directory. */
+export interface AddRequest {
+  readonly gitDir: string
+  readonly file: string
 }
 
 /** A commit to write to a folder that has none of its files. */
@@ -78,10 +84,11 @@ const listRefs = (options: GitOptionsShape, gitDir: string, names: ReadonlyArray
 export const bundle = Effect.fnUntraced(function* (options: GitOptionsShape, request: BundleRequest) {
   const { base, file, gitDir, what } = request
   yield* requireTrusted(gitDir, ...(base === null ? [] : [base]))
-  const found = yield* listRefs(options, gitDir, prefixes[what])
+  const names = typeof what === "string" ? prefixes[what] : [`refs/reins/${what.ref}`]
+  const found = yield* listRefs(options, gitDir, names)
   const refs = what === "base" ? found : found.filter((name) => !name.startsWith(baseRef))
   if (refs.length === 0) return false
-  const without = what === "work" && base !== null ? [`^${base}`] : []
+  const without = what !== "base" && base !== null ? [`^${base}`] : []
   yield* git({
     args: ["bundle", "create", "--quiet", file, "--stdin"],
     gitDir,
@@ -112,6 +119,10 @@ const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
       timeoutMs: options.localTimeoutMs
     })
   })
+
+/** See `Git.addBundle`. */
+export const addBundle = (options: GitOptionsShape, { file, gitDir }: AddRequest) =>
+  Effect.zipRight(requireTrusted(gitDir), unpack(options, gitDir, file))
 
 const baseGone = (commit: string) =>
   new GitError({

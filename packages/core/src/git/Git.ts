@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { WayOut } from "../outbound/WayOut.js"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
-import type { BundleRequest, CheckOutRequest, UnbundleRequest } from "./Bundles.js"
+import type { AddRequest, BundleRequest, CheckOutRequest, UnbundleRequest } from "./Bundles.js"
 import type { SnapshotRequest } from "./Capturing.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
@@ -116,6 +116,8 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     readonly bundle: (request: BundleRequest) => Effect.Effect<boolean, GitError>
     /** Makes a trusted directory from bundles, at a path where nothing is. Fails when an object is missing, or the remote lacks the base. */
     readonly unbundle: (request: UnbundleRequest) => Effect.Effect<void, GitError>
+    /** Adds what a bundle holds to a trusted directory. Fails when that lacks what the bundle builds on. */
+    readonly addBundle: (request: AddRequest) => Effect.Effect<void, GitError>
     /** Writes the files of a commit to a folder that has none of them, byte for byte. Later snapshots of the folder find them unchanged. */
     readonly checkOut: (request: CheckOutRequest) => Effect.Effect<void, GitError>
     /** The head of the remote's branch now; null when the branch does not exist. */
@@ -168,6 +170,9 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         ),
         unbundle: method("unbundle", (means, request: UnbundleRequest) =>
           Effect.flatMap(bundles, ({ unbundle }) => unbundle(means, request))
+        ),
+        addBundle: method("addBundle", (means, request: AddRequest) =>
+          Effect.flatMap(bundles, ({ addBundle }) => addBundle(means, request))
         ),
         checkOut: method("checkOut", (means, request: CheckOutRequest) =>
           Effect.flatMap(bundles, ({ checkOut }) => checkOut(means, request))

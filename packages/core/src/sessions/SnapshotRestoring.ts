@@ -20,7 +20,7 @@ import { gitCredentials } from "./GitCredentials.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { archived, stagingIn } from "./SnapshotParts.js"
-import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
+import { type SnapshotRow, snapshotStore, type UnsealedChangeset, type UnsealedUpload } from "./SnapshotStore.js"
 import { type Restored, SnapshotError } from "./Snapshots.js"
 
 /** The file that says that what is at the paths of a session was begun by a restore, which may begin anew. */
@@ -70,15 +70,17 @@ export const snapshotRestoring = Effect.gen(function* () {
   const store = yield* snapshotStore
   const restoreGit = yield* gitParts
   const restoreFiles = yield* fileParts
+  const restoreChangesets = yield* changesetsPart
   const restoreUploads = yield* uploadsPart
   const settle = yield* settling
 
   const restore = Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow) {
     const paths = sessionPaths(dataDir, session.id)
-    const uploads = yield* store.uploadsOf(session.id)
+    const { changesets, uploads } = yield* store.apartOf(session.id)
     yield* clear(paths)
     const staging = yield* stagingIn(paths, "restored")
     yield* restoreGit(session, snapshot, staging)
+    yield* restoreChangesets(session, changesets, staging)
     const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
     const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
     const written = isNeeded ? yield* restoreUploads(session, uploads) : 0
@@ -111,7 +113,7 @@ export const snapshotRestoring = Effect.gen(function* () {
 const fetching = Effect.map(
   Blobs,
   (blobs) =>
-    ({ digest }: BlobName, file: string): Effect.Effect<string, BlobError | BeneathError> =>
+    ({ digest }: Pick<BlobName, "digest">, file: string): Effect.Effect<string, BlobError | BeneathError> =>
       Effect.gen(function* () {
         const failures: Array<BlobError> = []
         const content = Stream.tapError(blobs.get(digest), (error) => Effect.sync(() => failures.push(error)))
@@ -204,6 +206,23 @@ const fileParts = Effect.gen(function* () {
     yield* setModes(workTree, yield* modesOf(session, snapshot, staging))
     return skipped
   })
+})
+
+/** Adds the changesets that were captured after the snapshot. */
+const changesetsPart = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  const fetch = yield* fetching
+
+  return (session: SessionRow, changesets: ReadonlyArray<UnsealedChangeset>, staging: string) =>
+    Effect.forEach(
+      changesets,
+      ({ changeset_id, digest }) =>
+        Effect.flatMap(fetch({ digest }, join(staging, changeset_id)), (file) =>
+          git.addBundle({ gitDir: sessionPaths(dataDir, session.id).gitDir, file })
+        ),
+      { discard: true }
+    )
 })
 
 /** Writes what was uploaded after the snapshot. */

@@ -1,8 +1,9 @@
 import { Context, Data, Effect, Layer } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
-import type { SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
+import type { ChangesetId, SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
+import type { SessionRow } from "./SessionStore.js"
 import type { LeftOut } from "./SnapshotManifest.js"
 import type { Unsealed } from "./SnapshotStore.js"
 
@@ -63,7 +64,15 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       upload: NewUpload
     ) => Effect.Effect<(uploadId: UploadId, path: string) => Effect.Effect<void, never, Commit>, SnapshotError>
     /**
-     * Makes the files of a session from its newest snapshot, with what was uploaded since, and sets the session to the native session that the
+     * Keeps the objects of a changeset that was captured and is not ready yet. The command notes them in the commit that makes it ready; they
+     * are for restores until a snapshot has them. What cannot be kept is told in the log, and the next snapshot has it.
+     */
+    readonly keepChangeset: (
+      session: SessionRow,
+      changesetId: ChangesetId
+    ) => Effect.Effect<Effect.Effect<void, never, Commit>>
+    /**
+     * Makes the files of a session from its newest snapshot, with what was uploaded and captured since, and sets the session to the native session that the
      * snapshot has. The caller has the session to itself, and nothing is at its paths but what an earlier restore has begun. Fails when something is,
      * and when there is no snapshot.
      */
@@ -84,6 +93,7 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       sealBefore: () => Effect.void,
       leave: () => Effect.void,
       keepUpload: () => Effect.succeed(() => Effect.void),
+      keepChangeset: () => Effect.succeed(Effect.void),
       restore: () =>
         new SnapshotError({ message: "There is no store of blobs: name it with REINS_BLOBS.", retryable: false }),
       collect: Effect.void,

@@ -115,7 +115,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   database_url: "a postgres:// URL",
   database_connections: "a number from 2 to 1000",
   blobs:
-    "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name",
   public_url: "an http or https URL",
   key_file: "a file",
   cache_dir: "a directory",

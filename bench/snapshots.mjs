@@ -28,7 +28,7 @@ export const snapshots = async ({ report, settings }) => {
     }
   }
   const upload = (content) =>
-    server.reins.sessions.uploadFile({ session_id, path: "uploaded.txt", content, encoding: "utf8" })
+    server.reins.sessions.uploadFile({ session_id, path: "uploaded.txt", content, encoding: "utf-8" })
   const began = performance.now()
   await upload("first")
   await sealed()

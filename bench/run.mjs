@@ -17,12 +17,13 @@ import { reads } from "./reads.mjs"
 import { machine, makeReport } from "./report.mjs"
 import { sandbox } from "./sandbox.mjs"
 import { setups } from "./setups.mjs"
+import { snapshots } from "./snapshots.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, nodes, jobs, turns, sandbox, agents, setups }
+const subjects = { start, reads, writes, streams, postgres, nodes, jobs, turns, sandbox, agents, setups, snapshots }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -126,7 +126,7 @@ export const expected: Readonly<Record<SettingName, string>> = {
   node_lease_seconds: "a number of seconds from 1 to 600",
   node_reclaim_seconds: "a number of seconds from 0 to 604800",
   blobs:
-    "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "directory:/an/absolute/path, postgres with --database-url, or s3://bucket/prefix?endpoint=https://host&region=name",
   public_url: "an http or https URL",
   key_file: "a file",
   cache_dir: "a directory",

@@ -57,6 +57,35 @@ describe("the configuration", () => {
     })
   )
 
+  it.scoped("takes a store of blobs that can be used, and tells no key of it", () =>
+    Effect.gen(function* () {
+      const here = yield* directory
+      const keys = { AWS_ACCESS_KEY_ID: "an-id", AWS_SECRET_ACCESS_KEY: "secret-canary" }
+      const database = { REINS_DATABASE_URL: "postgres://localhost/reins" }
+      const bucket = "s3://bucket/prefix?endpoint=https://minio.example.com&region=eu-west-1"
+      for (const [blobs, environment] of [
+        ["directory:/var/blobs", {}],
+        ["postgres", database],
+        [bucket, keys]
+      ] as const) {
+        const config = yield* load({ blobs }, environment, here)
+        assert.strictEqual(shown(config).blobs, blobs)
+        assert.notInclude(JSON.stringify([config, shown(config)]), "secret-canary")
+      }
+      assert.isNull(shown(yield* load({}, keys, here)).blobs)
+      for (const [blobs, words] of [
+        ["/var/blobs", /"blobs" has to be directory:/],
+        ["s3://id:secret-canary@bucket", /"blobs" has to be directory:/],
+        ["postgres", /only on a PostgreSQL database/],
+        [bucket, /set both/]
+      ] as const) {
+        const { message } = yield* Effect.flip(load({ blobs }, {}, here))
+        assert.match(message, words)
+        assert.notInclude(message, "secret-canary")
+      }
+    })
+  )
+
   it.scoped("takes a comma list of hosts that may be private, and nothing that is no host", () =>
     Effect.gen(function* () {
       const here = yield* directory

@@ -71,6 +71,9 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["what writes /metrics", "node_modules/prom-client/"],
     ["what several machines need", "packages/core/src/placement/cluster/"],
     ["the way of requests to other machines", "packages/server/src/http/middleware/Forward"],
+    ["what takes snapshots of sessions", "packages/core/src/sessions/KeptSnapshots.ts"],
+    ["the stores of blobs", "packages/core/src/store/Blobs.ts"],
+    ["what signs requests for S3", "node_modules/aws4fetch/"],
     ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))

@@ -1,4 +1,7 @@
 import { assert, layer } from "@effect/vitest"
+import { SessionId } from "@reins/core/domain/Ids"
+import { Snapshots } from "@reins/core/sessions/Snapshots"
+import { Journal } from "@reins/core/store/Journal"
 import { Effect } from "effect"
 import { Caller, change, send, service } from "./Service.js"
 import { newSession, openStream } from "./Sessions.js"
@@ -75,6 +78,27 @@ layer(service({ metrics: true }), { excludeTestServices: true })("the metrics", 
       assert.match(text, /^process_heap_used_bytes \d{7,}$/m)
       assert.match(text, /^process_uptime_seconds \d+$/m)
       assert.match(text, /^nodejs_eventloop_lag_seconds [\d.e-]+$/m)
+    })
+  )
+})
+
+layer(service({ metrics: true, blobs: { kind: "directory", path: "/nonexistent/reins-blobs" } }), {
+  excludeTestServices: true
+})("with a store of blobs", (it) => {
+  it.effect("the metrics tell how many sessions have no snapshot of their newest state, and for how long", () =>
+    Effect.gen(function* () {
+      const unsealed = Effect.map(send("GET", "/metrics"), ({ text }) => [
+        Number(/^reins_sessions_unsealed (\d+)$/m.exec(text)?.[1]),
+        Number(/^reins_sessions_unsealed_seconds ([\d.]+)$/m.exec(text)?.[1])
+      ])
+      assert.deepStrictEqual(yield* unsealed, [0, 0])
+      const { sessionId } = yield* newSession
+      const { changed } = yield* Snapshots
+      const journal = yield* Journal
+      yield* journal.commit(changed(SessionId.make(sessionId)))
+      const [sessions, seconds = 0] = yield* unsealed
+      assert.strictEqual(sessions, 1)
+      assert.isAtLeast(seconds, 0)
     })
   )
 })

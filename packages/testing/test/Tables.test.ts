@@ -37,6 +37,7 @@ const later = [
   ["snapshot_parts", "sessions"],
   ["unsealed_sessions", "sessions"],
   ["unsealed_uploads", "sessions"],
+  ["unsealed_changesets", "sessions"],
   ["blob_pieces", "store"]
 ] as const
 

@@ -5,7 +5,9 @@ import type { ChangedFile } from "../domain/Changeset.js"
 import type { ChangesetId } from "../domain/Ids.js"
 import { Git } from "../git/Git.js"
 import type { SessionRow } from "../sessions/SessionStore.js"
+import { Snapshots } from "../sessions/Snapshots.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
+import type { Commit } from "../store/Commit.js"
 
 /** The content of a workspace at one moment. The git objects that it names are pinned before anybody writes it down. */
 export interface Captured {
@@ -20,6 +22,8 @@ export interface Captured {
   readonly deletions: number
   /** Sentences for people about files that could not be captured. */
   readonly diagnostics: ReadonlyArray<string>
+  /** Belongs into the commit that writes the content down: it notes the copy of the objects that outlives this machine. */
+  readonly kept: Effect.Effect<void, never, Commit>
 }
 
 /**
@@ -29,6 +33,7 @@ export interface Captured {
 export const workspaceCapture = Effect.gen(function* () {
   const git = yield* Git
   const trees = yield* WorkingTrees
+  const snapshots = yield* Snapshots
   return fn("workspaceCapture")(function* (session: SessionRow, changesetId: ChangesetId) {
     const { gitDir, workTree } = trees.paths(session.id)
     const base = session.base_commit
@@ -40,7 +45,8 @@ export const workspaceCapture = Effect.gen(function* () {
       { concurrency: 2 }
     )
     yield* failpoint("capture.kept")
-    const captured: Captured = { ...snapshot, subjectDigest: subject.digest }
+    const kept = yield* snapshots.keepChangeset(session, changesetId)
+    const captured: Captured = { ...snapshot, subjectDigest: subject.digest, kept }
     return captured
   })
 })

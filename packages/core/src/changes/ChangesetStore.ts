@@ -128,6 +128,7 @@ export class ChangesetStore extends Context.Tag("@reins/core/changes/ChangesetSt
             sealed_at: yield* now
           }
           yield* end(id, sealed, actor, null)
+          yield* captured.kept
         }),
         fail: (id, reason, actor) => end(id, { state: "failed", diagnostics: JSON.stringify([reason]) }, actor, reason)
       })

@@ -1,21 +1,22 @@
 import * as fs from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { git, isObjectId, runGit } from "./GitCommand.js"
+import { git, isObjectId, records, runGit } from "./GitCommand.js"
 import { GitError } from "./GitError.js"
 import type { GitMeans } from "./GitMeans.js"
 import type { GitOptionsShape } from "./GitOptions.js"
 import { type GitCredential, remoteOf } from "./RemoteUrl.js"
 import { cachedIndex, fetchAll, initTrusted, listRemote, requireTrusted, resolveCommit } from "./Repository.js"
+import type { TreeRequest } from "./Tree.js"
 
 // Writes the objects of a trusted git directory to files, and makes such a directory of them elsewhere. Each file is a bundle of git: the
 // references, what they need beyond the given commit, and the commits that whoever reads it must have.
 
-/** The references to write: those that came from the remote, or those that the service has made. */
+/** The references to write: those that came from the remote, those that the service has made, or one of these, below `refs/reins`. */
 export interface BundleRequest {
   readonly gitDir: string
-  readonly what: "base" | "work"
-  /** The commit that the workspace started from; null when it started empty. `work` leaves out what that has. */
+  readonly what: "base" | "work" | { readonly ref: string }
+  /** The commit that the workspace started from; null when it started empty. All but `base` leaves out what that has. */
   readonly base: string | null
   /** The path of the bundle. */
   readonly file: string
@@ -40,6 +41,19 @@ export interface UnbundleRequest {
   readonly file: string
   /** Where the objects of the base are copied to, for the repository of the agent. Null copies none. */
   readonly copyBaseTo: string | null
+}
+
+/** A bundle to add to a trusted git directory. */
+export interface AddRequest {
+  readonly gitDir: string
+  readonly file: string
+}
+
+/** A commit to write to a folder that has none of its files. */
+export interface CheckOutRequest {
+  readonly gitDir: string
+  readonly workTree: string
+  readonly commit: string
 }
 
 const prefixes = {
@@ -70,10 +84,11 @@ const listRefs = (options: GitOptionsShape, gitDir: string, names: ReadonlyArray
 export const bundle = Effect.fnUntraced(function* (options: GitOptionsShape, request: BundleRequest) {
   const { base, file, gitDir, what } = request
   yield* requireTrusted(gitDir, ...(base === null ? [] : [base]))
-  const found = yield* listRefs(options, gitDir, prefixes[what])
+  const names = typeof what === "string" ? prefixes[what] : [`refs/reins/${what.ref}`]
+  const found = yield* listRefs(options, gitDir, names)
   const refs = what === "base" ? found : found.filter((name) => !name.startsWith(baseRef))
   if (refs.length === 0) return false
-  const without = what === "work" && base !== null ? [`^${base}`] : []
+  const without = what !== "base" && base !== null ? [`^${base}`] : []
   yield* git({
     args: ["bundle", "create", "--quiet", file, "--stdin"],
     gitDir,
@@ -104,6 +119,10 @@ const unpack = (options: GitOptionsShape, gitDir: string, file: string) =>
       timeoutMs: options.localTimeoutMs
     })
   })
+
+/** See `Git.addBundle`. */
+export const addBundle = (options: GitOptionsShape, { file, gitDir }: AddRequest) =>
+  Effect.zipRight(requireTrusted(gitDir), unpack(options, gitDir, file))
 
 const baseGone = (commit: string) =>
   new GitError({
@@ -175,10 +194,7 @@ export const unbundle = Effect.fnUntraced(function* (means: GitMeans, request: U
 }, Effect.scoped)
 
 /** See `Git.checkOut`. */
-export const checkOut = Effect.fnUntraced(function* (
-  options: GitOptionsShape,
-  request: { readonly gitDir: string; readonly workTree: string; readonly commit: string }
-) {
+export const checkOut = Effect.fnUntraced(function* (options: GitOptionsShape, request: CheckOutRequest) {
   const { commit, gitDir, workTree } = request
   yield* requireTrusted(gitDir, commit)
   yield* git({
@@ -188,6 +204,17 @@ export const checkOut = Effect.fnUntraced(function* (
     indexFile: cachedIndex(gitDir),
     timeoutMs: options.localTimeoutMs
   })
+})
+
+/** See `Git.treeModes`. */
+export const treeModes = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {
+  yield* requireTrusted(request.gitDir, request.tree)
+  const { stdout } = yield* git({
+    args: ["ls-tree", "-r", "-z", "--full-tree", request.tree],
+    gitDir: request.gitDir,
+    timeoutMs: options.localTimeoutMs
+  })
+  return new Map(records(stdout).map((record) => [record.slice(record.indexOf("\t") + 1), record.slice(0, 6)] as const))
 })
 
 const onDisk = <A>(run: () => Promise<A>) =>

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { fn } from "../base/Traced.js"
 import { WayOut } from "../outbound/WayOut.js"
 import { type ApplyRequest, type ApplyResult, applyTree } from "./ApplyTree.js"
-import type { BundleRequest, UnbundleRequest } from "./Bundles.js"
+import type { AddRequest, BundleRequest, CheckOutRequest, UnbundleRequest } from "./Bundles.js"
 import type { SnapshotRequest } from "./Capturing.js"
 import { type CommitRequest, commitTree, keep } from "./Commit.js"
 import { type Diff, type DiffRequest, diff, type PatchRequest, patch } from "./Diff.js"
@@ -23,7 +23,7 @@ import {
 } from "./Repository.js"
 import { adopt, refreshed, type Snapshot, snapshot } from "./Snapshot.js"
 import { type Subject, type SubjectRequest, subjectOf } from "./Subject.js"
-import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest, treeModes } from "./Tree.js"
+import { type Blob, type BlobRequest, listTree, readBlob, type TreeEntry, type TreeRequest } from "./Tree.js"
 import { type WrittenRequest, writtenBefore } from "./Written.js"
 
 /**
@@ -116,12 +116,10 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     readonly bundle: (request: BundleRequest) => Effect.Effect<boolean, GitError>
     /** Makes a trusted directory from bundles, at a path where nothing is. Fails when an object is missing, or the remote lacks the base. */
     readonly unbundle: (request: UnbundleRequest) => Effect.Effect<void, GitError>
+    /** Adds what a bundle holds to a trusted directory. Fails when that lacks what the bundle builds on. */
+    readonly addBundle: (request: AddRequest) => Effect.Effect<void, GitError>
     /** Writes the files of a commit to a folder that has none of them, byte for byte. Later snapshots of the folder find them unchanged. */
-    readonly checkOut: (request: {
-      readonly gitDir: string
-      readonly workTree: string
-      readonly commit: string
-    }) => Effect.Effect<void, GitError>
+    readonly checkOut: (request: CheckOutRequest) => Effect.Effect<void, GitError>
     /** The head of the remote's branch now; null when the branch does not exist. */
     readonly remoteHead: (request: RemoteHeadRequest) => Effect.Effect<string | null, GitError>
     /**
@@ -164,14 +162,19 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
         patch: method("patch", patch),
         listTree: method("listTree", listTree),
         readBlob: method("readBlob", readBlob),
-        treeModes: method("treeModes", treeModes),
+        treeModes: method("treeModes", (means, request: TreeRequest) =>
+          Effect.flatMap(bundles, ({ treeModes }) => treeModes(means, request))
+        ),
         bundle: method("bundle", (means, request: BundleRequest) =>
           Effect.flatMap(bundles, ({ bundle }) => bundle(means, request))
         ),
         unbundle: method("unbundle", (means, request: UnbundleRequest) =>
           Effect.flatMap(bundles, ({ unbundle }) => unbundle(means, request))
         ),
-        checkOut: method("checkOut", (means, request: { gitDir: string; workTree: string; commit: string }) =>
+        addBundle: method("addBundle", (means, request: AddRequest) =>
+          Effect.flatMap(bundles, ({ addBundle }) => addBundle(means, request))
+        ),
+        checkOut: method("checkOut", (means, request: CheckOutRequest) =>
           Effect.flatMap(bundles, ({ checkOut }) => checkOut(means, request))
         ),
         remoteHead: method("remoteHead", remoteHead),
@@ -190,5 +193,5 @@ export class Git extends Context.Tag("@reins/core/git/Git")<
     Git.layer.pipe(Layer.provide(GitOptions.layer(options)))
 }
 
-/** Only installations that keep snapshots use them. */
+/** Only installations with snapshots use them. */
 const bundles = Effect.promise(() => import("./Bundles.js"))

@@ -67,17 +67,6 @@ export const listTree = Effect.fnUntraced(function* (options: GitOptionsShape, r
   return { items, truncated: listed.length > maxEntries }
 })
 
-/** See `Git.treeModes`. */
-export const treeModes = Effect.fnUntraced(function* (options: GitOptionsShape, request: TreeRequest) {
-  yield* requireTrusted(request.gitDir, request.tree)
-  const { stdout } = yield* git({
-    args: ["ls-tree", "-r", "-z", "--full-tree", request.tree],
-    gitDir: request.gitDir,
-    timeoutMs: options.localTimeoutMs
-  })
-  return new Map(records(stdout).map((record) => [record.slice(record.indexOf("\t") + 1), record.slice(0, 6)] as const))
-})
-
 const readObject = (options: GitOptionsShape, request: BlobRequest, id: string) => {
   const hash = createHash("sha256")
   const pieces: Array<Buffer> = []

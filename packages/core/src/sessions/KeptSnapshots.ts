@@ -1,10 +1,13 @@
 import { createReadStream, existsSync } from "node:fs"
+import { join } from "node:path"
 import { Effect, Layer, Stream } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
-import type { SessionId } from "../domain/Ids.js"
+import type { ChangesetId, SessionId } from "../domain/Ids.js"
 import { turnStates } from "../domain/Turn.js"
-import type { WrittenBlob } from "../files/PackedFiles.js"
+import { attempt } from "../files/Beneath.js"
+import { describeFile, type WrittenBlob } from "../files/PackedFiles.js"
+import { Git } from "../git/Git.js"
 import { Placements } from "../placement/Placements.js"
 import type { BlobError } from "../store/BlobStore.js"
 import { type BlobName, Blobs } from "../store/Blobs.js"
@@ -16,7 +19,7 @@ import { type SessionRow, SessionStore } from "./SessionStore.js"
 import type { SnapshotManifest } from "./SnapshotManifest.js"
 import { type Parts, type PartsFailure, snapshotParts, stagingIn } from "./SnapshotParts.js"
 import { snapshotRestoring } from "./SnapshotRestoring.js"
-import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
+import { type Apart, type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
 import { type NewUpload, SnapshotError, Snapshots } from "./Snapshots.js"
 
 /** Snapshots in a store of blobs. Every end of a turn asks for one. */
@@ -27,8 +30,9 @@ const kept = Layer.scoped(
     const store = yield* snapshotStore
     const listeners = yield* SessionListeners
     const seal = yield* sealing
-    const { objects, restore, restoreUploads } = yield* snapshotRestoring
-    const keepUpload = yield* keeping
+    const { objects, restore, restoreApart } = yield* snapshotRestoring
+    const keepUpload = yield* keepingUploads
+    const keepChangeset = yield* keepingChangesets
     const collect = yield* collecting
 
     const sealOrNote = (id: SessionId) =>
@@ -49,6 +53,7 @@ const kept = Layer.scoped(
         )
       ),
       keepUpload: fn("Snapshots.keepUpload")(keepUpload),
+      keepChangeset: fn("Snapshots.keepChangeset")(keepChangeset),
       restore: fn("Snapshots.restore")(restore),
       isUnsealed: (id) => Effect.map(store.changesOf(id), (changes) => changes !== undefined),
       exists: (id) => Effect.map(store.newest(id), (newest) => newest !== undefined),
@@ -58,7 +63,7 @@ const kept = Layer.scoped(
           (newest) => newest?.manifest.left_out.length === 0 && newest.manifest.more_left_out === 0
         ),
       objects: fn("Snapshots.objects")(objects),
-      restoreUploads,
+      restoreApart,
       collect,
       unsealed: store.unsealed
     })
@@ -166,15 +171,15 @@ const sealing = Effect.gen(function* () {
         const epoch = place.kind === "here" ? place.epoch : 0
         const row = { session_id: session.id, epoch, turn_id, manifest }
         return last !== undefined && isSame(last.manifest, manifest) && last.turn_id === turn_id
-          ? yield* store.settle(session.id, state.changes, state.uploads).pipe(Effect.as(last))
-          : yield* store.record(row, state.changes, state.uploads)
+          ? yield* store.settle(session.id, state.changes, state.apart).pipe(Effect.as(last))
+          : yield* store.record(row, state.changes, state.apart)
       })
     )
 
   const take = Effect.fnUntraced(function* (session: SessionRow, changes: number) {
     const state: Before = {
       changes,
-      uploads: yield* store.uploadsOf(session.id),
+      apart: yield* store.apartOf(session.id),
       last: yield* store.newest(session.id)
     }
     const staging = yield* stagingIn(sessionPaths(dataDir, session.id), "sealing")
@@ -182,7 +187,7 @@ const sealing = Effect.gen(function* () {
     const parts = yield* makeParts(session, (state.last?.manifest.ordinal ?? 0) + 1, keptBase, staging)
     const manifest = manifestOf(session, parts, state.last)
     // Of a workspace that was removed before anything was captured nothing is left.
-    if (manifest === undefined) return yield* journal.commit(store.settle(session.id, changes, state.uploads))
+    if (manifest === undefined) return yield* journal.commit(store.settle(session.id, changes, state.apart))
     const written = Object.values(parts.blobs).filter((blob): blob is WrittenBlob => blob !== null)
     yield* storeBlobs(written.map((blob) => ({ ...nameOf(blob), content: () => fileStream(blob) })))
     if ((yield* record(session, manifest, state)) === undefined) return yield* beingDeleted
@@ -196,7 +201,7 @@ const sealing = Effect.gen(function* () {
     const hasFiles = session?.workspace_state === "ready" || session?.workspace_state === "removed"
     // A workspace that was never made has nothing to keep.
     if (session === undefined || !hasFiles || !existsSync(gitDir)) {
-      return yield* journal.commit(store.settle(id, changes, []))
+      return yield* journal.commit(store.settle(id, changes, { uploads: [], changesets: [] }))
     }
     yield* Effect.mapError(take(session, changes), (error) =>
       error._tag === "SnapshotError" ? error : failureOf(error)
@@ -207,11 +212,11 @@ const sealing = Effect.gen(function* () {
 /** The state of a session before it is sealed. */
 interface Before {
   readonly changes: number
-  readonly uploads: ReadonlyArray<UnsealedUpload>
+  readonly apart: Apart
   readonly last: SnapshotRow | undefined
 }
 
-const keeping = Effect.gen(function* () {
+const keepingUploads = Effect.gen(function* () {
   const store = yield* snapshotStore
   const storeBlobs = yield* storing
 
@@ -230,6 +235,34 @@ const keeping = Effect.gen(function* () {
       )
     )
   }
+})
+
+/** Keeps the objects of a changeset before it is ready. A store that is away keeps nobody from it: the snapshot is noted as missing then. */
+const keepingChangesets = Effect.gen(function* () {
+  const { dataDir } = yield* CoreConfig
+  const git = yield* Git
+  const store = yield* snapshotStore
+  const storeBlobs = yield* storing
+
+  const keep = Effect.fnUntraced(function* (session: SessionRow, changeset_id: ChangesetId) {
+    const paths = sessionPaths(dataDir, session.id)
+    const file = join(yield* stagingIn(paths, "captured"), "bundle")
+    const what = { ref: `changesets/${changeset_id}` }
+    yield* git.bundle({ gitDir: paths.gitDir, what, base: session.base_commit, file })
+    const blob = yield* attempt(file, () => describeFile(file))
+    yield* storeBlobs([{ ...nameOf(blob), content: () => fileStream(blob) }])
+    return Effect.flatMap(store.confirm([blob]), (isKept) =>
+      isKept ? store.noteChangeset(session.id, { changeset_id, digest: blob.digest }) : Effect.void
+    )
+  }, Effect.scoped)
+
+  return (session: SessionRow, id: ChangesetId) =>
+    Effect.catchAll(keep(session, id), ({ message }) =>
+      Effect.as(
+        Effect.logWarning("a changeset has no copy before the next snapshot", { changeset_id: id, message }),
+        Effect.void
+      )
+    )
 })
 
 const collecting = Effect.gen(function* () {

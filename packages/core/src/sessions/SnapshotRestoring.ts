@@ -20,7 +20,7 @@ import { gitCredentials } from "./GitCredentials.js"
 import { objectsIn, type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { archived, stagingIn } from "./SnapshotParts.js"
-import { type SnapshotRow, snapshotStore, type UnsealedUpload } from "./SnapshotStore.js"
+import { type SnapshotRow, snapshotStore, type UnsealedChangeset, type UnsealedUpload } from "./SnapshotStore.js"
 import { type Restored, SnapshotError } from "./Snapshots.js"
 
 const usualMask = 0o022
@@ -80,15 +80,17 @@ export const snapshotRestoring = Effect.gen(function* () {
   const store = yield* snapshotStore
   const git = yield* gitParts
   const restoreFiles = yield* fileParts
+  const restoreChangesets = yield* changesetsPart
   const restoreUploads = yield* uploadsPart
   const settle = yield* settling
 
   const restore = Effect.fnUntraced(function* (session: SessionRow, snapshot: SnapshotRow) {
     const paths = sessionPaths(dataDir, session.id)
-    const uploads = yield* store.uploadsOf(session.id)
+    const { changesets, uploads } = yield* store.apartOf(session.id)
     yield* clear(paths)
     const staging = yield* stagingIn(paths, "restored")
     yield* git.files(session, snapshot, staging)
+    yield* restoreChangesets(paths.gitDir, changesets, staging)
     const isNeeded = snapshot.manifest.has_files && session.workspace_state === "ready"
     const skipped = isNeeded ? yield* restoreFiles(session, snapshot, staging) : []
     const written = isNeeded ? yield* restoreUploads(session.id, uploads) : 0
@@ -125,12 +127,19 @@ export const snapshotRestoring = Effect.gen(function* () {
       if (session === undefined || snapshot === undefined) return yield* notSealed
       const directory = yield* scratchIn(dataDir)
       const into = { staging: directory, gitDir: join(directory, "trusted.git"), copyBaseTo: null }
+      const { changesets } = yield* store.apartOf(id)
       yield* Effect.mapError(git.objects(session, snapshot, into), failureOf)
+      yield* Effect.mapError(restoreChangesets(into.gitDir, changesets, directory), failureOf)
       return into.gitDir
     }),
-    restoreUploads: Effect.fnUntraced(function* (id: SessionId) {
-      return yield* Effect.mapError(restoreUploads(id, yield* store.uploadsOf(id)), failureOf)
-    })
+    restoreApart: Effect.fnUntraced(function* (id: SessionId) {
+      const paths = sessionPaths(dataDir, id)
+      const { changesets, uploads } = yield* store.apartOf(id)
+      if (changesets.length === 0 && uploads.length === 0) return
+      const staging = yield* stagingIn(paths, "restored")
+      yield* Effect.mapError(restoreChangesets(paths.gitDir, changesets, staging), failureOf)
+      yield* Effect.mapError(restoreUploads(id, uploads), failureOf)
+    }, Effect.scoped)
   }
 })
 
@@ -138,7 +147,7 @@ export const snapshotRestoring = Effect.gen(function* () {
 const fetching = Effect.map(
   Blobs,
   (blobs) =>
-    ({ digest }: BlobName, file: string): Effect.Effect<string, BlobError | BeneathError> =>
+    ({ digest }: Pick<BlobName, "digest">, file: string): Effect.Effect<string, BlobError | BeneathError> =>
       Effect.gen(function* () {
         const failures: Array<BlobError> = []
         const content = Stream.tapError(blobs.get(digest), (error) => Effect.sync(() => failures.push(error)))
@@ -243,6 +252,20 @@ const fileParts = Effect.gen(function* () {
     yield* setModes(workTree, yield* modesOf(session, snapshot, staging))
     return skipped
   })
+})
+
+/** Adds the changesets that were captured after the snapshot. */
+const changesetsPart = Effect.gen(function* () {
+  const git = yield* Git
+  const fetch = yield* fetching
+
+  return (gitDir: string, changesets: ReadonlyArray<UnsealedChangeset>, staging: string) =>
+    Effect.forEach(
+      changesets,
+      ({ changeset_id, digest }) =>
+        Effect.flatMap(fetch({ digest }, join(staging, changeset_id)), (file) => git.addBundle({ gitDir, file })),
+      { discard: true }
+    )
 })
 
 /** Writes what was uploaded after the snapshot. */

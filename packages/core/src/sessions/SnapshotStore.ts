@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { newId, type SessionId, SnapshotId, type TurnId, type UploadId } from "../domain/Ids.js"
+import { type ChangesetId, newId, type SessionId, SnapshotId, type TurnId, type UploadId } from "../domain/Ids.js"
 import { fromMillis, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import { turnStates } from "../domain/Turn.js"
 import { JobStore } from "../jobs/JobStore.js"
@@ -29,6 +29,18 @@ export interface UnsealedUpload {
   /** Null for the usual permissions. */
   readonly mode: number | null
   readonly digest: string
+}
+
+/** A changeset that was captured since the newest snapshot. Its blob is a bundle of git, on top of the base of the session. */
+export interface UnsealedChangeset {
+  readonly changeset_id: ChangesetId
+  readonly digest: string
+}
+
+/** What is kept on its own until a snapshot has it. */
+export interface Apart {
+  readonly uploads: ReadonlyArray<UnsealedUpload>
+  readonly changesets: ReadonlyArray<UnsealedChangeset>
 }
 
 /** The sessions that have changed since their newest snapshot. */
@@ -77,14 +89,12 @@ const unsealedRows = Effect.gen(function* () {
         on conflict (session_id) do update set changes = unsealed_sessions.changes + 1 returning job_id`)
       if (row?.job_id === null) yield* enqueue(sessionId)
     }),
-    /** Notes that the newest snapshot has everything up to a change, and these uploads. */
-    settle: Effect.fnUntraced(function* (
-      sessionId: SessionId,
-      changes: number,
-      uploads: ReadonlyArray<UnsealedUpload>
-    ) {
+    /** Notes that the newest snapshot has everything up to a change, and what was kept apart until then. */
+    settle: Effect.fnUntraced(function* (sessionId: SessionId, changes: number, { changesets, uploads }: Apart) {
       for (const { upload_id } of uploads)
         yield* db.run(sql`delete from unsealed_uploads where upload_id = ${upload_id}`)
+      for (const { changeset_id } of changesets)
+        yield* db.run(sql`delete from unsealed_changesets where changeset_id = ${changeset_id}`)
       yield* db.run(sql`delete from unsealed_sessions where session_id = ${sessionId} and changes = ${changes}`)
       // It has changed meanwhile, and the job of the earlier change ends with this snapshot.
       const left = yield* db.first(sql`update unsealed_sessions set job_id = null, error = null
@@ -105,10 +115,17 @@ const unsealedRows = Effect.gen(function* () {
         db.first(sql<{ changes: number }>`select changes from unsealed_sessions where session_id = ${sessionId}`),
         (row) => row?.changes
       ),
-    /** The uploads that no snapshot has, oldest first. */
-    uploadsOf: (sessionId: SessionId) =>
-      db.all(sql<UnsealedUpload>`select upload_id, path, mode, digest from unsealed_uploads
-        where session_id = ${sessionId} order by upload_id`),
+    /** The uploads and the changesets that no snapshot has, oldest first. */
+    apartOf: (sessionId: SessionId): Effect.Effect<Apart> =>
+      Effect.all({
+        uploads: db.all(sql<UnsealedUpload>`select upload_id, path, mode, digest from unsealed_uploads
+          where session_id = ${sessionId} order by upload_id`),
+        changesets: db.all(sql<UnsealedChangeset>`select changeset_id, digest from unsealed_changesets
+          where session_id = ${sessionId} order by changeset_id`)
+      }),
+    /** Notes a changeset whose blob is stored. */
+    noteChangeset: (sessionId: SessionId, changeset: UnsealedChangeset) =>
+      written(db.run(sql`insert into unsealed_changesets ${sql.insert({ ...changeset, session_id: sessionId })}`)),
     /** Notes an upload whose blob is stored. */
     noteUpload: (sessionId: SessionId, upload: UnsealedUpload) =>
       written(db.run(sql`insert into unsealed_uploads ${sql.insert({ ...upload, session_id: sessionId })}`))
@@ -152,7 +169,8 @@ const blobRows = Effect.gen(function* () {
       const before = fromMillis(toMillis(yield* now) - unusedMs)
       yield* db.run(sql`update snapshot_blobs set state = 'deleting' where used_at < ${before} and state <> 'deleting'
         and not exists (select 1 from snapshot_parts where snapshot_parts.digest = snapshot_blobs.digest)
-        and not exists (select 1 from unsealed_uploads where unsealed_uploads.digest = snapshot_blobs.digest)`)
+        and not exists (select 1 from unsealed_uploads where unsealed_uploads.digest = snapshot_blobs.digest)
+        and not exists (select 1 from unsealed_changesets where unsealed_changesets.digest = snapshot_blobs.digest)`)
       const rows = yield* db.all(sql<{ digest: string }>`select digest from snapshot_blobs where state = 'deleting'`)
       return rows.map(({ digest }) => digest)
     }),
@@ -191,13 +209,13 @@ export const snapshotStore = Effect.gen(function* () {
         (row): SnapshotRow | undefined => row && { ...row, manifest: JSON.parse(row.manifest) }
       ),
     /**
-     * Writes a snapshot whose blobs are stored, in the place of the older ones of its session. `changes` and `uploads` are what it has.
+     * Writes a snapshot whose blobs are stored, in the place of the older ones of its session. `changes` and `apart` are what it has.
      * Undefined, and nothing is written, when one of the blobs is being deleted.
      */
     record: Effect.fnUntraced(function* (
       row: Pick<SnapshotRow, "session_id" | "epoch" | "turn_id" | "manifest">,
       changes: number,
-      uploads: ReadonlyArray<UnsealedUpload>
+      apart: Apart
     ) {
       const { manifest, session_id } = row
       const parts = blobsOf(manifest)
@@ -211,7 +229,7 @@ export const snapshotStore = Effect.gen(function* () {
       yield* db.run(sql`delete from snapshot_parts where snapshot_id in
         (select id from snapshots where session_id = ${session_id} and id <> ${id})`)
       yield* db.run(sql`delete from snapshots where session_id = ${session_id} and id <> ${id}`)
-      yield* unsealed.settle(session_id, changes, uploads)
+      yield* unsealed.settle(session_id, changes, apart)
       const stored: SnapshotRow = { ...row, id, created_at }
       return stored
     })

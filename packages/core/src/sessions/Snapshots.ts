@@ -1,8 +1,9 @@
 import { Context, Data, Effect, Layer, type Scope } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
-import type { SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
+import type { ChangesetId, SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
+import type { SessionRow } from "./SessionStore.js"
 import type { LeftOut } from "./SnapshotManifest.js"
 import type { Unsealed } from "./SnapshotStore.js"
 
@@ -70,7 +71,15 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       upload: NewUpload
     ) => Effect.Effect<(uploadId: UploadId, path: string) => Effect.Effect<void, never, Commit>, SnapshotError>
     /**
-     * Makes the files of a session from its newest snapshot, with what was uploaded since, and sets the session to the native session that the
+     * Keeps the objects of a changeset that was captured and is not ready yet. The command notes them in the commit that makes it ready; they
+     * are for restores until a snapshot has them. What cannot be kept is told in the log, and the next snapshot has it.
+     */
+    readonly keepChangeset: (
+      session: SessionRow,
+      changesetId: ChangesetId
+    ) => Effect.Effect<Effect.Effect<void, never, Commit>>
+    /**
+     * Makes the files of a session from its newest snapshot, with what was uploaded and captured since, and sets the session to the native session that the
      * snapshot has. The caller has the session to itself, and nothing is at its paths but what an earlier restore has begun. Fails when something is,
      * and when there is no snapshot.
      */
@@ -86,8 +95,8 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
      * scope.
      */
     readonly objects: (sessionId: SessionId) => Effect.Effect<string, SnapshotError, Scope.Scope>
-    /** Writes the files that were uploaded since the newest snapshot, or at all without one, and gives their number. */
-    readonly restoreUploads: (sessionId: SessionId) => Effect.Effect<number, SnapshotError>
+    /** Puts back what is stored apart from snapshots, in a workspace that was made anew because there is none: changesets and uploads. */
+    readonly restoreApart: (sessionId: SessionId) => Effect.Effect<void, SnapshotError>
     /** Deletes blobs that no snapshot and no upload needs. Nothing that is being sealed is among them. */
     readonly collect: Effect.Effect<void>
     /** The sessions that have changed since their newest snapshot. */
@@ -109,7 +118,8 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       exists: () => Effect.succeed(false),
       isWhole: () => Effect.succeed(false),
       objects: () => noStore,
-      restoreUploads: () => Effect.succeed(0),
+      restoreApart: () => Effect.void,
+      keepChangeset: () => Effect.succeed(Effect.void),
       collect: Effect.void,
       unsealed: Effect.succeed({ sessions: 0, since: null, error: null })
     })

@@ -51,7 +51,7 @@ export const workspaceMaking = Effect.gen(function* () {
         )
       )
     const base = yield* materialize(row)
-    yield* Effect.mapError(snapshots.restoreUploads(id), notHad)
+    yield* Effect.mapError(snapshots.restoreApart(id), notHad)
     yield* failpoint("workspace.made")
     // A session that has worked already has lost its first workspace with the machine.
     const lost_turn = row.turn_count > 0 ? yield* newestTurn(db, id, withFiles) : null

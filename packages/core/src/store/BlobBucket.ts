@@ -63,7 +63,8 @@ const unreachable = (cause: unknown): BlobError => {
 
 /** The variables that AWS's own tools read, so that whatever gives them credentials gives them to the service. */
 const credentialsOf = (environment: NodeJS.ProcessEnv) => {
-  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment
+  const accessKeyId = environment["AWS_ACCESS_KEY_ID"]
+  const secretAccessKey = environment["AWS_SECRET_ACCESS_KEY"]
   const sessionToken = environment["AWS_SESSION_TOKEN"]
   if (!accessKeyId || !secretAccessKey) return undefined
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }

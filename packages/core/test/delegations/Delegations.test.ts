@@ -340,6 +340,7 @@ for (const { layer, name } of databases) {
         const captured = {
           tree: "0".repeat(40),
           subjectDigest: "sha256:0",
+          kept: Effect.void,
           files: [],
           additions: 0,
           deletions: 0,

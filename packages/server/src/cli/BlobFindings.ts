@@ -30,12 +30,13 @@ export const blobFindings = (config: Config): Effect.Effect<ReadonlyArray<Findin
     if (Either.isLeft(asked)) return [fail(check, `${place}: ${asked.left.message}`, "Mend the store or REINS_BLOBS.")]
     const { error, sessions, since } = yield* unsealedSessions(yield* Database)
     const ageMs = since === null ? 0 : (yield* Clock.currentTimeMillis) - toMillis(since)
-    if (ageMs < shortlyMs) return [ok(check, `${place}; ${sessions} sessions wait for their snapshot`)]
+    if (ageMs < shortlyMs)
+      return [ok(check, `${place}; ${sessions === 0 ? "every session is sealed" : `${sessions} to be sealed soon`}`)]
     const minutes = Math.round(ageMs / 60_000)
     return [
       warn(
         check,
-        `${sessions} sessions have no snapshot of their newest state, the oldest for ${minutes} minutes${error === null ? "" : `: ${error}`}`,
+        `${sessions === 1 ? "1 session without a snapshot of its newest state" : `${sessions} sessions without a snapshot of their newest state`}, the oldest for ${minutes} minutes${error === null ? "" : `: ${error}`}`,
         "Mend the store. The snapshots are taken by themselves then."
       )
     ]

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { newCaller } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { type Finished, reinsAside, startServer } from "@reins/testing/process/ServerProcess"
+import Sqlite from "better-sqlite3"
 import { afterEach, assert, beforeEach, describe, it } from "vitest"
 import { reinsAt } from "./Cli.js"
 
@@ -144,6 +145,36 @@ it("doctor finds what is wrong, says what to do about it in words and in JSON, a
   const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed/))
   assert.isFalse(json.ok)
   assert.strictEqual(readFileSync(join(place.dataDir, "reins.db"), "utf8"), "{}")
+})
+
+it("doctor asks the store of blobs, and says which sessions it waits for", async () => {
+  const path = join(place.directory, "blobs")
+  const lookAt = async (blobs: string) => {
+    const { stdout } = await run(["doctor", "--json", "--blobs", blobs])
+    return JSON.parse(stdout).checks.find(({ check }: { readonly check: string }) => check === "blobs")
+  }
+  await succeed("migrate")
+  assert.deepInclude(await lookAt(`directory:${path}`), {
+    state: "ok",
+    detail: `directory:${path}; every session is sealed`
+  })
+  writeFileSync(path, "in the way")
+  const broken = await lookAt(`directory:${path}`)
+  assert.strictEqual(broken.state, "fail")
+  assert.match(broken.detail, /directory of blobs cannot be used/)
+  rmSync(path)
+  const db = new Sqlite(join(place.dataDir, "reins.db"))
+  db.pragma("foreign_keys = off")
+  db.prepare(
+    "insert into unsealed_sessions values ('sess_x', 1, null, '2026-01-01T00:00:00.000Z', 'It was full.')"
+  ).run()
+  db.close()
+  const late = await lookAt(`directory:${path}`)
+  assert.strictEqual(late.state, "warn")
+  assert.match(
+    late.detail,
+    /^1 session without a snapshot of its newest state, the oldest for \d+ minutes: It was full\.$/
+  )
 })
 
 it("doctor says what is open to others, from the data directory to the settings", async () => {

@@ -43,7 +43,7 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
     fallback: "300"
   },
   blobs: {
-    does: "The store of the snapshots of sessions, which outlive the machine: `directory:/path` on a file system that all machines share, `postgres`, or `s3://bucket/prefix?endpoint=https://host&region=name` with the keys in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. See [several machines](scale.md#blobs-and-snapshots).",
+    does: "The store of the snapshots of sessions, which outlive the machine: `directory:/path` on a file system that all machines share, `postgres`, or a bucket of S3. See [several machines](scale.md#blobs-and-snapshots).",
     fallback: "`postgres` for a node, and no snapshots on one machine"
   },
   public_url: {
@@ -208,6 +208,10 @@ export const otherVariables: Readonly<Record<string, string>> = {
   OTEL_SDK_DISABLED: "`true` sends nothing.",
   REINS_NPM_REGISTRY:
     "The registry that agents are installed from, and that `reins harnesses lock` asks; that of npm unless it is set.",
+  "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN":
+    "The credentials for a bucket of `REINS_BLOBS`, as AWS's own tools read them.",
+  "AWS_REGION, AWS_DEFAULT_REGION":
+    "The region of that bucket, where `REINS_BLOBS` names none; `us-east-1` without them.",
   XDG_CACHE_HOME: "Where caches are. `cache_dir` is `reins` in it unless it is set.",
   NODE_EXTRA_CA_CERTS:
     "A PEM file of your own certificate authorities, for gateways and forges. Node reads it; agents are given it.",

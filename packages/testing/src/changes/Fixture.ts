@@ -175,6 +175,7 @@ export const workspace = (url?: string) =>
 export const captured = {
   tree: "a".repeat(40),
   subjectDigest: "sha256:0",
+  kept: Effect.void,
   files: [],
   additions: 0,
   deletions: 0,

@@ -17,6 +17,20 @@ interface PlacementRow {
 
 const columns = "node_id, epoch, state"
 
+/** Chooses the node that suits a session best: its agent is installed, the session beside which it should be is there, and it has the least to do. */
+const choose = ({ first, sql }: Database["Type"], { besideId, providerId }: SessionNeeds) => {
+  const now = nowMs(sql)
+  // A node tells its load with each renewal, so what was placed since then counts as well.
+  return first(sql<{ name: string }>`select name from nodes
+    where state = 'active' and role <> 'api' and expires_at > ${now}
+    order by
+      case when jsonb_exists(cast(providers as jsonb), ${providerId ?? ""}) then 0 else 1 end,
+      case when name = (select node_id from placements where session_id = ${besideId ?? ""}) then 0 else 1 end,
+      load + (select count(*) from placements where node_id = nodes.name and placed_at > ${now} - ${recentMs}::bigint),
+      name
+    limit 1`)
+}
+
 /** The placements of sessions as rows, which every node reads and only the node that is in them writes for. */
 export const make = (
   db: Database["Type"],
@@ -72,20 +86,6 @@ export const make = (
     return found
   })
 
-  /** The node that suits a session best: its agent is installed, the session beside which it should be is there, and it has the least to do. */
-  const choose = Effect.fnUntraced(function* (sessionId: SessionId) {
-    const { besideId, providerId } = yield* needsOf(sessionId)
-    // A node tells its load with each renewal, so what was placed since then counts as well.
-    return yield* first(sql<{ name: string }>`select name from nodes
-      where state = 'active' and role <> 'api' and expires_at > ${now}
-      order by
-        case when jsonb_exists(cast(providers as jsonb), ${providerId ?? ""}) then 0 else 1 end,
-        case when name = (select node_id from placements where session_id = ${besideId ?? ""}) then 0 else 1 end,
-        load + (select count(*) from placements where node_id = nodes.name and placed_at > ${now} - ${recentMs}::bigint),
-        name
-      limit 1`)
-  })
-
   const isGone = (node: string) =>
     Effect.map(
       first(sql`select 1 as given_up where ${isGivenUp(sql, sql`${node}`, reclaimMs)}`),
@@ -118,7 +118,7 @@ export const make = (
       const before = yield* at(sessionId)
       const isKept = before.kind === "here" || (before.kind === "elsewhere" && !(yield* isGone(before.node)))
       if (isKept) return yield* commit(place(sessionId, before.node ?? self))
-      const node = yield* choose(sessionId)
+      const node = yield* choose(db, yield* needsOf(sessionId))
       return node === undefined ? before : yield* commit(place(sessionId, node.name))
     }),
     fence: (sessionId) =>

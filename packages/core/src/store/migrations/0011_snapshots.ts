@@ -4,7 +4,7 @@ import { Effect } from "effect"
 /**
  * Snapshots of sessions and the blobs that they consist of. A blob has a row before it has bytes, and loses its bytes before its row, so
  * that none is left behind without a trace. `unsealed_sessions` says which sessions have changed since their newest snapshot, and
- * `unsealed_uploads` which files were written since. Bytes are in the database only where it is the store of blobs.
+ * `unsealed_uploads` and `unsealed_changesets` what was written and captured since. Bytes are in the database only where it is the store of blobs.
  */
 const tables: ReadonlyArray<string> = [
   `create table snapshots (
@@ -45,7 +45,14 @@ const tables: ReadonlyArray<string> = [
     digest text not null references snapshot_blobs(digest)
   )`,
   `create index unsealed_uploads_session on unsealed_uploads (session_id)`,
-  `create index unsealed_uploads_digest on unsealed_uploads (digest)`
+  `create index unsealed_uploads_digest on unsealed_uploads (digest)`,
+  `create table unsealed_changesets (
+    changeset_id text primary key references changesets(id),
+    session_id text not null references sessions(id),
+    digest text not null references snapshot_blobs(digest)
+  )`,
+  `create index unsealed_changesets_session on unsealed_changesets (session_id)`,
+  `create index unsealed_changesets_digest on unsealed_changesets (digest)`
 ]
 
 const bytesOfPostgres = `create table blob_pieces (

@@ -1,0 +1,188 @@
+import { existsSync, readdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import type { Caller } from "@reins/testing/process/Caller"
+import { placeForEachTest } from "@reins/testing/process/Place"
+import type { ServerProcess } from "@reins/testing/process/ServerProcess"
+import { assertAnswers, beginTurn, endlessTool, wholeLog } from "@reins/testing/process/Turns"
+import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
+import { assert, it } from "vitest"
+import { type Machine, type Machines, newMachines } from "./Machines.js"
+
+const place = placeForEachTest()
+
+/** Lost sessions go to other nodes at once, because the disk of these machines never comes back. */
+const atOnce = { REINS_NODE_RECLAIM_SECONDS: "0" }
+
+interface Two {
+  readonly machines: Machines
+  readonly caller: Caller
+  readonly session_id: string
+  readonly owner: Machine
+  readonly server: ServerProcess
+  readonly other: ServerProcess
+  readonly otherMachine: Machine
+}
+
+/** Two nodes, and a session on one of them whose turn has written a file. */
+const two = async (settings: Readonly<Record<string, string>> = {}): Promise<Two> => {
+  const machines = await newMachines(place)
+  const all = [await machines.machine("a", settings), await machines.machine("b", settings)]
+  const servers: Array<ServerProcess> = []
+  for (const machine of all) servers.push(await machine.start())
+  const [first] = servers
+  if (first === undefined) throw new Error("no server")
+  const caller = await machines.caller(first)
+  const session_id = await caller.newSession(caller.at(first))
+  await works(
+    caller,
+    first,
+    session_id,
+    "The word is heliotrope.",
+    "echo kept > kept.txt; echo secret > .env; mkdir empty"
+  )
+  const at = machines.list().findIndex(({ sessions }) => sessions === 1)
+  const [owner, server, otherMachine, other] = [all[at], servers[at], all[1 - at], servers[1 - at]]
+  if (owner === undefined || server === undefined || other === undefined || otherMachine === undefined)
+    throw new Error("no owner")
+  return { machines, caller, session_id, owner, server, other, otherMachine }
+}
+
+/** A turn that runs a command in the workspace, and has succeeded. */
+const works = async (caller: Caller, server: ServerProcess, session_id: string, text: string, cmd: string) => {
+  const client = caller.at(server)
+  const content = script(text, { tool: "bash", cmd }, { say: "Done." })
+  const { turn_id = "" } = await client.messages.send({ session_id, content })
+  const turn = await client.turns.wait({ turn_id })
+  assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+  return turn_id
+}
+
+const allSealed = ({ caller, other }: Two) =>
+  eventually("every session is in a snapshot", async () => {
+    const page = await (await fetch(`${other.url}/metrics`)).text()
+    return /^reins_sessions_unsealed 0$/m.test(page) && caller
+  })
+
+const read = async (caller: Caller, server: ServerProcess, session_id: string, path: string) => {
+  const answer = await fetch(
+    `${server.url}/api/sessions/${session_id}/files/content?path=${encodeURIComponent(path)}`,
+    {
+      headers: { authorization: `Bearer ${caller.apiKey}` }
+    }
+  )
+  return { status: answer.status, text: await answer.text() }
+}
+
+const sessionsOf = (machines: Machines, { name }: Machine) =>
+  machines.list().find((node) => node.name === name)?.sessions
+
+/** The events that tell of a workspace which was made again. */
+const restorations = async (caller: Caller, server: ServerProcess, session_id: string) =>
+  (await wholeLog(caller.at(server), session_id)).flatMap((event) =>
+    event.type === "workspace.restored" && event.payload.snapshot_id !== null ? [event.payload] : []
+  )
+
+it("a drained node gives its sessions away, sealed, and they go on with their files and their conversation", async () => {
+  const found = await two()
+  const { caller, machines, other, owner, session_id } = found
+  const drained = machines.command("node", "drain", owner.name, "--wait")
+  assert.match(drained.stderr, /has no session any more/)
+  assert.strictEqual(sessionsOf(machines, owner), 0)
+  assert.isFalse(existsSync(join(owner.dataDir, "sessions", session_id, "workspace")))
+
+  await works(caller, other, session_id, "What was the word?", "cat kept.txt .env > seen.txt; ls -d empty >> seen.txt")
+  assert.include(JSON.stringify(place.gateway.requests.at(-1)?.messages), "heliotrope")
+  assert.include((await read(caller, other, session_id, "seen.txt")).text, "kept\\nsecret\\nempty")
+  const [restored, ...more] = await restorations(caller, other, session_id)
+  assert.isNull(restored?.lost_turn)
+  assert.isEmpty(more)
+  const changesets = await caller.at(other).sessions.listChangesets({ session_id })
+  for (const { id } of changesets.items) await caller.at(other).changesets.getDiff({ changeset_id: id })
+})
+
+it("a turn that runs ends by itself before its session leaves a drained node", async () => {
+  const { caller, machines, other, owner, session_id } = await two()
+  const begun = await beginTurn(caller.at(other), session_id, endlessTool(), "tool.started")
+  machines.command("node", "drain", owner.name)
+  const queued = await caller.at(other).messages.send({ session_id, content: script("Next.", { say: "Here." }) })
+  assert.strictEqual((await caller.at(other).turns.get({ turn_id: begun.turn_id })).state, "running")
+  await caller.at(other).turns.cancel({ turn_id: begun.turn_id })
+  await eventually("the session has left", () => sessionsOf(machines, owner) === 0)
+  const next = await caller.at(other).turns.wait({ turn_id: queued.turn_id ?? "" })
+  assert.strictEqual(next.state, "succeeded", JSON.stringify(next))
+})
+
+it("a machine that burns takes nothing but the files of its running turn", async () => {
+  const found = await two(atOnce)
+  const { caller, machines, other, owner, server, session_id } = found
+  await allSealed(found)
+  const begun = await beginTurn(caller.at(other), session_id, endlessTool(), "tool.started")
+  server.kill("SIGKILL")
+  await server.ended
+  rmSync(owner.dataDir, { recursive: true, force: true })
+  await eventually("the turn of the lost machine has ended", async () => {
+    const turn = await caller.at(other).turns.get({ turn_id: begun.turn_id })
+    return turn.state === "interrupted"
+  })
+  await caller.at(other).turns.acknowledge({ turn_id: begun.turn_id })
+  await works(caller, other, session_id, "What was the word?", "cat kept.txt .env > seen.txt")
+  assert.include(JSON.stringify(place.gateway.requests.at(-1)?.messages), "heliotrope")
+  assert.include((await read(caller, other, session_id, "seen.txt")).text, "kept\\nsecret")
+  assert.strictEqual((await restorations(caller, other, session_id))[0]?.lost_turn, begun.turn_id)
+  assert.strictEqual(sessionsOf(machines, owner), 0)
+
+  // The machine comes back with an empty disk, and serves.
+  const back = await owner.start()
+  assert.strictEqual((await read(caller, back, session_id, "kept.txt")).status, 200)
+})
+
+it("a node that comes back after its sessions went elsewhere moves their files away and uses the others", async () => {
+  const found = await two(atOnce)
+  const { caller, machines, other, owner, server, session_id } = found
+  await allSealed(found)
+  server.kill("SIGKILL")
+  await server.ended
+  await eventually(
+    "its lease has run out",
+    () => machines.list().find(({ name }) => name === owner.name)?.state === "lost"
+  )
+  await works(caller, other, session_id, "Go on.", "echo more >> kept.txt")
+
+  const back = await owner.start()
+  const aside = readdirSync(join(owner.dataDir, "lost+found"))
+  assert.lengthOf(aside, 1)
+  assert.match(aside[0] ?? "", new RegExp(`^${session_id}-\\d+$`))
+  assert.isTrue(existsSync(join(owner.dataDir, "lost+found", aside[0] ?? "", "workspace", "kept.txt")))
+  assert.include((await read(caller, back, session_id, "kept.txt")).text, "kept\\nmore")
+  await assertAnswers(caller.at(back), session_id)
+})
+
+it("a session that goes to another node and comes back uses what it was sealed with there", async () => {
+  const { caller, machines, other, otherMachine, owner, server, session_id } = await two()
+  machines.command("node", "drain", owner.name, "--wait")
+  await works(caller, other, session_id, "Go on.", "echo there > there.txt; rm kept.txt")
+  server.kill("SIGTERM")
+  await server.ended
+  const back = await owner.start()
+  machines.command("node", "drain", otherMachine.name, "--wait")
+  await works(caller, back, session_id, "Go on.", "ls > seen.txt")
+  const seen = await read(caller, back, session_id, "seen.txt")
+  assert.include(seen.text, "there.txt")
+  assert.notInclude(seen.text, "kept.txt")
+})
+
+it("a changeset is applied to a session of another node", async () => {
+  const found = await two()
+  const { caller, machines, other, owner, otherMachine, session_id } = found
+  await allSealed(found)
+  const client = caller.at(other)
+  const [changeset] = (await client.sessions.listChangesets({ session_id })).items
+  const target = await caller.newSession(client)
+  await assertAnswers(client, target)
+  assert.deepStrictEqual([sessionsOf(machines, owner), sessionsOf(machines, otherMachine)], [1, 1])
+  const changeset_id = changeset?.id ?? ""
+  const { application } = await client.changesets.apply({ changeset_id, target_session_id: target, strategy: "exact" })
+  await eventually("it is applied", async () => (await client.applications.get({ application_id: application.id })).state === "applied")
+  assert.include((await read(caller, other, target, "kept.txt")).text, "kept")
+})

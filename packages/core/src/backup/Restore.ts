@@ -241,9 +241,11 @@ const reconcile = Effect.fnUntraced(function* (
     if (state !== "ready" && state !== "removed") yield* drop(join(stage, "sessions", name))
   }
   for (const session of sessions) {
-    const { home, workTree } = sessionPaths(stage, session.id)
+    const { gitDir, home, workTree } = sessionPaths(stage, session.id)
     const whole = existsSync(workTree) && !manifest.incomplete.includes(session.id)
-    const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole
+    // The backup of another machine has what this one lacked, and a workspace that is made anew would be in its way.
+    const isElsewhere = !existsSync(gitDir) && manifest.missing.includes(session.id)
+    const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole && !isElsewhere
     if (again) yield* drop(home, workTree)
     const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
     if (!again && !lost && !isLeaseHeld(session.lease_state)) continue

@@ -5,6 +5,7 @@ import { type BuiltInExecutor, builtInExecutors } from "@reins/core/base/CoreCon
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
 import { isAllowedHost } from "@reins/core/outbound/Address"
+import type { NodeRole } from "@reins/core/placement/Nodes"
 import { Data, Effect, LogLevel, ParseResult, Redacted, Schema } from "effect"
 import { isNetwork } from "./http/ClientAddress.js"
 
@@ -49,6 +50,10 @@ const fields = {
   data_dir: Schema.String.pipe(Schema.minLength(1)),
   database_url: Schema.String.pipe(Schema.pattern(/^postgres(?:ql)?:\/\//)),
   database_connections: Whole(2, 1000),
+  node: Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/)),
+  node_address: HttpUrl,
+  role: Schema.Literal("api", "runner", "all"),
+  node_lease_seconds: Whole(1, 600),
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
   cache_dir: Schema.String.pipe(Schema.minLength(1)),
@@ -112,6 +117,10 @@ export const expected: Readonly<Record<SettingName, string>> = {
   data_dir: "a directory",
   database_url: "a postgres:// URL",
   database_connections: "a number from 2 to 1000",
+  node: "a name of lower-case letters, digits, dots and dashes, at most 63",
+  node_address: "an http or https URL",
+  role: "api, runner or all",
+  node_lease_seconds: "a number of seconds from 1 to 600",
   public_url: "an http or https URL",
   key_file: "a file",
   cache_dir: "a directory",
@@ -181,6 +190,16 @@ export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly 
   }
 }
 
+/** A machine that is one of several. */
+export interface NodeConfig {
+  readonly name: string
+  /** The address at which the other nodes reach it. */
+  readonly address: URL
+  readonly role: NodeRole
+  /** The time after its last renewal for which the lease of the node is good. */
+  readonly leaseSeconds: number
+}
+
 /** The configuration in force. */
 export interface Config {
   readonly host: string
@@ -190,6 +209,8 @@ export interface Config {
   readonly databaseUrl: Redacted.Redacted | undefined
   /** The most connections to PostgreSQL that are open, besides the one of the bell. */
   readonly databaseConnections: number
+  /** One of several machines; undefined for one alone. */
+  readonly node: NodeConfig | undefined
   readonly publicUrl: URL
   readonly keyFile: string | undefined
   readonly cacheDir: string | undefined
@@ -263,6 +284,7 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
     dataDir: resolve(directory, settings.data_dir ?? ".reins"),
     databaseUrl: settings.database_url === undefined ? undefined : Redacted.make(settings.database_url),
     databaseConnections: settings.database_connections ?? 20,
+    node: yield* nodeOf(settings),
     publicUrl,
     keyFile: path(settings.key_file),
     cacheDir: path(settings.cache_dir),
@@ -331,6 +353,26 @@ const limitsOf = (settings: typeof Settings.Type): Config["limits"] => ({
   ...(settings.streams_per_session !== undefined && { streamsPerSession: settings.streams_per_session }),
   ...(settings.event_retention_days !== undefined && { eventRetentionDays: settings.event_retention_days })
 })
+
+/** The node that the settings name. A node shares its database with others, so it needs one that others reach. */
+const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | undefined, ConfigInvalid> => {
+  const { database_url, node: name, node_address: address, node_lease_seconds: leaseSeconds, role } = settings
+  if (name === undefined) {
+    const alone = address ?? role ?? leaseSeconds
+    return alone === undefined
+      ? Effect.succeed(undefined)
+      : refused(
+          "The settings node_address, role and node_lease_seconds are for one of several machines, which --node names."
+        )
+  }
+  if (database_url === undefined)
+    return refused("A node shares a PostgreSQL database with the others: set REINS_DATABASE_URL.")
+  if (address === undefined)
+    return refused("A node needs the address at which the others reach it: --node-address http://10.0.0.5:7117")
+  return Effect.succeed({ name, address: new URL(address), role: role ?? "all", leaseSeconds: leaseSeconds ?? 15 })
+}
+
+const refused = (problem: string) => Effect.fail(new ConfigInvalid({ problem }))
 
 /** An agent without a sandbox could do everything on the machine. */
 const isRoot = (): boolean => process.getuid?.() === 0

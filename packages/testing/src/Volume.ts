@@ -15,6 +15,7 @@ export const raceSeconds = share(5, 30)
 /** The number of random walks through the models of state machines, for each database. */
 export const walks = {
   jobs: share(20, 400),
+  leases: share(10, 1000),
   changesets: share(10, 200),
   connections: share(15, 400),
   delegations: { SQLite: share(50, 1500), PostgreSQL: share(15, 500) },

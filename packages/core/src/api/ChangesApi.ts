@@ -10,7 +10,7 @@ import { MergeMethod, MergeRequest } from "../domain/MergeRequest.js"
 import { Page } from "../domain/Page.js"
 import { DeliveryTransport } from "../domain/Project.js"
 import { refused } from "../domain/Refused.js"
-import { extension, idPath, optional, post, read, withStatus } from "./Endpoint.js"
+import { extension, idPath, NeedsMachine, optional, post, read, withStatus } from "./Endpoint.js"
 import { integer, pageFields } from "./Query.js"
 
 export const Diff = Schema.Struct({
@@ -164,12 +164,14 @@ export class ChangesetsApi extends HttpApiGroup.make("changesets")
         })
       )
       .addSuccess(Diff)
+      .annotate(NeedsMachine, "changeset_id")
   )
   .add(
     read("listFiles", "/api/changesets/:changeset_id/files", "The changed files, or the content of one")
       .setPath(changeset)
       .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { exact: true }) }))
       .addSuccess(ChangesetFiles)
+      .annotate(NeedsMachine, "changeset_id")
   )
   .add(
     read("listDeliveries", "/api/changesets/:changeset_id/deliveries", "List the deliveries of a changeset")

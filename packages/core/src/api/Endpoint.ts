@@ -14,6 +14,12 @@ export class NotReplayed extends Context.Tag("@reins/core/api/NotReplayed")<NotR
 /** Marks an endpoint whose body holds a file. The limit of uploads holds for it. */
 export class TakesFile extends Context.Tag("@reins/core/api/TakesFile")<TakesFile, true>() {}
 
+/** The part of a path that says whose files an answer needs. */
+export type NeededMachine = "session_id" | "changeset_id"
+
+/** Marks an endpoint that touches the files of a session. On several machines the node that has them answers it. */
+export class NeedsMachine extends Context.Tag("@reins/core/api/NeedsMachine")<NeedsMachine, NeededMachine>() {}
+
 /** Marks an endpoint that the specification does not list, so that readers of the document can tell it apart. */
 export const extension = Context.make(OpenApi.Override, { "x-reins-extension": true })
 

@@ -16,7 +16,7 @@ import { Labels, Session, SessionActivity, SessionLifecycle } from "../domain/Se
 import { Timestamp } from "../domain/Timestamp.js"
 import { FileContent, FileList, UploadedFile } from "../domain/WorkspaceFile.js"
 import { DelegationAnswer, DelegationInput } from "./DelegationsApi.js"
-import { extension, idPath, optional, patch, post, read, TakesFile, withStatus } from "./Endpoint.js"
+import { extension, idPath, NeedsMachine, optional, patch, post, read, TakesFile, withStatus } from "./Endpoint.js"
 import { eventParameters } from "./EventQuery.js"
 import { boolean, integer, LabelText, pageFields } from "./Query.js"
 import { ActivationInput, ExecutorAnswer, ReleaseInput, SessionExecutor } from "./SessionExecutor.js"
@@ -302,6 +302,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     read("getChanges", "/api/sessions/:session_id/changes", "What differs from the base now")
       .setPath(session)
       .addSuccess(LiveChanges)
+      .annotate(NeedsMachine, "session_id")
   )
   .add(
     read("listChangesets", "/api/sessions/:session_id/changesets", "List the changesets of a session")
@@ -314,6 +315,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .setPath(session)
       .setPayload(ChangesetInput)
       .addSuccess(CaptureAnswer)
+      .annotate(NeedsMachine, "session_id")
   )
   .add(
     read("listDelegations", "/api/sessions/:session_id/delegations", "List the delegations of a session")
@@ -359,6 +361,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .setPath(session)
       .setPayload(FileUpload)
       .addSuccess(UploadedFile)
+      .annotate(NeedsMachine, "session_id")
       .annotate(TakesFile, true)
   )
   .add(
@@ -366,12 +369,14 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
       .setPath(session)
       .setUrlParams(Schema.Struct({ path: Schema.optionalWith(Schema.String, { default: () => "" }) }))
       .addSuccess(FileList)
+      .annotate(NeedsMachine, "session_id")
   )
   .add(
     read("getFile", "/api/sessions/:session_id/files/content", "Read a file of the workspace")
       .setPath(session)
       .setUrlParams(Schema.Struct({ path: Schema.String }))
       .addSuccess(FileContent)
+      .annotate(NeedsMachine, "session_id")
   )
   .add(
     post("switchHarness", "/api/sessions/:session_id/harness-switches", "Go on in a new session with another provider")
@@ -384,5 +389,6 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     read("getNativeState", "/api/sessions/:session_id/native-state", "The agent's own record of the conversation")
       .setPath(session)
       .addSuccess(NativeState)
+      .annotate(NeedsMachine, "session_id")
       .annotateContext(extension)
   ) {}

@@ -47,6 +47,8 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
   {
     /** The name of this node. Null on one machine. */
     readonly self: string | null
+    /** The work of this node. One machine does all. */
+    readonly role: NodeRole
     /** The node that is alive under a name. The answer may be as old as a renewal: a wrong one ends in a refused write, never in a wrong one. */
     readonly locate: (node: string) => Effect.Effect<Located>
     /** Every node that was not forgotten, by name. Empty on one machine. */
@@ -67,6 +69,7 @@ export class Nodes extends Context.Tag("@reins/core/placement/Nodes")<
     Nodes,
     Nodes.of({
       self: null,
+      role: "all",
       locate: () => Effect.succeed({ kind: "self" }),
       list: Effect.succeed([]),
       holds: () => true,

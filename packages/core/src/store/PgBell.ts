@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto"
+import type { SqlClient } from "@effect/sql"
 import { Data, Effect, Redacted, Schedule } from "effect"
 import pg from "pg"
 import { Bell, jobsTopic } from "./Bell.js"
@@ -18,6 +19,16 @@ const laneOf = (topic: string): number => {
   return createHash("sha256").update(name).digest().readUInt16BE() % laneCount
 }
 
+/** The names of the connections of bells, by which a server is told from one of several machines. */
+export const ofServer = "reins-bell"
+export const ofNode = "reins-bell-of-node"
+
+/** Servers whose workers listen for jobs, and which are none of several machines. */
+export const workers = (sql: SqlClient.SqlClient) => sql<{ pid: number }>`select pg_locks.pid from pg_locks
+  join pg_stat_activity on pg_stat_activity.pid = pg_locks.pid
+  where locktype = 'advisory' and classid = ${lockSpace} and objid = ${laneOf(jobsTopic)} and objsubid = 2
+  and application_name = ${ofServer} and datname = current_database() limit 1`
+
 const join = (lane: number) => `select pg_advisory_lock_shared(${lockSpace}, ${lane}); listen reins_bell_${lane}`
 const leave = (lane: number) => `unlisten reins_bell_${lane}; select pg_advisory_unlock_shared(${lockSpace}, ${lane})`
 /** A session that holds a shared lock itself is not kept from the exclusive one by it. */
@@ -35,11 +46,11 @@ class LineLost extends Data.TaggedError("LineLost")<{ readonly code: string }> {
  * connection. After a commit a ring looks for that lock, and notifies only when another process holds it. A process that begins to listen, or
  * listens again, is rung once the lock is held and the channel open, so that no commit falls in between.
  */
-export const make = (url: Redacted.Redacted) =>
+export const make = (url: Redacted.Redacted, application: string) =>
   Effect.gen(function* () {
     const here = yield* Bell.makeLocal
     const far = new FarBell((topic) => Effect.runSync(here.ring(topic)))
-    yield* connected(url, far).pipe(
+    yield* connected(url, application, far).pipe(
       Effect.tapError(({ code }) => Effect.logWarning("the bell lost its connection and opens another", { code })),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.forkScoped
@@ -58,13 +69,13 @@ export const make = (url: Redacted.Redacted) =>
   })
 
 /** Keeps a connection open for the bell, until it is lost or no longer wanted. */
-const connected = (url: Redacted.Redacted, far: FarBell) =>
+const connected = (url: Redacted.Redacted, application: string, far: FarBell) =>
   Effect.acquireUseRelease(
     Effect.sync(
       () =>
         new pg.Client({
           connectionString: Redacted.value(url),
-          application_name: "reins-bell",
+          application_name: application,
           keepAlive: true,
           pipeline: true
         })

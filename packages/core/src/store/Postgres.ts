@@ -25,9 +25,15 @@ export interface PostgresOptions {
    * is for tests that move the time.
    */
   readonly clock?: "server" | "process"
+  /** True for one of several machines, so that `hasServers` leaves it out. */
+  readonly isNode?: boolean
 }
 
 const defaults = { connections: 20, idleInTransactionMs: 10_000, clock: "server" }
+
+/** True while a server works on the database that is none of several machines. Behind a pooler nobody can tell, and it is false. */
+export const hasServers = (db: Database["Type"]): Effect.Effect<boolean> =>
+  Effect.map(db.first(PgBell.workers(db.sql)), (row) => row !== undefined)
 
 /**
  * A PostgreSQL database with its schema up to date, and the bell that rings in every process that uses it. Fails with
@@ -37,7 +43,10 @@ const defaults = { connections: 20, idleInTransactionMs: 10_000, clock: "server"
  * does not. Rings of other processes do not pass such a pooler, so changes by them are only found by looking now and then.
  */
 export const layer = (url: Redacted.Redacted, options: PostgresOptions = {}) =>
-  Layer.merge(database(url, options, migrate), Layer.scoped(Bell, PgBell.make(url)))
+  Layer.merge(
+    database(url, options, migrate),
+    Layer.scoped(Bell, PgBell.make(url, options.isNode === true ? PgBell.ofNode : PgBell.ofServer))
+  )
 
 /** The database with its schema left as it is. Fails with `DatabaseUnreachable`. */
 export const layerAsIs = (url: Redacted.Redacted): Layer.Layer<Database, DatabaseUnreachable> =>

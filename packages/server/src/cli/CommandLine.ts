@@ -17,6 +17,7 @@ const commands = {
   backup: async () => (await import("./Backup.js")).backup,
   restore: async () => (await import("./Backup.js")).restore,
   migrate: async () => (await import("./Migrate.js")).migrate,
+  node: async () => (await import("./Node.js")).node,
   keyring: async () => (await import("./KeyRing.js")).keyring,
   doctor: async () => (await import("./Doctor.js")).doctor,
   config: async () => (await import("./ShowConfig.js")).config

@@ -13,11 +13,11 @@ import { enabledProviders } from "./EnabledProviders.js"
 import { storedEvidence } from "./StoredEvidence.js"
 
 /** The core on the database that the configuration names. It neither listens nor works on jobs. */
-export const layer = (config: Config, boot: Layer.Layer<Boot> = Boot.layerSingle) =>
-  Layer.provideMerge(
-    Core.layerWith({ manifests: manifests(config) }),
-    Layer.mergeAll(database(config), coreConfig(config), boot)
-  )
+export const layer = (config: Config) => Layer.provideMerge(core(config), around(config, Boot.layerSingle))
+
+const core = (config: Config) => Core.layerWith({ manifests: manifests(config) })
+
+const around = (config: Config, boot: Layer.Layer<Boot>) => Layer.mergeAll(database(config), coreConfig(config), boot)
 
 /**
  * The providers of an installation: the built-in ones, those that were enabled, and those of its directory of manifests, with the evidence that
@@ -35,10 +35,25 @@ export const manifests = ({ dataDir, manifestsDir: directory }: Pick<Config, "da
  * machine may share the database and the directory, and take over the jobs of a server that was lost.
  */
 export const workingLayer = (config: Config) => {
-  const alone = config.databaseUrl === undefined
-  const installation = layer(config, Boot.layerOn(config.dataDir, { alone }))
+  const { databaseUrl, node } = config
+  const alone = databaseUrl === undefined
+  const below = around(config, Boot.layerOn(config.dataDir, { alone }))
+  const installation = alone
+    ? Layer.provideMerge(core(config), below)
+    : Layer.unwrapEffect(
+        Effect.map(severalMachines, ({ amongNodes, withoutNodes }) =>
+          node === undefined
+            ? core(config).pipe(Layer.provideMerge(withoutNodes), Layer.provideMerge(below))
+            : Core.layerWith({ manifests: manifests(config), nodes: amongNodes(node, databaseUrl) }).pipe(
+                Layer.provideMerge(below)
+              )
+        )
+      )
   return Layer.provide(installation, lock(config))
 }
+
+/** Loaded at its first use, because a machine with SQLite needs nothing of it. */
+const severalMachines = Effect.promise(() => import("./SeveralMachines.js"))
 
 /** Keeps other users off the data directory, and other servers where it holds the database. */
 export const lock = (config: Config) =>
@@ -63,7 +78,9 @@ export const database = (
   if (databaseUrl === undefined) return Layer.merge(Sqlite.layer(dataDir), Bell.layer)
   const idleInTransactionMs = coreConfigOf(config).leaseMs / 3
   return Layer.unwrapEffect(
-    Effect.map(postgres, ({ layer }) => layer(databaseUrl, { connections, idleInTransactionMs }))
+    Effect.map(postgres, ({ layer }) =>
+      layer(databaseUrl, { connections, idleInTransactionMs, isNode: config.node !== undefined })
+    )
   )
 }
 

@@ -69,18 +69,21 @@ const announce = (config: Config) =>
   )
 
 /** Fails when no agent can be run, before anybody can ask for one. */
-const requireExecutor = Layer.effectDiscard(
-  Effect.gen(function* () {
-    const list = yield* (yield* Executors).list
-    if (list.some((each) => each.default)) return
-    const reason = whyNoExecutor(yield* CoreConfig, list)
-    return yield* new CommandFailed({
-      message:
-        `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +
-        "(or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more."
+const requireExecutor = ({ isApi }: { readonly isApi: boolean }) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      // A node that has no sessions runs no agents.
+      if (isApi) return
+      const list = yield* (yield* Executors).list
+      if (list.some((each) => each.default)) return
+      const reason = whyNoExecutor(yield* CoreConfig, list)
+      return yield* new CommandFailed({
+        message:
+          `Agents would have no sandbox: ${reason} As root, or where others reach the service, that has to be wanted: --executor local ` +
+          "(or REINS_EXECUTOR=local) runs them without a boundary, with all that the service's user can do. docs/security.md says more."
+      })
     })
-  })
-)
+  )
 
 /**
  * The configuration with a port that was free a moment ago. It is tried before the core starts, so that a start that must fail writes nothing,
@@ -104,9 +107,11 @@ const program = (given: Config) =>
   Effect.gen(function* () {
     const otlp = yield* Telemetry.otlpOf(process.env)
     const config = yield* withPort(given)
-    const server = serverLayer({ ...config, measured: otlp !== undefined })
+    // Clients are not meant to reach a runner, and people neither.
+    const console = config.console && config.node?.role !== "runner"
+    const server = serverLayer({ ...config, console, measured: otlp !== undefined })
     const service = Layer.merge(announce(config).pipe(Layer.provideMerge(server)), Core.worker).pipe(
-      Layer.provide(requireExecutor)
+      Layer.provide(requireExecutor({ isApi: config.node?.role === "api" }))
     )
     const installation = Layer.provide(Installation.workingLayer(config), Observation.layer)
     return yield* Layer.launch(Layer.provide(service, installation)).pipe(

@@ -1,6 +1,7 @@
 import { Api } from "@reins/core/api/Api"
 import { Installed } from "@reins/core/catalog/Installed"
 import { notFound } from "@reins/core/domain/ReinsError"
+import { Nodes } from "@reins/core/placement/Nodes"
 import { Readiness, type ReadinessReport } from "@reins/core/store/Readiness"
 import { Effect } from "effect"
 import { Shutdown } from "../Shutdown.js"
@@ -13,6 +14,7 @@ export const documentRoutes = Effect.gen(function* () {
   const installed = yield* Installed
   const readiness = yield* Readiness
   const shutdown = yield* Shutdown
+  const nodes = yield* Nodes
   // Nobody may ever ask for it, so it is made with the first request.
   const document = yield* Effect.cached(
     Effect.map(
@@ -40,7 +42,8 @@ export const documentRoutes = Effect.gen(function* () {
   const ready = Effect.gen(function* () {
     if (yield* shutdown.hasBegun) return unready("shutting_down", {})
     const checks = yield* readiness.check
-    const reason = reasonOf(checks)
+    // What needs no files is served without a lease.
+    const reason = reasonOf(checks) ?? (nodes.role === "api" || nodes.holds() ? undefined : "lease_lost")
     return reason === undefined ? Reply.json(200, { status: "ready", checks }) : unready(reason, checks)
   })
   return [

@@ -12,8 +12,8 @@ export class Exchange {
   readonly query: string
   /** The caller's `X-Request-Id` if that is well formed, else a new one. */
   readonly requestId: string
-  /** The address of the client, as the connection or a trusted proxy tells it. */
-  readonly clientAddress: string
+  /** The address of the client, as the connection, a trusted proxy or another node tells it. */
+  clientAddress: string
   /** Headers of the answer, by their names in lower case. Those of the reply itself win. */
   readonly headers: Record<string, string>
   /** Cookies that the answer sets. */

@@ -1,12 +1,13 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import type { HttpApiGroup } from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
-import { NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
+import { NeedsMachine, NotReplayed, RequiredScope, SecretAnswer } from "@reins/core/api/Endpoint"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Installed } from "@reins/core/catalog/Installed"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { Nodes } from "@reins/core/placement/Nodes"
 import { type Command, isCommand } from "@reins/core/store/Command"
 import { Idempotency } from "@reins/core/store/Idempotency"
 import { Context, Effect, Option } from "effect"
@@ -14,6 +15,7 @@ import type { Exchange } from "./Exchange.js"
 import { type AllHandlersOf, publicEndpoints, repeatedEndpoints } from "./Handlers.js"
 import { Authentication } from "./middleware/Authentication.js"
 import { maxBodyBytes, refusalOfLength } from "./middleware/BodyLimit.js"
+import type { forwarding } from "./middleware/Forward.js"
 import { answerOf, replyOf, runOnce } from "./middleware/Mutations.js"
 import { Reply } from "./Reply.js"
 import { decoderOf, type Endpoint, type Parts } from "./RequestParts.js"
@@ -28,7 +30,7 @@ type Handler = (
 ) => Effect.Effect<unknown, ReinsError | RequestInvalid> | Command<unknown, ReinsError | RequestInvalid>
 
 /** The services that routes need besides their handlers. */
-type Services = Authentication | CoreConfig | Idempotency | Installed
+type Services = Authentication | CoreConfig | Idempotency | Installed | Nodes | Effect.Effect.Context<typeof forwarding>
 
 /**
  * The routes of an API. A request is let in first, then checked whole, then run. A mutation runs once for its Idempotency-Key and to its
@@ -38,7 +40,13 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, 
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   handlers: AllHandlersOf<Groups>
 ): Effect.Effect<ReadonlyArray<Route>, never, Services> =>
-  Effect.map(Effect.context<Services>(), (context) => {
+  Effect.gen(function* () {
+    const context = yield* Effect.context<Services>()
+    const isNode = (yield* Nodes).self !== null
+    // One machine loads nothing of it.
+    const forward = isNode
+      ? yield* (yield* Effect.promise(() => import("./middleware/Forward.js"))).forwarding
+      : undefined
     const routes: Array<Route> = []
     HttpApi.reflect(api, {
       onGroup: () => {},
@@ -48,7 +56,7 @@ export const routesOf = <Id extends string, Groups extends HttpApiGroup.Any, E, 
           endpoint.name
         ]
         if (handler === undefined) throw new Error(`no handler for ${group.identifier}.${endpoint.name}`)
-        routes.push(routeOf(endpoint, handler, context))
+        routes.push(onItsNode(routeOf(endpoint, handler, context), endpoint, forward))
       }
     })
     return routes
@@ -94,6 +102,16 @@ const routeOf = (endpoint: Endpoint, handler: Handler, context: Context.Context<
   })
   return { method, path: pattern, mutates, answer }
 }
+
+/** Brings the requests of an endpoint that touches files to the node that has them. */
+const onItsNode = (route: Route, endpoint: Endpoint, forward: Forward | undefined): Route => {
+  const needs = Option.getOrUndefined(Context.getOption(endpoint.annotations, NeedsMachine))
+  if (forward === undefined || needs === undefined) return route
+  const { answer, mutates } = route
+  return { ...route, answer: forward({ needs, mutates, scope: requiredScope(endpoint) }, answer) }
+}
+
+type Forward = Effect.Effect.Success<typeof forwarding>
 
 const requiredScope = (endpoint: Endpoint) => {
   const scope = Option.getOrThrowWith(

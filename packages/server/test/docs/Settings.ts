@@ -23,6 +23,20 @@ export const settingTexts: Readonly<Record<SettingName, SettingText>> = {
   database_connections: {
     does: "The most connections to PostgreSQL that a server opens, besides one for its bell. All servers together need fewer than its `max_connections`."
   },
+  node: {
+    does: "The name of this machine among several on one PostgreSQL: a slot for the machine with its data directory. `docs/scale.md` tells of it.",
+    fallback: "one machine alone"
+  },
+  node_address: { does: "The address at which the other nodes reach this one.", fallback: "none; a node needs one" },
+  role: {
+    does: "What a node does: `api` serves requests and needs no disk, `runner` has the sessions and their agents, `all` does both.",
+    fallback: "`all`"
+  },
+  node_lease_seconds: {
+    does: "Advanced: after how long without a word a node counts as lost. It gives one three times as often, and ends its agents when a fifth of the time is left.",
+    unit: "seconds",
+    fallback: "15"
+  },
   public_url: {
     does: "The address at which people reach the service. Links in mails begin with it; https makes cookies `Secure`.",
     fallback: "`http://<host>:<port>`"

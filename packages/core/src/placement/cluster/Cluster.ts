@@ -70,6 +70,7 @@ export const layer = (
 
       const nodes = Nodes.of({
         self: name,
+        role,
         locate: locating(leases, name, times.renewMs, clock),
         list: NodeRows.list(leases),
         holds: () => tenure.holds(),

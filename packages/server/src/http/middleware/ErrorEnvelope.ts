@@ -1,9 +1,10 @@
 import { type ErrorEnvelope, ReinsError } from "@reins/core/domain/ReinsError"
 import { RequestInvalid } from "@reins/core/domain/RequestInvalid"
+import { NotOwner } from "@reins/core/placement/Placements"
 import { failedStatementOf } from "@reins/core/store/FailedStatement"
 import { describeFault, type StorageFault, storageError, storageFaultOf } from "@reins/core/store/StorageFault"
 import { toDetails, type ValidationError } from "@reins/server/http/validation/Validation"
-import { Cause, Data, Effect, Schema } from "effect"
+import { Cause, Chunk, Data, Effect, Schema } from "effect"
 import { Reply } from "../Reply.js"
 
 /** The request does not match the schema of its endpoint. `detail` lists its faults in the order of its parts. */
@@ -32,6 +33,7 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
   if (error instanceof ValidationFailed) return Effect.succeed(invalid(error.detail))
   if (error instanceof RequestInvalid) return Effect.succeed(invalid(toDetails(error.loc, error.issue, error.input)))
   if (error instanceof ReinsError) return Effect.succeed(errorReply(error, requestId))
+  if (isNotOwner(cause)) return Effect.succeed(errorReply(moved, requestId))
   const fault = storageFaultOf(cause)
   if (fault !== undefined) return Effect.as(tellOfFault(fault), errorReply(storageError(fault), requestId))
   return Effect.logError("request failed unexpectedly").pipe(
@@ -39,6 +41,18 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
     Effect.as(errorReply(internalError, requestId))
   )
 }
+
+/** The files are on another node since the request came here, or this node may not act any more. */
+const moved = new ReinsError({
+  code: "waiting_capacity",
+  message:
+    "Another node has the files of this session, or will have them soon. Nothing was done. Try again in a moment.",
+  details: { reason: "moved" },
+  retryAfterSeconds: 1
+})
+
+const isNotOwner = (cause: Cause.Cause<unknown>): boolean =>
+  Chunk.some(Cause.defects(cause), (defect) => defect instanceof NotOwner)
 
 /** The message of a database may quote values of a request, so only the names in it are logged. */
 const databaseFields = (cause: Cause.Cause<unknown>): Readonly<Record<string, string>> =>

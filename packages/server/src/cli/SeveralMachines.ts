@@ -1,0 +1,51 @@
+import * as Cluster from "@reins/core/placement/cluster/Cluster"
+import * as NodeRows from "@reins/core/placement/NodeRows"
+import { Database } from "@reins/core/store/Database"
+import * as Postgres from "@reins/core/store/Postgres"
+import { Effect, Layer, type Redacted, Schedule } from "effect"
+import type { NodeConfig } from "../Config.js"
+import { CommandFailed } from "./CommandFailed.js"
+
+/** A server without a name does not share a database with nodes: it would take their sessions for its own. */
+export const withoutNodes = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const living = (yield* NodeRows.list(yield* Database)).filter(
+      ({ state }) => state === "active" || state === "draining"
+    )
+    if (living.length === 0) return
+    return yield* new CommandFailed({
+      message: `The database belongs to several machines, of which ${living.map(({ name }) => name).join(", ")} are up: give this one a name of its own with --node and --node-address.`
+    })
+  })
+)
+
+/** The connection of a server that was just stopped may be there for a moment. */
+const patience = Schedule.intersect(Schedule.spaced("250 millis"), Schedule.recurs(8))
+
+/** A node does not share a database with a server without a name, which would take its sessions. */
+const withoutServers = Effect.gen(function* () {
+  if (!(yield* Postgres.hasServers(yield* Database))) return
+  return yield* new CommandFailed({
+    message:
+      "A server without --node works on the database: stop it, and start it again with a name (--node) of its own."
+  })
+}).pipe(Effect.retry(patience))
+
+/** One of several machines on a PostgreSQL. */
+export const amongNodes = ({ address, leaseSeconds, name, role }: NodeConfig, url: Redacted.Redacted) => {
+  const ttlMs = leaseSeconds * 1000
+  return Layer.unwrapEffect(
+    Effect.as(
+      withoutServers,
+      Cluster.layer({
+        name,
+        address: address.href,
+        role,
+        leases: Postgres.layerAsIs(url),
+        ttlMs,
+        renewMs: ttlMs / 3,
+        marginMs: ttlMs / 5
+      })
+    )
+  )
+}

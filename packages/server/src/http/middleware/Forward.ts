@@ -1,0 +1,184 @@
+import { Agent, type IncomingMessage, type RequestOptions, request as requestOf } from "node:http"
+import { Agent as SecureAgent, request as secureRequestOf } from "node:https"
+import { pipeline } from "node:stream"
+import type { NeededMachine } from "@reins/core/api/Endpoint"
+import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
+import type { Scope } from "@reins/core/domain/ApiKey"
+import { SessionId } from "@reins/core/domain/Ids"
+import { ReinsError } from "@reins/core/domain/ReinsError"
+import { Nodes } from "@reins/core/placement/Nodes"
+import { type Place, Placements } from "@reins/core/placement/Placements"
+import { KeyRing } from "@reins/core/secrets/KeyRing"
+import { SessionStore } from "@reins/core/sessions/SessionStore"
+import { Data, Effect, Schema } from "effect"
+import type { Exchange } from "../Exchange.js"
+import { Reply } from "../Reply.js"
+import type { PathParams, Route } from "../Route.js"
+import { Authentication } from "./Authentication.js"
+import { sealOf } from "./ForwardSeal.js"
+
+/** An endpoint whose answer needs files, as far as it matters for its way. */
+export interface Needing {
+  readonly needs: NeededMachine
+  readonly scope: Scope | "public"
+  readonly mutates: boolean
+}
+
+/** The time in which a node has to take a connection, in milliseconds. */
+const connectMs = 2000
+/** Idle connections are kept for less than the listener of the other node keeps them, in milliseconds. */
+const idleMs = 30_000
+
+/** The headers that belong to one connection (RFC 9110, 7.6.1). */
+const ofConnection = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect"
+])
+
+/** The other node did not answer. `begun` says that a part of its answer was passed on. */
+class Unanswered extends Data.TaggedError("Unanswered")<{ readonly begun: boolean }> {}
+
+/**
+ * Brings requests to the node that has the files of their session. They go as they came, before anything is asked of the caller, so all that is
+ * checked and counted is checked and counted once, there. A request goes one hop at most.
+ */
+export const forwarding = Effect.gen(function* () {
+  const nodes = yield* Nodes
+  const placements = yield* Placements
+  const changesets = yield* ChangesetStore
+  const sessions = yield* SessionStore
+  const authentication = yield* Authentication
+  const seal = sealOf(yield* KeyRing)
+  const self = nodes.self ?? ""
+  const agents = yield* connections
+
+  const isSession = Schema.is(SessionId)
+  const sessionOf = (needs: NeededMachine, params: PathParams) => {
+    const id = params[needs] ?? ""
+    if (needs === "session_id") return Effect.succeed(isSession(id) ? id : undefined)
+    return Effect.map(changesets.find(id), (changeset) => changeset?.session_id)
+  }
+
+  /** Places a session that needs files for the first time, for a caller who may change it. */
+  const settle = Effect.fnUntraced(function* (exchange: Exchange, sessionId: SessionId, scope: Scope) {
+    const principal = yield* authentication.admit(exchange, scope, true)
+    yield* sessions.readable(principal, sessionId)
+    return yield* placements.settle(sessionId)
+  })
+
+  const placeOf = Effect.fnUntraced(function* (exchange: Exchange, sessionId: SessionId, { mutates, scope }: Needing) {
+    const place = yield* placements.at(sessionId)
+    return place.kind === "nowhere" && mutates && scope !== "public" ? yield* settle(exchange, sessionId, scope) : place
+  })
+
+  const send = Effect.fnUntraced(function* (exchange: Exchange, node: string) {
+    const located = yield* nodes.locate(node)
+    if (located.kind !== "at") return yield* away("node_lost")
+    const url = new URL(exchange.request.url ?? "/", located.address)
+    const headers = {
+      ...withoutConnection(exchange.request.rawHeaders),
+      "x-request-id": exchange.requestId,
+      [seal.header]: seal.make(exchange, self)
+    }
+    return yield* passOn(exchange, { url, method: exchange.method, headers, agents }).pipe(
+      Effect.catchTag("Unanswered", ({ begun }) => {
+        // The client learns from the broken connection that its answer is not whole.
+        if (begun) exchange.response.destroy()
+        return Effect.fail(away("node_lost"))
+      })
+    )
+  })
+
+  return (needing: Needing, answer: Route["answer"]): Route["answer"] =>
+    Effect.fnUntraced(function* (exchange: Exchange, params: PathParams) {
+      const from = seal.read(exchange)
+      if (from !== undefined) exchange.clientAddress = from.clientAddress
+      const sessionId = yield* sessionOf(needing.needs, params)
+      // What does not exist is answered here, and so is a session without files.
+      if (sessionId === undefined) return yield* answer(exchange, params)
+      const place: Place = yield* placeOf(exchange, sessionId, needing)
+      if (place.kind === "here" || place.kind === "nowhere") return yield* answer(exchange, params)
+      if (place.kind !== "elsewhere") return yield* away("node_lost")
+      if (from !== undefined) return yield* away("moved")
+      return yield* send(exchange, place.node)
+    })
+})
+
+const sentences = {
+  node_lost: "The node that has the files of this session does not answer. Nothing was done. Try again in a moment.",
+  moved: "The session has just changed its node. Nothing was done. Try again in a moment."
+}
+
+const away = (reason: keyof typeof sentences): ReinsError<"waiting_capacity"> =>
+  new ReinsError({
+    code: "waiting_capacity",
+    message: sentences[reason],
+    details: { reason },
+    retryAfterSeconds: reason === "moved" ? 1 : 5
+  })
+
+/** The connections to other nodes, which are kept between requests. */
+const connections = Effect.acquireRelease(
+  Effect.sync(() => ({
+    plain: new Agent({ keepAlive: true, timeout: idleMs }),
+    secure: new SecureAgent({ keepAlive: true, timeout: idleMs })
+  })),
+  ({ plain, secure }) =>
+    Effect.sync(() => {
+      plain.destroy()
+      secure.destroy()
+    })
+)
+
+/** The headers of a message without those of its connection, each with all of its values. */
+const withoutConnection = (raw: ReadonlyArray<string>): Record<string, Array<string>> => {
+  const headers: Record<string, Array<string>> = {}
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] ?? "").toLowerCase()
+    if (!ofConnection.has(name)) headers[name] = [...(headers[name] ?? []), raw[at + 1] ?? ""]
+  }
+  return headers
+}
+
+interface Passed extends Pick<RequestOptions, "method" | "headers"> {
+  readonly url: URL
+  readonly agents: { readonly plain: Agent; readonly secure: SecureAgent }
+}
+
+/** Sends a request with its body to another node, and its answer to the client, as both arrive. */
+const passOn = (exchange: Exchange, { agents, headers, method, url }: Passed): Effect.Effect<Reply, Unanswered> =>
+  Effect.async((resume) => {
+    const { request, response } = exchange
+    const isSecure = url.protocol === "https:"
+    const options: RequestOptions = {
+      ...(method !== undefined && { method }),
+      ...(headers !== undefined && { headers }),
+      agent: isSecure ? agents.secure : agents.plain
+    }
+    const fail = () => resume(Effect.fail(new Unanswered({ begun: response.headersSent })))
+    const take = (answer: IncomingMessage) => {
+      const status = answer.statusCode ?? 502
+      response.writeHead(status, withoutConnection(answer.rawHeaders))
+      pipeline(answer, response, (error) => (error ? fail() : resume(Effect.succeed(new Reply(status)))))
+    }
+    const out = (isSecure ? secureRequestOf : requestOf)(url, options, take)
+    out.on("error", fail)
+    out.on("socket", (socket) => {
+      if (!socket.connecting) return
+      const late = setTimeout(() => out.destroy(new Error("the node takes no connection")), connectMs)
+      socket.once("connect", () => clearTimeout(late))
+      socket.once("close", () => clearTimeout(late))
+    })
+    // A body that ends early ends the request with it.
+    request.once("aborted", () => out.destroy())
+    request.pipe(out)
+    return Effect.sync(() => out.destroy())
+  })

@@ -31,7 +31,8 @@ const later = [
   ["webhook_deliveries", "webhooks"],
   ["webhook_attempts", "webhooks"],
   ["nodes", "placement"],
-  ["placements", "placement"]
+  ["placements", "placement"],
+  ["agreements", "store"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

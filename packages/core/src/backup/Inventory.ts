@@ -6,6 +6,7 @@ import * as NodeRows from "../placement/NodeRows.js"
 import * as SealedRecords from "../secrets/SealedRecords.js"
 import { type SessionFacts, sessionFacts } from "../sessions/SessionFacts.js"
 import { sessionPaths } from "../sessions/SessionPaths.js"
+import { ringKeyId } from "../store/Agreements.js"
 import { Database } from "../store/Database.js"
 import { applied, requireKnown } from "../store/Migrations.js"
 import { everySealed } from "../webhooks/SealedSecrets.js"
@@ -13,7 +14,7 @@ import { BackupError } from "./BackupManifest.js"
 
 /**
  * The steps of the schema that a database has, its sessions, those of them that have changesets, the number of sessions whose files each node
- * has, and the keys that its credentials are sealed with. Fails for a database of a newer release and for an empty one.
+ * has, the key of the ring that several machines share, and the keys that its credentials are sealed with. Fails for a database of a newer release and for an empty one.
  */
 export const inventory = Effect.gen(function* () {
   const db = yield* Database
@@ -28,6 +29,7 @@ export const inventory = Effect.gen(function* () {
     sessions: yield* sessionFacts(db),
     changed: yield* sessionsWithChanges(db),
     holders: schema.some(({ name }) => name === "nodes") ? yield* NodeRows.held(db) : new Map<string, number>(),
+    ringKeyId: schema.some(({ name }) => name === "agreements") ? yield* ringKeyId(db) : undefined,
     keyIds: SealedRecords.keyIds(yield* everySealed(db))
   }
 })

@@ -29,7 +29,7 @@ export const inventory = Effect.gen(function* () {
     sessions: yield* sessionFacts(db),
     changed: yield* sessionsWithChanges(db),
     holders: schema.some(({ name }) => name === "nodes") ? yield* NodeRows.held(db) : new Map<string, number>(),
-    ringKeyId: schema.some(({ name }) => name === "agreements") ? yield* ringKeyId(db) : undefined,
+    ringKeyId: schema.some(({ name }) => name === "several_machines") ? yield* ringKeyId(db) : undefined,
     keyIds: SealedRecords.keyIds(yield* everySealed(db))
   }
 })

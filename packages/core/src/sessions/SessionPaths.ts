@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import type { SessionId } from "../domain/Ids.js"
+import type { AgentPlaces } from "../executor/Executor.js"
 
 /** The files of a session on disk. The agent may write to `workTree` and `home` only, so git never takes its configuration from them. */
 export interface SessionPaths {
@@ -13,6 +14,15 @@ export interface SessionPaths {
   /** The file that a process locks while it runs a turn in the workspace, changes the workspace from outside or captures it. */
   readonly inUse: string
 }
+
+/**
+ * The directories of a session as its agent finds them where its executor has paths of its own. They are the same on every machine, because the
+ * agent's own state names them.
+ */
+export const agentPlaces = (sessionId: SessionId): AgentPlaces => ({
+  workspaceDir: `/reins/s/${sessionId}/workspace`,
+  homeDir: `/reins/s/${sessionId}/home`
+})
 
 /** The paths of a session below the data directory, absolute when that is. */
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {

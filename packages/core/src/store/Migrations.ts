@@ -13,7 +13,7 @@ import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
 import { nodes } from "./migrations/0010_nodes.js"
-import { agreements } from "./migrations/0012_agreements.js"
+import { severalMachines } from "./migrations/0012_several_machines.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -35,7 +35,7 @@ const steps = {
   "0008_workspace_events": workspaceEvents,
   "0009_webhooks": statements(webhooks),
   "0010_nodes": statements(nodes),
-  "0012_agreements": statements(agreements)
+  "0012_several_machines": statements(severalMachines)
 }
 
 /** A step of the schema, as the database remembers it. */

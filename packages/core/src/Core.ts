@@ -84,7 +84,7 @@ import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { WayOut } from "./outbound/WayOut.js"
 import { Boot } from "./placement/Boot.js"
-import type { Nodes } from "./placement/Nodes.js"
+import { Nodes } from "./placement/Nodes.js"
 import { oneMachine, type Placements } from "./placement/Placements.js"
 import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
@@ -116,12 +116,10 @@ import { Idempotency } from "./store/Idempotency.js"
 import { Journal } from "./store/Journal.js"
 import * as NewestIds from "./store/NewestIds.js"
 import { Readiness } from "./store/Readiness.js"
-import * as Adoption from "./upkeep/Adoption.js"
 import * as DiskMeasure from "./upkeep/DiskMeasure.js"
 import * as Housekeeping from "./upkeep/Housekeeping.js"
 import * as IdleRelease from "./upkeep/IdleRelease.js"
 import { bindCredentials, KeyRotation, requireKeys } from "./upkeep/KeyRotation.js"
-import * as NodeReport from "./upkeep/NodeReport.js"
 import * as Couriers from "./webhooks/Couriers.js"
 import { DeliveryQueue } from "./webhooks/DeliveryQueue.js"
 import { WebhookStore } from "./webhooks/WebhookStore.js"
@@ -354,6 +352,18 @@ const warnOfNoSandbox = Layer.effectDiscard(
   })
 )
 
+/** A machine that is one of several says what it has before it works. One machine alone loads nothing of it. */
+const thisNode = Layer.effectDiscard(
+  Effect.flatMap(Nodes, ({ self }) =>
+    self === null
+      ? Effect.void
+      : Effect.flatMap(
+          Effect.promise(() => import("./upkeep/ThisNode.js")),
+          ({ begin }) => begin
+        )
+  )
+)
+
 /** The worker of jobs. It ends what ended boots have left: processes, and what their executors have with services of the machine. */
 const jobs = Layer.unwrapEffect(
   Effect.map(Executors, ({ sweep }) =>
@@ -379,7 +389,7 @@ const jobs = Layer.unwrapEffect(
       (bootIds) => Effect.zipRight(endProcessesOf(bootIds), sweep(bootIds))
     )
   )
-).pipe(Layer.provide(Adoption.layer))
+).pipe(Layer.provide(thisNode))
 
 /**
  * Runs the durable jobs of the installation in this process, and deletes expired records. On SQLite one process works on a data directory. On
@@ -389,7 +399,6 @@ export const worker = Layer.mergeAll(
   jobs,
   Couriers.layer,
   Prewarming.layer,
-  NodeReport.layer,
   IdleRelease.layer,
   Housekeeping.layer,
   DiskMeasure.layer,

@@ -361,14 +361,10 @@ const nodeOf = (settings: typeof Settings.Type): Effect.Effect<NodeConfig | unde
     const alone = address ?? role ?? leaseSeconds
     return alone === undefined
       ? Effect.succeed(undefined)
-      : refused(
-          "The settings node_address, role and node_lease_seconds are for one of several machines, which --node names."
-        )
+      : refused("node_address, role and node_lease_seconds need --node, the name of one of several machines.")
   }
-  if (database_url === undefined)
-    return refused("A node shares a PostgreSQL database with the others: set REINS_DATABASE_URL.")
-  if (address === undefined)
-    return refused("A node needs the address at which the others reach it: --node-address http://10.0.0.5:7117")
+  if (database_url === undefined) return refused("A node needs REINS_DATABASE_URL, which all nodes share.")
+  if (address === undefined) return refused("A node needs --node-address, the URL at which the others reach it.")
   return Effect.succeed({ name, address: new URL(address), role: role ?? "all", leaseSeconds: leaseSeconds ?? 15 })
 }
 

@@ -69,6 +69,8 @@ describe("a server that starts loads only what it needs to become ready", () => 
     ["the judge of new passwords", "node_modules/@zxcvbn-ts/"],
     ["the table of media types", "packages/core/node_modules/mime/"],
     ["what writes /metrics", "node_modules/prom-client/"],
+    ["what several machines need", "packages/core/src/placement/cluster/"],
+    ["the way of requests to other machines", "packages/server/src/http/middleware/Forward"],
     ["the export over OTLP", "node_modules/@effect/opentelemetry/"]
   ])("leaves %s to those who use it", (_, path) => {
     const within = (run: boolean) => modules(run).filter(({ functionName }) => functionName.startsWith(path))

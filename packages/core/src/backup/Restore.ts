@@ -9,7 +9,6 @@ import { makePrivateDirectory } from "../base/PrivateDirectory.js"
 import { fn } from "../base/Traced.js"
 import { isLeaseHeld } from "../domain/Session.js"
 import { Executors } from "../executor/Executors.js"
-import { Placements } from "../placement/Placements.js"
 import { newRing, readRing, writeRing } from "../secrets/KeyRingFile.js"
 import { Leases } from "../sessions/Leases.js"
 import type { SessionFacts } from "../sessions/SessionFacts.js"
@@ -219,9 +218,7 @@ const actor = systemActor("restore")
 const commands = <E>(database: Layer.Layer<Database, E>) =>
   Leases.layer.pipe(
     Layer.provideMerge(SessionStore.layer),
-    Layer.provideMerge(
-      Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]), AgentPool.layerNone, Placements.layerSingle)
-    ),
+    Layer.provideMerge(Layer.mergeAll(Journal.layer, Access.layer, Executors.layerOf([]), AgentPool.layerNone)),
     Layer.provideMerge(Layer.merge(database, Bell.layer))
   )
 

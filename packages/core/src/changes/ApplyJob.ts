@@ -117,7 +117,7 @@ const applying = Effect.gen(function* () {
 const sourceElsewhere = new JobError({
   code: "executor_unavailable",
   message:
-    "Another node has the files of the session that made the changeset, so it cannot be applied here. Deliver it as a branch instead.",
+    "Another node has the files of the changeset. Deliver it as a branch instead.",
   retryable: false
 })
 

@@ -5,7 +5,7 @@ import { fn } from "../base/Traced.js"
 import { AttemptId, newId, type SessionId } from "../domain/Ids.js"
 import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import * as NodeRows from "../placement/NodeRows.js"
+import { isLapsed } from "../placement/NodeClock.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { jobsTopic } from "../store/Bell.js"
@@ -248,7 +248,7 @@ const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
     const mayEnd =
       self === null
         ? sql``
-        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${NodeRows.isLapsed(sql, sql`jobs.node_id`)})`
+        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${isLapsed(sql, sql`jobs.node_id`)})`
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
     >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs

@@ -33,14 +33,12 @@ import {
 } from "../domain/Session.js"
 import { now, type Timestamp } from "../domain/Timestamp.js"
 import type { TurnState } from "../domain/Turn.js"
-import { Placements, type SessionNeeds } from "../placement/Placements.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import type { Query } from "../store/Query.js"
 import { sessionLabels } from "./SessionLabels.js"
-import type { WorkspaceSeed } from "./SessionOrigin.js"
 import * as SessionStatements from "./SessionStatements.js"
 
 /** A session as it is stored, with the counts and the state of its turns. */
@@ -241,7 +239,6 @@ export class SessionStore extends Context.Tag("@reins/core/sessions/SessionStore
       const journal = yield* Journal
       const sql = db.sql
       const rows = SessionStatements.make(db)
-      yield* (yield* Placements).describe(needsIn(db))
       const labels = sessionLabels(db)
 
       const held = <Row extends SessionRow>(id: string, query: Query<Row>) => {
@@ -384,18 +381,3 @@ const payloadOf = (row: SessionRow) => ({
   harness: { provider_id: row.provider_id, model: row.model },
   version: row.version
 })
-
-/** The facts by which the node of a session is chosen. A session is best beside the one that its files begin with. */
-const needsIn =
-  ({ first, sql }: Database["Type"]) =>
-  (id: SessionId): Effect.Effect<SessionNeeds> =>
-    Effect.map(
-      first(sql<
-        Pick<SessionRow, "provider_id" | "parent_session_id" | "seed">
-      >`select provider_id, parent_session_id, seed
-        from sessions where id = ${id}`),
-      (row) => {
-        const seed: WorkspaceSeed | null = JSON.parse(row?.seed ?? "null")
-        return { providerId: row?.provider_id ?? null, besideId: seed?.session_id ?? row?.parent_session_id ?? null }
-      }
-    )

@@ -127,7 +127,7 @@ const planting = Effect.gen(function* () {
 const seedElsewhere = new GitError({
   kind: "conflict",
   message:
-    "Another node has the files of the session that it begins with. Start from a branch that was delivered instead."
+    "Another node has the files that it begins with. Start from a delivered branch instead."
 })
 
 const removed = new GitError({

@@ -25,10 +25,10 @@ export const serverOptions = {
   port: setting("port", "The port to listen on, 0 for any (7117)"),
   node: setting(
     "node",
-    "The name of this machine among several on one PostgreSQL; it keeps the name with its data directory"
+    "The name of this machine among several on one PostgreSQL"
   ),
   node_address: setting("node-address", "The URL at which the other nodes reach this one"),
-  role: setting("role", "What the node does: api serves requests, runner has the sessions, all does both (all)"),
+  role: setting("role", "api serves requests, runner has the sessions, all does both (all)"),
   public_url: setting("public-url", "The URL of the service as people reach it, if not that address"),
   executor: setting(
     "executor",

@@ -76,6 +76,7 @@ describe("the blocks of the pages", () => {
       "docs/providers.md: the file is yours",
       "docs/providers.md: it takes minutes of an agent",
       "docs/providers.md: it takes minutes of an agent",
+      "docs/scale.md: it needs machines of its own",
       "docs/self-hosting.md: it needs Docker, and a domain whose address is that of the machine",
       "docs/self-hosting.md: it changes the machine, and needs systemd as its service manager",
       "docs/self-hosting.md: it needs the user and the paths of the service above",

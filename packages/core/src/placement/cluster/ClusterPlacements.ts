@@ -3,7 +3,7 @@ import { fn } from "../../base/Traced.js"
 import type { SessionId } from "../../domain/Ids.js"
 import type { Commit } from "../../store/Commit.js"
 import type { Database } from "../../store/Database.js"
-import { nowMs } from "../NodeRows.js"
+import { nowMs } from "../NodeClock.js"
 import { NotOwner, type Place, type Placements, type SessionNeeds } from "../Placements.js"
 import type { Tenure } from "./Tenure.js"
 

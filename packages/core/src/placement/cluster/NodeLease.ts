@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Database } from "../../store/Database.js"
-import { nowMs } from "../NodeRows.js"
+import { nowMs } from "../NodeClock.js"
 import type { NodeReport, NodeRole } from "../Nodes.js"
 
 /** The slot that a process wants, and the facts about it. */

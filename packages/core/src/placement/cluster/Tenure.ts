@@ -68,11 +68,16 @@ export class Tenure {
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
     const isNew = !this.lost
     this.lost = true
+    if (!isNew) return this.oneByOne(Effect.void)
+    const told = Effect.logError(`the node ${this.holder.name} cannot keep its lease, and ends what it runs`)
     return this.oneByOne(
-      Effect.forEach(isNew ? [...this.ends] : [], (end) => Effect.catchAllDefect(end, tellOfEnd), {
-        concurrency: "unbounded",
-        discard: true
-      })
+      Effect.zipRight(
+        told,
+        Effect.forEach([...this.ends], (end) => Effect.catchAllDefect(end, tellOfEnd), {
+          concurrency: "unbounded",
+          discard: true
+        })
+      )
     )
   })
 }
@@ -112,7 +117,6 @@ export const keep = ({ applicant, clock, ended, lease, report, tenure, times }: 
     const renewal = yield* asked(Effect.flatMap(report, (told) => lease.renew(tenure.holder, told)))
     if (renewal === undefined) return againMs
     if (renewal.answer === undefined) {
-      yield* Effect.logError(`the node ${applicant.name} has lost its lease, and ends what it runs`)
       yield* tenure.end
       return 0
     }

@@ -46,7 +46,7 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
 const moved = new ReinsError({
   code: "waiting_capacity",
   message:
-    "Another node has the files of this session, or will have them soon. Nothing was done. Try again in a moment.",
+    "The session has just changed its node. Nothing was done. Try again in a moment.",
   details: { reason: "moved" },
   retryAfterSeconds: 1
 })

@@ -1,4 +1,10 @@
-import { Agent, type IncomingMessage, type RequestOptions, request as requestOf } from "node:http"
+import {
+  Agent,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestOptions,
+  request as requestOf
+} from "node:http"
 import { Agent as SecureAgent, request as secureRequestOf } from "node:https"
 import { pipeline } from "node:stream"
 import type { NeededMachine } from "@reins/core/api/Endpoint"
@@ -139,11 +145,13 @@ const connections = Effect.acquireRelease(
 )
 
 /** The headers of a message without those of its connection, each with all of its values. */
-const withoutConnection = (raw: ReadonlyArray<string>): Record<string, Array<string>> => {
-  const headers: Record<string, Array<string>> = {}
+const withoutConnection = (raw: ReadonlyArray<string>): OutgoingHttpHeaders => {
+  const headers: Record<string, string | Array<string>> = {}
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] ?? "").toLowerCase()
-    if (!ofConnection.has(name)) headers[name] = [...(headers[name] ?? []), raw[at + 1] ?? ""]
+    if (ofConnection.has(name)) continue
+    const [before, value] = [headers[name], raw[at + 1] ?? ""]
+    headers[name] = before === undefined ? value : [before, value].flat()
   }
   return headers
 }

@@ -1,0 +1,71 @@
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
+import { type Caller, newCaller } from "@reins/testing/process/Caller"
+import type { Place } from "@reins/testing/process/Place"
+import { steadyPort } from "@reins/testing/process/Ports"
+import { reins, type ServerProcess, spawnServer } from "@reins/testing/process/ServerProcess"
+
+/** The lease of the nodes of these tests, in seconds. Production has 15. */
+export const leaseSeconds = 3
+
+/** A machine: a data directory and an address, which a process uses under the name of its node. */
+export interface Machine {
+  readonly name: string
+  readonly dataDir: string
+  readonly start: () => Promise<ServerProcess>
+}
+
+/** An installation on several machines: one PostgreSQL, one key ring, and a data directory for each node. */
+export interface Machines {
+  /** A machine for a node. Its disk has the name of the node, unless it is another one. */
+  readonly machine: (name: string, settings?: Readonly<Record<string, string>>, disk?: string) => Promise<Machine>
+  /** Runs a command of the installation. */
+  readonly command: (...args: ReadonlyArray<string>) => ReturnType<typeof reins>
+  /** The nodes as `reins node list` tells them. */
+  readonly list: () => ReadonlyArray<{ readonly name: string; readonly state: string; readonly sessions: number }>
+  /** An account with a key and connections, made at the first call. */
+  readonly caller: (server: ServerProcess) => Promise<Caller>
+  /** The settings that all servers of the installation share. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A new installation below a place. */
+export const newMachines = async (place: Place): Promise<Machines> => {
+  const env = {
+    REINS_DATABASE_URL: await place.newPostgresDatabase(),
+    REINS_KEY_FILE: join(place.directory, "keyring.json"),
+    REINS_CACHE_DIR: cacheWithSmallAgent(place.directory),
+    REINS_EXECUTOR: "local",
+    REINS_LEASE_SECONDS: String(leaseSeconds)
+  }
+  const ofNode = { ...env, REINS_NODE_LEASE_SECONDS: String(leaseSeconds) }
+  const operator = join(place.directory, "operator")
+  mkdirSync(operator)
+  const command = (...args: ReadonlyArray<string>) => reins(operator, args, env)
+  let caller: Promise<Caller> | undefined
+  return {
+    env,
+    command,
+    machine: async (name, settings = {}, disk = name) => {
+      const dataDir = join(place.directory, disk)
+      const port = await steadyPort()
+      const args = ["--node", name, "--node-address", `http://127.0.0.1:${port}`, "--port", String(port)]
+      const start = async () => {
+        const server = spawnServer({ dataDir, args, env: { ...ofNode, ...settings } })
+        return { ...server, url: await server.ready }
+      }
+      return { name, dataDir, start }
+    },
+    list: () =>
+      command("node", "list", "--json")
+        .stdout.trim()
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line)),
+    caller: (server) => {
+      caller ??= newCaller(server, operator, place.gateway, env)
+      return caller
+    }
+  }
+}

@@ -116,8 +116,7 @@ const applying = Effect.gen(function* () {
 
 const sourceElsewhere = new JobError({
   code: "executor_unavailable",
-  message:
-    "Another node has the files of the changeset. Deliver it as a branch instead.",
+  message: "Another node has the files of the changeset. Deliver it as a branch instead.",
   retryable: false
 })
 

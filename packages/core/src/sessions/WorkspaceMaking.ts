@@ -126,8 +126,7 @@ const planting = Effect.gen(function* () {
 
 const seedElsewhere = new GitError({
   kind: "conflict",
-  message:
-    "Another node has the files that it begins with. Start from a delivered branch instead."
+  message: "Another node has the files that it begins with. Start from a delivered branch instead."
 })
 
 const removed = new GitError({

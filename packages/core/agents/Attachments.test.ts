@@ -9,7 +9,7 @@ import { Sessions } from "@reins/core/sessions/Sessions"
 import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Effect } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { withAgent } from "../test/execution/Agent.js"
+import { seenBy, withAgent } from "../test/execution/Agent.js"
 
 /** The smallest image. */
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -47,7 +47,7 @@ it.scopedLive(
           const images = asked?.messages.flatMap((message) => message.images ?? [])
           assert.deepStrictEqual(images, [`data:image/png;base64,${pixel}`])
           const told = asked?.messages.map(({ text }) => text).join("\n") ?? ""
-          assert.include(told, join(root, "docs/the plan.md"))
+          assert.include(told, join(seenBy(session.id, root), "docs/the plan.md"))
           assert.include(told, "Plant a pear tree.")
           assert.include(told, "The second version.")
           assert.include(told, `changed.txt (uploaded with 18 bytes, ${changed.file.digest}) has been changed since`)
@@ -78,7 +78,8 @@ it.scopedLive(
           const turn = yield* runTurn(session.id, script("Read it.", { say: "I have." }), [upload_id])
           assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
           const told = gateway.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join("\n")
-          assert.include(told, join((yield* WorkingTrees).paths(session.id).workTree, "plan.md"))
+          const root = (yield* WorkingTrees).paths(session.id).workTree
+          assert.include(told, join(seenBy(session.id, root), "plan.md"))
         }),
       {},
       Manifests.layer

@@ -219,8 +219,7 @@ const store = Layer.mergeAll(
   Journal.layer,
   Access.layer,
   Readiness.layer,
-  Layer.provideMerge(bindCredentials, Vault.layer),
-  requireKeys,
+  Layer.provideMerge(Layer.merge(bindCredentials, requireKeys), Vault.layer),
   NewestIds.layer
 )
 
@@ -326,7 +325,7 @@ type Needs<L> = CoreConfig | Boot | (L extends { readonly database: object } ? n
  *     Core.layerWith({ forges: [...Core.builtInForges, myForge], mailer: myMailer })
  *
  * It needs a `CoreConfig`, a `Boot` and, unless one is given, a `Database` with its `Bell`. It opens no port and starts no work of its
- * own. Fails as the given layers do, with `KeysMissing` when stored credentials cannot be opened with the key ring, and with
+ * own. Fails as the given layers do, with `KeysMissing` or `KeyRingForeign` when the key ring is not that of the database, and with
  * `ProviderUndriven` or `ConnectionKindMissing` when a manifest names a driver or a kind of connection that is not there.
  */
 export const layerWith = <const L extends Layers>(

@@ -37,6 +37,8 @@ export const newMachines = async (place: Place): Promise<Machines> => {
     REINS_KEY_FILE: join(place.directory, "keyring.json"),
     REINS_CACHE_DIR: cacheWithSmallAgent(place.directory),
     REINS_EXECUTOR: "local",
+    // Several machines need a mail server, and nobody is mailed here.
+    REINS_SMTP_URL: "smtp://127.0.0.1:9",
     REINS_LEASE_SECONDS: String(leaseSeconds)
   }
   const ofNode = { ...env, REINS_NODE_LEASE_SECONDS: String(leaseSeconds) }

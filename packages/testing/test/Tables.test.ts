@@ -38,7 +38,8 @@ const later = [
   ["unsealed_sessions", "sessions"],
   ["unsealed_uploads", "sessions"],
   ["unsealed_changesets", "sessions"],
-  ["blob_pieces", "store"]
+  ["blob_pieces", "store"],
+  ["agreements", "store"]
 ] as const
 
 /** The room of each table: the file of the first migration that makes it has the name of the room. */

@@ -65,7 +65,8 @@ export const fingerprintOf = (input: AgentStart): string => {
     Redacted.isRedacted(value) ? Redacted.value(value) : value
   ])
   const asked = [input.isAnswered === true, input.isGuarded === true, variables, input.limits]
-  const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
+  const places = [workspaceDir, homeDir, input.seenAt]
+  const parts = [manifest, installed, executor.backend, leaseId, places, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))
     .digest("hex")

@@ -12,7 +12,7 @@ import { Database } from "../store/Database.js"
 import * as DatabaseFile from "../store/DatabaseFile.js"
 import { databaseFile } from "../store/DataDirectory.js"
 import { BackupError, BackupManifest, backupFormat, manifestName, parts, sessionPart } from "./BackupManifest.js"
-import { inventory } from "./Inventory.js"
+import { inventory, lacking } from "./Inventory.js"
 
 /** The installation to back up, and the file to write. */
 export interface BackupRequest {
@@ -41,6 +41,8 @@ export interface BackupSummary {
   readonly manifest: BackupManifest
   /** The entries that could not be read and are not in the backup. */
   readonly skipped: ReadonlyArray<string>
+  /** The nodes that have files of sessions. None on one machine. */
+  readonly nodes: ReadonlyArray<string>
 }
 
 /**
@@ -96,6 +98,7 @@ const writeParts = Effect.fnUntraced(function* (
   if (request.database === "sqlite") yield* add(parts.database, readOne(copied, "reins.db"))
   // The keys come before the files. The files take long, and a rotation meanwhile may remove the keys that the database names.
   if (request.keyFile !== undefined) yield* add(parts.keyRing, readOne(request.keyFile, "keyring.json"))
+  const missing = new Set(lacking(request.dataDir, facts).map(({ id }) => id))
   const sessions = facts.sessions.filter(hasFiles)
   const unsettled: Array<string> = []
   for (const [index, session] of sessions.entries()) {
@@ -110,6 +113,9 @@ const writeParts = Effect.fnUntraced(function* (
     if ((yield* Effect.promise(() => treeState(home))) !== before) unsettled.push(session.id)
   }
   const closed = yield* closedSessions(yield* Database)
+  const incomplete = sessions
+    .filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id))
+    .map(({ id }) => id)
   const outbox = join(request.dataDir, "outbox")
   yield* add(parts.outbox, readTree(outbox, "outbox", { leaveOut: (path) => path.endsWith(".tmp") }))
 
@@ -122,12 +128,14 @@ const writeParts = Effect.fnUntraced(function* (
     key_ids: facts.keyIds,
     key_ring: request.keyFile === undefined ? "left_out" : "included",
     parts: summaries,
-    incomplete: sessions.filter(({ id, lifecycle }) => lifecycle !== "closed" && closed.has(id)).map(({ id }) => id),
+    incomplete,
+    // A workspace that is gone because its session was closed meanwhile is nowhere else.
+    missing: [...missing].filter((id) => !incomplete.includes(id)),
     unsettled
   }
   const text = yield* Effect.orDie(Schema.encode(Schema.parseJson(BackupManifest, { space: 2 }))(manifest))
   yield* onDisk(`${request.target} cannot be written`, () => archive.finish(manifestName, text))
-  return { manifest, skipped }
+  return { manifest, skipped, nodes: [...facts.holders.keys()] }
 })
 
 const asCopied = (path: string) =>

@@ -24,6 +24,8 @@ export const BackupManifest = Schema.Struct({
   parts: Schema.Record({ key: Schema.String, value: Part }),
   /** Sessions that were closed during the backup, so that their workspaces are not whole. */
   incomplete: Schema.Array(Schema.String),
+  /** Sessions whose files were not all in the data directory, so that they are not all in the backup. Another machine may have them. */
+  missing: Schema.optionalWith(Schema.Array(Schema.String), { default: () => [] }),
   /** Sessions whose agent changed its own state while the state was copied. */
   unsettled: Schema.Array(Schema.String)
 })

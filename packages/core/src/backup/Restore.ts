@@ -99,7 +99,7 @@ const put = Effect.fnUntraced(function* (request: RestoreRequest, manifest: Back
   }
   const database = Layer.mapError(request.database ?? DatabaseFile.layer(staged), explained)
   const facts = yield* Effect.provide(inventory, database)
-  const missingKeys = yield* keysFor(request, manifest, facts.keyIds, stage)
+  const missingKeys = yield* keysFor(request, manifest, facts, stage)
   request.progress("bringing the database and the files together")
   yield* Effect.provide(reconcile(stage, manifest, facts.sessions), commands(database))
   yield* onDisk(() => moveIntoPlace(request, stage))
@@ -178,7 +178,7 @@ const extract = (request: RestoreRequest, manifest: BackupManifest, stage: strin
 const keysFor = Effect.fnUntraced(function* (
   request: RestoreRequest,
   manifest: BackupManifest,
-  keyIds: ReadonlyArray<string>,
+  { keyIds, ringKeyId }: Pick<Effect.Effect.Success<typeof inventory>, "keyIds" | "ringKeyId">,
   stage: string
 ) {
   const inPlace = existsSync(request.keyFile)
@@ -191,9 +191,11 @@ const keysFor = Effect.fnUntraced(function* (
   const ring = found === undefined ? undefined : yield* Effect.mapError(readRing(found), explained)
   const missing = keyIds.filter((id) => ring?.keys.has(id) !== true)
   if (missing.length > 0 && !request.withoutKeys) return yield* keysMissing(missing, found)
-  if (ring !== undefined && inPlace && missing.length === 0) return missing
+  // A database that was dumped names the ring of its machines. Where it is lost, it seals nothing that is needed.
+  const given = ringKeyId === undefined || ring?.keys.has(ringKeyId) === true ? missing : [...missing, ringKeyId]
+  if (ring !== undefined && inPlace && given.length === 0) return missing
   const { forgotten, ...rest } = ring ?? newRing()
-  yield* writeRing(stagedRing(stage), { ...rest, forgotten: new Set([...forgotten, ...missing]) }).pipe(
+  yield* writeRing(stagedRing(stage), { ...rest, forgotten: new Set([...forgotten, ...given]) }).pipe(
     Effect.mapError(explained)
   )
   return missing
@@ -238,9 +240,11 @@ const reconcile = Effect.fnUntraced(function* (
     if (state !== "ready" && state !== "removed") yield* drop(join(stage, "sessions", name))
   }
   for (const session of sessions) {
-    const { home, workTree } = sessionPaths(stage, session.id)
+    const { gitDir, home, workTree } = sessionPaths(stage, session.id)
     const whole = existsSync(workTree) && !manifest.incomplete.includes(session.id)
-    const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole
+    // The backup of another machine has what this one lacked, and a workspace that is made anew would be in its way.
+    const isElsewhere = !existsSync(gitDir) && manifest.missing.includes(session.id)
+    const again = session.workspace_state === "ready" && session.lifecycle !== "closed" && !whole && !isElsewhere
     if (again) yield* drop(home, workTree)
     const lost = session.native_session_id !== null && manifest.unsettled.includes(session.id)
     if (!again && !lost && !isLeaseHeld(session.lease_state)) continue

@@ -1,6 +1,6 @@
 import { Effect, Redacted, Schema } from "effect"
 import { ReinsError } from "../domain/ReinsError.js"
-import type { Vault } from "../secrets/Vault.js"
+import { sealedWith, type Vault } from "../secrets/Vault.js"
 import { canonicalJson } from "../store/CanonicalJson.js"
 
 type Secrets = Readonly<Record<string, string>>
@@ -45,7 +45,8 @@ export const openSecrets = (
           code: "credential_invalid",
           message:
             reason === "key_unknown"
-              ? "The credential is sealed with a key that is not in this server's key ring. Restore that key, or give the credential again."
+              ? `The credential is sealed with the key ${sealedWith(sealed)}, which is not in the key ring of this server: copy the keyring.json of the ` +
+                "machine on which the keys were rotated into its place, where it is taken up at once. If that key is lost, give the credential again."
               : "The stored credential cannot be opened. Give it again with a new credential version.",
           details: { connection_id: sealedFor.connectionId }
         })

@@ -21,7 +21,7 @@ import { type BudgetGate, budgetGate } from "./BudgetGate.js"
 import { TurnOutput } from "./TurnOutput.js"
 import * as TurnPrompt from "./TurnPrompt.js"
 import { TurnQuestions } from "./TurnQuestions.js"
-import { type PreparedAgent, TurnSetup } from "./TurnSetup.js"
+import { fixedPaths, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 import { turnWords } from "./TurnWords.js"
 import { harnessActor, system, type TurnWork } from "./TurnWork.js"
 import { Witness } from "./Witness.js"
@@ -71,16 +71,16 @@ export const runAgent = Effect.gen(function* () {
     const { attempt, message, session } = work
     // An agent without a session of its own knows nothing of the conversation, so it gets the summary of the session before.
     const handoff = prepared.nativeSessionId === null ? yield* messages.findHandoff(session.id) : undefined
-    const prompt = yield* promptOf(prepared.workspaceDir, [...(handoff?.content ?? []), ...message.content])
+    const prompt = yield* promptOf(prepared, [...(handoff?.content ?? []), ...message.content])
     const said = agents.run({
       ...prepared,
-      beforePrompt: (nativeSessionId) => askAgent(work, nativeSessionId, handoff),
+      beforePrompt: (nativeSessionId) => askAgent(work, prepared, nativeSessionId, handoff),
       prompt,
       observer: speech.witness,
       cancel: Effect.raceAll([attempt.cancelRequested, speech.witness.gaveUp, speech.gate.gaveUp]),
       deadline: Math.min(turnDeadlineMs, 1000 * (prepared.limits?.turn_seconds ?? Infinity)),
       ...(prepared.isAnswered === true && { ask: speech.questions.answer }),
-      ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared.workspaceDir) })
+      ...(isTalking(prepared.manifest) && { nextWord: wordsOf(work, prepared) })
     })
     return yield* writeOutput(work, speech, said)
   })
@@ -123,14 +123,20 @@ const asking = Effect.gen(function* () {
   const turns = yield* TurnStore
   const messages = yield* MessageStore
 
-  return ({ attempt, message, session, turn }: TurnWork, nativeSessionId: string, handoff: Message | undefined) => {
+  return (
+    { attempt, message, session, turn }: TurnWork,
+    { seenAt }: PreparedAgent,
+    nativeSessionId: string,
+    handoff: Message | undefined
+  ) => {
     const started = Effect.gen(function* () {
       yield* sessions.lock(session.id)
       if ((yield* turns.find(turn.id))?.state !== "preparing") return false
       yield* turns.move(turn.id, "running", system)
       if (handoff !== undefined) yield* messages.deliver(handoff, system)
       yield* messages.deliver({ ...message, turn_id: turn.id }, system)
-      const opened = session.native_session_id === null ? { native_candidate: nativeSessionId } : {}
+      const native_paths = seenAt === undefined ? null : fixedPaths
+      const opened = session.native_session_id === null ? { native_candidate: nativeSessionId, native_paths } : {}
       yield* sessions.change(session.id, { ...opened, lease_used_at: yield* now })
       return true
     })

@@ -2,15 +2,18 @@ import { join } from "node:path"
 import { Effect, Option } from "effect"
 import type { ContentBlock, FileBlock } from "../domain/Message.js"
 import { Files } from "../files/Files.js"
-import type { PromptBlock } from "../harness/TurnInput.js"
+import type { AgentInput, PromptBlock } from "../harness/TurnInput.js"
 import { mediaTypeOf } from "./MediaType.js"
+
+/** The working tree, and the path at which the agent finds it. */
+export type Workspace = Pick<AgentInput, "seenAt" | "workspaceDir">
 
 /**
  * Makes the prompt for an agent from the content of messages. The agent gets a link to each file and reads the file itself. A text tells of a
  * file that has changed since its upload, and replaces a file that is gone or cannot be read. The turn runs in each case.
  */
 export const make = Effect.map(Files, (files) => {
-  const fileBlocks = Effect.fnUntraced(function* (root: string, block: FileBlock) {
+  const fileBlocks = Effect.fnUntraced(function* ({ seenAt, workspaceDir: root }: Workspace, block: FileBlock) {
     const { digest, path, size } = block
     const uploaded = `${path} (uploaded with ${size} bytes, ${digest})`
     const found = yield* Effect.option(files.read(root, path, 1))
@@ -18,7 +21,7 @@ export const make = Effect.map(Files, (files) => {
     const name = path.slice(path.lastIndexOf("/") + 1)
     const link: PromptBlock = {
       type: "file",
-      path: join(root, path),
+      path: join(seenAt?.workspaceDir ?? root, path),
       name,
       mediaType: yield* mediaTypeOf(name),
       size: found.value.size,
@@ -35,9 +38,11 @@ export const make = Effect.map(Files, (files) => {
       : [text(`The attached file ${uploaded} has been changed since: the workspace holds another version.`), link]
   })
 
-  return (root: string, content: ReadonlyArray<ContentBlock>): Effect.Effect<ReadonlyArray<PromptBlock>> =>
+  return (workspace: Workspace, content: ReadonlyArray<ContentBlock>): Effect.Effect<ReadonlyArray<PromptBlock>> =>
     Effect.map(
-      Effect.forEach(content, (block) => (block.type === "text" ? Effect.succeed([block]) : fileBlocks(root, block))),
+      Effect.forEach(content, (block) =>
+        block.type === "text" ? Effect.succeed([block]) : fileBlocks(workspace, block)
+      ),
       (blocks) => blocks.flat()
     )
 })

@@ -8,6 +8,7 @@ import { allowsAll, type PermissionPolicy } from "../domain/Permissions.js"
 import type { Prices } from "../domain/Prices.js"
 import type { ProjectSpec } from "../domain/Project.js"
 import type { TurnReason } from "../domain/Turn.js"
+import type { Executor } from "../executor/Executor.js"
 import { Executors } from "../executor/Executors.js"
 import type { GitError } from "../git/GitError.js"
 import { Harness } from "../harness/Harness.js"
@@ -20,6 +21,7 @@ import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
+import { agentPlaces } from "../sessions/SessionPaths.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
 import { logDefect } from "../store/FailedStatement.js"
@@ -95,6 +97,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           const ready = yield* Effect.mapError(withoutForeignAgent(made), workspaceNotMade)
           const spec = yield* projects.specOf(ready)
           const executor = yield* executorOf(ready, spec)
+          const seenAt = yield* placesOf(ready, executor)
           const [isUnchanged, opened] = yield* Effect.all([goesOn(ready), Effect.either(connectionOf(ready))], {
             concurrency: 2
           })
@@ -110,6 +113,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
             leaseId: yield* leaseOf(ready.id, ready.lease_id),
             workspaceDir: workTree,
             homeDir: home,
+            ...(seenAt && { seenAt }),
             connection,
             credentialId: connection?.credentialId ?? null,
             ...(yield* termsOf(ready, spec)),
@@ -248,6 +252,28 @@ const parts = Effect.gen(function* () {
         : Effect.mapError(connections.open(session.workspace_id, session.connection_id), connectionRefused)
   }
 })
+
+/** The mark of a native session that began at the paths of `agentPlaces`. */
+export const fixedPaths = "fixed"
+
+/**
+ * The paths at which the agent of a session finds its directories, where its executor has others than those of the machine. A native session
+ * keeps those that it began with, because the agent's own state names them.
+ */
+const placesOf = ({ id, native_paths, native_session_id }: SessionRow, { backend, ownPaths = false }: Executor) => {
+  const isFixed = native_session_id === null ? ownPaths : native_paths === fixedPaths
+  if (!isFixed) return Effect.succeed(undefined)
+  return ownPaths ? Effect.succeed(agentPlaces(id)) : Effect.fail(otherPaths(backend))
+}
+
+const otherPaths = (backend: string) =>
+  new TurnRefused({
+    reason: "context_unavailable",
+    message:
+      `The agent keeps its record of this conversation under the paths of a sandbox, which the executor "${backend}" cannot give it. ` +
+      "Release the executor and activate the session in a sandbox again, or create a new session with a summary as its first message.",
+    retryable: false
+  })
 
 /** Stands in the place of a digest while the agent lives on between its turns. */
 export const liveState = "live"

@@ -15,7 +15,7 @@ export const turnWords = Effect.gen(function* () {
   const steering = yield* Steering
   const promptOf = yield* TurnPrompt.make
 
-  return ({ attempt, turn }: TurnWork, workspaceDir: string): Effect.Effect<Word> => {
+  return ({ attempt, turn }: TurnWork, workspace: TurnPrompt.Workspace): Effect.Effect<Word> => {
     const next = Effect.gen(function* () {
       const rung = yield* Effect.makeLatch(false)
       const stopListening = bell.listen(steeringTopic(turn.id), () => rung.unsafeOpen())
@@ -30,7 +30,7 @@ export const turnWords = Effect.gen(function* () {
       }).pipe(Effect.ensuring(Effect.sync(stopListening)))
     })
     const toWord = (message: Message): Effect.Effect<Word> =>
-      Effect.map(promptOf(workspaceDir, message.content), (prompt) => ({
+      Effect.map(promptOf(workspace, message.content), (prompt) => ({
         kind: message.routing === "interrupt" ? "interrupt" : "steer",
         prompt,
         // A lost attempt is settled by the end of its turn.

@@ -19,6 +19,14 @@ export const inheritedVariables = [
 /** The variables that an agent in a sandbox inherits. Files of the operator's certificates are not in it. */
 export const inheritedInSandbox = ["LANG", "LC_ALL", "TZ"]
 
+/** The home of an agent and its temporary directory, at the paths at which it finds them. */
+const ownDirectories = (
+  command: Pick<AgentCommand, "homeDir" | "seenAt" | "tmpDir">
+): Pick<AgentCommand, "homeDir" | "tmpDir"> => {
+  const homeDir = command.seenAt?.homeDir ?? command.homeDir
+  return { homeDir, tmpDir: `${homeDir}${command.tmpDir.slice(command.homeDir.length)}` }
+}
+
 /** The directories that belong to the agent alone, with the variables that name them. */
 export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">): Record<string, string> => ({
   HOME: command.homeDir,
@@ -31,7 +39,7 @@ export const homeVariables = (command: Pick<AgentCommand, "homeDir" | "tmpDir">)
 
 /** The whole environment of the agent: what it inherits from the service by these names, what its command gives, its directories and its marks. */
 export const environmentOf = (
-  command: Pick<AgentCommand, "environment" | "homeDir" | "leaseId" | "tmpDir">,
+  command: Pick<AgentCommand, "environment" | "homeDir" | "leaseId" | "seenAt" | "tmpDir">,
   bootId: string,
   inherited: ReadonlyArray<string>
 ): Record<string, string> => {
@@ -48,5 +56,5 @@ export const environmentOf = (
     { kind: "lease", id: command.leaseId },
     { kind: "boot", id: bootId }
   ])
-  return { ...environment, ...homeVariables(command), ...marks }
+  return { ...environment, ...homeVariables(ownDirectories(command)), ...marks }
 }

@@ -171,14 +171,17 @@ export const make = fn("Bubblewrap.make")(function* (
   const path = [...new Set(["/usr/local/bin", "/usr/bin", "/bin", nodeDirectory()])].join(":")
 
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
-    const { homeDir, leaseId, programDirs, relayPorts, workspaceDir } = command
+    const { homeDir, leaseId, programDirs, relayPorts, seenAt = command, workspaceDir } = command
     const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
     const own = lowered(limits, command.limits)
     const cgroup = cgroups === undefined ? undefined : yield* cgroups.make(own)
     const contents = argumentsOf({
       readable: programDirs,
-      writable: [homeDir, workspaceDir],
-      directory: workspaceDir,
+      writable: [
+        [homeDir, seenAt.homeDir],
+        [workspaceDir, seenAt.workspaceDir]
+      ],
+      directory: seenAt.workspaceDir,
       socket: bridge?.socket,
       temporaryBytes: own.temporaryBytes
     })
@@ -204,6 +207,7 @@ export const make = fn("Bubblewrap.make")(function* (
 
   const executor: Executor = {
     backend: "bubblewrap",
+    ownPaths: true,
     isolation: isolationOf(yield* version, enforcedBy(limits, cgroups !== undefined, perProcess)),
     spawn: fn("Executor.spawn")(Supervision.spawning(prepare)),
     reap: Supervision.reap

@@ -198,13 +198,16 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
   yield* probe(engine, containerOf("probe", { readable: [], writable: [], directory: "/", socket: undefined }))
 
   const prepare = Effect.fnUntraced(function* (command: AgentCommand) {
-    const { args, executable, homeDir, leaseId, programDirs, relayPorts, workspaceDir } = command
+    const { args, executable, homeDir, leaseId, programDirs, relayPorts, seenAt = command, workspaceDir } = command
     const bridge = relayPorts.length === 0 ? undefined : yield* Bridge.make(relayPorts)
     const own = lowered(limits, command.limits)
-    const mounts = { readable: programDirs, writable: [homeDir, workspaceDir] }
+    const writable: Container["writable"] = [
+      [homeDir, seenAt.homeDir],
+      [workspaceDir, seenAt.workspaceDir]
+    ]
     const container: Container = containerOf(
       leaseId,
-      { ...mounts, directory: workspaceDir, socket: bridge?.socket },
+      { readable: programDirs, writable, directory: seenAt.workspaceDir, socket: bridge?.socket },
       own
     )
     const environment = environmentIn(image, command, bootId)
@@ -239,6 +242,7 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
 
   const executor: Executor = {
     backend: "container",
+    ownPaths: true,
     isolation: isolationOf(engine, reference, limits),
     spawn: fn("Executor.spawn")(Supervision.spawning(prepare)),
     reap: (leaseId) => Effect.tap(Supervision.reap(leaseId), () => Engine.removeOf(engine.name, [leaseId])),

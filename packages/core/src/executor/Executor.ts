@@ -37,6 +37,12 @@ export class ExecutorError extends Data.TaggedError("ExecutorError")<{
   readonly message: string
 }> {}
 
+/** The two directories of an agent, as absolute paths. */
+export interface AgentPlaces {
+  readonly workspaceDir: string
+  readonly homeDir: string
+}
+
 /** An agent that is to be started. */
 export interface AgentCommand {
   /** The mark of every process of the agent. `reap` finds the processes by it. */
@@ -51,6 +57,11 @@ export interface AgentCommand {
   readonly homeDir: string
   /** The directory below `homeDir` that TMPDIR names. */
   readonly tmpDir: string
+  /**
+   * The paths at which the agent finds its workspace and its home; those of the machine where it is absent. Only an executor with `ownPaths` is
+   * given it.
+   */
+  readonly seenAt?: AgentPlaces
   /** The directories that hold the agent's program and nothing else. A sandbox must let the agent read them, and run the Node of the service. */
   readonly programDirs: ReadonlyArray<string>
   /** The ports of the service's own relays on 127.0.0.1. The agent must reach them at the same address, whatever else it reaches. */
@@ -120,6 +131,11 @@ export interface Executor {
   readonly backend: string
   /** The true properties of the backend, which are shown to callers. */
   readonly isolation: Isolation
+  /**
+   * True when agents can find their directories at other paths than those of the machine. An agent's own state names its paths, so a session can
+   * then go on on another machine.
+   */
+  readonly ownPaths?: boolean
   /** Starts a command. Closing the scope, also by interruption, leaves no process of it. */
   readonly spawn: (command: AgentCommand) => Effect.Effect<AgentProcess, ExecutorError, Scope.Scope>
   /** Ends every process of the lease, no matter which boot started it, and gives the processes that it ended. */

@@ -73,8 +73,8 @@ const partsOf = (baseUrl: string | undefined): Readonly<Record<string, string>> 
 }
 
 const valuesOf = (input: AgentInput): Record<string, string> => ({
-  home: input.homeDir,
-  workspace: input.workspaceDir,
+  home: (input.seenAt ?? input).homeDir,
+  workspace: (input.seenAt ?? input).workspaceDir,
   install: input.installed.directory,
   executable: input.installed.executable,
   node: process.execPath,
@@ -223,6 +223,7 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     args,
     workspaceDir: input.workspaceDir,
     homeDir: input.homeDir,
+    ...(input.seenAt && { seenAt: input.seenAt }),
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
     programDirs: [input.installed.directory],
     relayPorts: relayPortsOf(input),

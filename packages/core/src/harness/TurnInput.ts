@@ -3,7 +3,7 @@ import type { OptionChoices } from "../domain/AgentReport.js"
 import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
 import type { FormContent } from "../domain/Interaction.js"
 import type { PermissionPolicy } from "../domain/Permissions.js"
-import type { Executor } from "../executor/Executor.js"
+import type { AgentPlaces, Executor } from "../executor/Executor.js"
 import type { Passage } from "../outbound/WayOut.js"
 import type { InstalledHarness } from "./Install.js"
 import type { Manifest } from "./Manifest.js"
@@ -82,6 +82,8 @@ export interface AgentInput {
   readonly workspaceDir: string
   /** The absolute path of the agent's HOME, which is kept between the turns of a session. */
   readonly homeDir: string
+  /** The paths at which the agent finds these two, where its executor gives it others. */
+  readonly seenAt?: AgentPlaces
   /** Null where the provider runs without a credential. */
   readonly connection: HarnessConnection | null
   /** The proxy through which the agent connects to the hosts that its project allows; absent where it allows none, or says nothing. */

@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import type { SessionId } from "../domain/Ids.js"
+import type { AgentPlaces } from "../executor/Executor.js"
 
 /** The files of a session on disk. The agent may write to `workTree` and `home` only, so git never takes its configuration from them. */
 export interface SessionPaths {
@@ -18,6 +19,15 @@ export interface SessionPaths {
 
 /** The directory for objects of sessions whose files other nodes have. What is there is in use, or was left behind by a killed process. */
 export const objectsIn = (dataDir: string): string => join(dataDir, "objects")
+
+/**
+ * The directories of a session as its agent finds them where its executor has paths of its own. They are the same on every machine, because the
+ * agent's own state names them.
+ */
+export const agentPlaces = (sessionId: SessionId): AgentPlaces => ({
+  workspaceDir: `/reins/s/${sessionId}/workspace`,
+  homeDir: `/reins/s/${sessionId}/home`
+})
 
 /** The paths of a session below the data directory, absolute when that is. */
 export const sessionPaths = (dataDir: string, sessionId: SessionId): SessionPaths => {

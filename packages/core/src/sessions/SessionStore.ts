@@ -75,6 +75,8 @@ export interface SessionRow {
   /** The native session that the running turn has opened. It becomes that of the session once a model has answered in it. */
   readonly native_candidate: string | null
   readonly native_digest: string | null
+  /** `fixed` when the native session began at the paths of `agentPlaces`; null for those of the machine. */
+  readonly native_paths: string | null
   /** The cost that the agent had counted at the end of its last turn, in US dollars, since its native session began; null for none. */
   readonly native_cost: number | null
   readonly context_lost: number
@@ -136,6 +138,7 @@ export type NewSession = Omit<
   | "native_candidate"
   | "native_cost"
   | "native_digest"
+  | "native_paths"
   | "context_lost"
   | "told"
   | "lifecycle"
@@ -165,6 +168,7 @@ export type SessionChange = Partial<
     | "native_session_id"
     | "native_candidate"
     | "native_digest"
+    | "native_paths"
     | "native_cost"
     | "context_lost"
     | "told"
@@ -356,6 +360,7 @@ const beginning = {
   native_candidate: null,
   native_cost: null,
   native_digest: null,
+  native_paths: null,
   context_lost: 0,
   told: null,
   lifecycle: "open",

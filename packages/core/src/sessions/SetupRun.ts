@@ -4,7 +4,7 @@ import type { NewEvent } from "../domain/Event.js"
 import type { ExecutorLimits } from "../domain/ExecutorLimits.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { type SetupStep, setupStepSeconds } from "../domain/ProjectSetup.js"
-import type { AgentCommand, AgentExit, Executor, ExecutorError } from "../executor/Executor.js"
+import type { AgentCommand, AgentExit, AgentPlaces, Executor, ExecutorError } from "../executor/Executor.js"
 import { redactedOf, scrubber } from "../harness/Secrets.js"
 import { destinationsOf } from "../outbound/NetworkRules.js"
 import { proxyVariables, WayOut } from "../outbound/WayOut.js"
@@ -23,6 +23,8 @@ export interface SetupCommands {
   readonly mark: string
   readonly workspaceDir: string
   readonly homeDir: string
+  /** The paths at which the commands find these two, where their executor gives them others. */
+  readonly seenAt?: AgentPlaces
 }
 
 /** A command did not end with 0. The message names it and quotes the end of its output, with secrets blanked. */
@@ -50,6 +52,7 @@ const commandOf = (setup: SetupCommands, { argv }: SetupStep, proxy: Variables, 
     args: ["-c", merged, "sh", ...argv],
     workspaceDir: setup.workspaceDir,
     homeDir: setup.homeDir,
+    ...(setup.seenAt && { seenAt: setup.seenAt }),
     tmpDir: join(setup.homeDir, temporaryName),
     programDirs: [],
     relayPorts: port === undefined ? [] : [port],

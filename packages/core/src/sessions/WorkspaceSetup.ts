@@ -16,7 +16,7 @@ import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { boundsOf, limitsOf } from "./SessionBounds.js"
 import * as SessionLock from "./SessionLock.js"
-import { sessionPaths } from "./SessionPaths.js"
+import { agentPlaces, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
 import { setupRun, temporaryName } from "./SetupRun.js"
 import { setupSnapshots } from "./SetupSnapshots.js"
@@ -160,7 +160,9 @@ const preparing = Effect.gen(function* () {
       executor,
       mark,
       workspaceDir: workTree,
-      homeDir: home
+      homeDir: home,
+      // What a setup leaves may name its paths, and the agent comes after it.
+      ...(executor.ownPaths === true && { seenAt: agentPlaces(row.id) })
     }
     return { commands, secretVersions }
   })

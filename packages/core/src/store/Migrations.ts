@@ -14,6 +14,7 @@ import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
 import { nodes } from "./migrations/0010_nodes.js"
 import { snapshots } from "./migrations/0011_snapshots.js"
+import { severalMachines } from "./migrations/0012_several_machines.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -35,7 +36,8 @@ const steps = {
   "0008_workspace_events": workspaceEvents,
   "0009_webhooks": statements(webhooks),
   "0010_nodes": statements(nodes),
-  "0011_snapshots": snapshots
+  "0011_snapshots": snapshots,
+  "0012_several_machines": statements(severalMachines)
 }
 
 /** A step of the schema, as the database remembers it. */

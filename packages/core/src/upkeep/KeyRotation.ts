@@ -6,6 +6,7 @@ import { KeyRing } from "../secrets/KeyRing.js"
 import { type KeyRingUnusable, withNewKey, without } from "../secrets/KeyRingFile.js"
 import * as SealedRecords from "../secrets/SealedRecords.js"
 import { Vault } from "../secrets/Vault.js"
+import { agree, agreedOn } from "../store/Agreements.js"
 import { Database } from "../store/Database.js"
 import { Idempotency } from "../store/Idempotency.js"
 import { everySealed } from "../webhooks/SealedSecrets.js"
@@ -40,6 +41,17 @@ export class KeysMissing extends Data.TaggedError("KeysMissing")<{ readonly ids:
       `Credentials are sealed with the key ${ids}, which is not in the key ring. Put the right key ring in its place (REINS_KEY_FILE, ` +
       `or keyring.json in the data directory). If it is lost, give those credentials up: reins keyring forget ${this.ids.join(" ")}; ` +
       "each of their connections then needs its credential again, and each webhook endpoint a new secret."
+    )
+  }
+}
+
+/** The database was sealed with another key ring. `message` says what the operator can do. */
+export class KeyRingForeign extends Data.TaggedError("KeyRingForeign")<{ readonly id: string }> {
+  override get message() {
+    return (
+      `The database belongs to another key ring, whose current key is ${this.id}: copy the keyring.json of the machine that has it into the ` +
+      "place of the key ring of this one (REINS_KEY_FILE, or keyring.json in the data directory), and start again. If it is lost, give its " +
+      `credentials up: reins keyring forget ${this.id}.`
     )
   }
 }
@@ -90,6 +102,8 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
         const uses = yield* Effect.forEach(old, (id) => useOf(id, retired.get(id)))
         const kept = uses.filter((use) => use.recent || use.credentials + use.answers + use.logins > 0)
         const removed = old.filter((id) => !kept.some((use) => use.id === id))
+        // Another machine learns from it that its ring is out of date, before any of its keys is gone.
+        if (db.dialect === "pg") yield* agree(db, "key_ring", proofOf(vault))
         if (removed.length > 0) yield* ring.change((present) => without(present, new Set(removed)))
         return { current, rewrapped, removed, kept }
       }).pipe(Effect.withSpan("KeyRotation.prune"))
@@ -106,13 +120,37 @@ export class KeyRotation extends Context.Tag("@reins/core/upkeep/KeyRotation")<
   )
 }
 
-/** Fails when a stored credential is sealed with a key that is neither in the ring nor given up. */
+/** A digest that only a ring with the current key makes. It reveals nothing of the key. */
+const proofOf = (vault: Vault["Type"]): string => vault.mac(proven, proven)
+const proven = "key ring"
+
+/**
+ * Finds out with which ring the machines of an installation seal. Each has a file of its own, so a second machine that made a fresh ring would
+ * seal what the first cannot open. On SQLite there is one machine.
+ */
+const requireSameRing = Effect.gen(function* () {
+  const db = yield* Database
+  const { forgotten } = (yield* KeyRing).ring()
+  const vault = yield* Vault
+  if (db.dialect !== "pg") return
+  const stood = yield* agreedOn(db, "key_ring", proofOf(vault))
+  if (vault.verifyMac(proven, proven, stood)) return
+  const [id = ""] = stood.split(".")
+  if (!forgotten.has(id)) return yield* new KeyRingForeign({ id })
+  yield* agree(db, "key_ring", proofOf(vault))
+})
+
+/**
+ * Fails when a stored credential is sealed with a key that is neither in the ring nor given up, and when the other machines of the installation
+ * seal with a key that is neither.
+ */
 export const requireKeys = Layer.effectDiscard(
   Effect.gen(function* () {
     const db = yield* Database
     const { forgotten, keys } = (yield* KeyRing).ring()
     const ids = SealedRecords.keyIds(yield* everySealed(db)).filter((id) => !keys.has(id) && !forgotten.has(id))
     if (ids.length > 0) return yield* new KeysMissing({ ids })
+    yield* requireSameRing
   })
 )
 

@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -99,6 +100,37 @@ for (const { name, place: makePlace } of databases) {
             })
             assert.deepStrictEqual(applied.changed, ["notes/a.txt"])
             assert.strictEqual(readFileSync(join(workTree, "notes/a.txt"), "utf8"), "one\n")
+          }).pipe(Effect.provide(installation(place, elsewhere)))
+        })
+    )
+
+    it.scopedLive(
+      "of files that another machine has it says that it lacks them, and a restore leaves their place free",
+      () =>
+        Effect.gen(function* () {
+          const { dataDir, elsewhere, file, keyRing, place } = yield* setUp
+          const there = join(elsewhere, "sessions")
+          const { closed, far, near } = yield* Effect.gen(function* () {
+            const [near, far, closed] = [yield* worked, yield* worked, yield* worked]
+            const trees = yield* WorkingTrees
+            yield* (yield* Sessions).close(closed.principal, closed.session.id)
+            yield* trees.remove(closed.session.id)
+            // It never had files, so none are missing.
+            const unused = yield* (yield* Sessions).create(near.principal, near.workspaceId, {})
+            yield* (yield* Sessions).close(near.principal, unused.id)
+            yield* trees.remove(unused.id)
+            return { near, far, closed }
+          }).pipe(Effect.provide(installation(place, dataDir)))
+          const ids = [far.session.id, closed.session.id]
+          for (const id of ids) renameSync(join(dataDir, "sessions", id), join(yield* temporary, id))
+
+          const made = yield* backUp(place, dataDir, file)
+          assert.sameMembers([...made.manifest.missing], ids)
+          yield* restoreTo(place, file, elsewhere, { keyRing })
+          assert.isTrue(existsSync(join(there, near.session.id, "workspace/notes/a.txt")))
+          yield* Effect.gen(function* () {
+            const states = Effect.map((yield* SessionStore).find(far.session.id), (row) => row?.workspace_state)
+            assert.strictEqual(yield* states, "ready")
           }).pipe(Effect.provide(installation(place, elsewhere)))
         })
     )

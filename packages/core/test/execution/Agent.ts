@@ -8,7 +8,7 @@ import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Connections } from "@reins/core/connections/Connections"
 import type { Event } from "@reins/core/domain/Event"
-import type { ConnectionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids"
+import type { ConnectionId, SessionId, UploadId, WorkspaceId } from "@reins/core/domain/Ids"
 import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import type { RequestInvalid } from "@reins/core/domain/RequestInvalid"
@@ -19,6 +19,7 @@ import { Manifests } from "@reins/core/harness/Manifests"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Boot } from "@reins/core/placement/Boot"
 import { Messages } from "@reins/core/sessions/Messages"
+import { agentPlaces } from "@reins/core/sessions/SessionPaths"
 import { Turns } from "@reins/core/sessions/Turns"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
@@ -69,6 +70,10 @@ const installationOn = (
     Layer.provideMerge(Layer.mergeAll(CoreConfig.layer(configOf(dataDir, config)), database, Boot.layerSingle)),
     Layer.provide(cheap)
   )
+
+/** The workspace of a session as its agent finds it on the executor of the tests. */
+export const seenBy = (sessionId: SessionId, workTree: string): string =>
+  testExecutor === "bubblewrap" ? agentPlaces(sessionId).workspaceDir : workTree
 
 export const isTurnEnd = (event: Event): boolean =>
   /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)

@@ -1,9 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
+import { AgentPool } from "@reins/core/agents/AgentPool"
+import { fixedPaths, TurnSetup } from "@reins/core/execution/TurnSetup"
 import * as Bubblewrap from "@reins/core/executor/Bubblewrap"
 import { Projects } from "@reins/core/projects/Projects"
 import { SessionFiles } from "@reins/core/sessions/SessionFiles"
+import { agentPlaces } from "@reins/core/sessions/SessionPaths"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
+import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
+import { existingOf } from "@reins/core/store/Existing"
+import { Journal } from "@reins/core/store/Journal"
 import { localServer } from "@reins/testing/connections/LocalServer"
 import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { Effect, Either } from "effect"
@@ -43,6 +49,36 @@ if (Either.isRight(made)) {
           assert.deepStrictEqual(yield* turn(daemons), first)
           assert.deepStrictEqual(sleepers(), [])
           assert.deepStrictEqual(yield* turn("true"), first)
+        })
+      )
+    )
+
+    it.scopedLive("finds its workspace and its home at paths that are the same on every machine", () =>
+      withSandboxed(({ principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, {})
+          const files = yield* SessionFiles
+          const store = yield* SessionStore
+          const { workspaceDir, homeDir } = agentPlaces(id)
+          const upload = yield* files.upload(principal, id, { path: "given.txt", content: "given\n" })
+          const look = `(pwd; echo "$HOME"; case "$TMPDIR" in "$HOME"/*) echo below;; esac; cat ${workspaceDir}/given.txt) > said.txt`
+          const said = Effect.map(files.read(principal, id, "said.txt"), ({ content }) => content)
+          const turn = yield* runTurn(id, bash(look), [upload.upload_id])
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          assert.strictEqual(yield* said, `${workspaceDir}\n${homeDir}\nbelow\ngiven\n`)
+          assert.deepInclude(yield* store.find(id), { native_paths: "fixed" })
+
+          // A session whose native session began at the paths of the machine goes on there.
+          const journal = yield* Journal
+          const trees = yield* WorkingTrees
+          yield* (yield* AgentPool).stop((yield* store.find(id))?.lease_id ?? "")
+          yield* journal.commit(store.change(id, { native_paths: null }))
+          const setup = yield* TurnSetup
+          const prepared = Effect.flatMap(existingOf("session", store.find)(id), setup.prepare)
+          assert.isUndefined((yield* prepared).seenAt)
+          yield* journal.commit(store.change(id, { native_paths: fixedPaths }))
+          assert.deepStrictEqual((yield* prepared).seenAt, { workspaceDir, homeDir })
+          assert.strictEqual((yield* prepared).workspaceDir, trees.paths(id).workTree)
         })
       )
     )

@@ -108,6 +108,21 @@ const services = KeyRotation.layer.pipe(
   Layer.provideMerge(Vault.layer)
 )
 
+/** Starts a machine with a ring of its own. */
+const start = (ring: Ring) =>
+  Effect.flatMap(Database, (db) =>
+    Effect.either(
+      Effect.scoped(
+        Layer.build(
+          requireKeys.pipe(
+            Layer.provide(Layer.provideMerge(Vault.layer, KeyRing.layerOf(ring))),
+            Layer.provide(Layer.succeed(Database, db))
+          )
+        )
+      )
+    )
+  )
+
 for (const { layer, name } of databases) {
   const withRing = (ring: Ring) => Layer.provideMerge(services, Layer.merge(layer, KeyRing.layerOf(ring)))
 
@@ -207,20 +222,52 @@ for (const { layer, name } of databases) {
       "a start is refused in words when a credential is sealed with a key that is not there, until it is given up",
       () =>
         Effect.gen(function* () {
-          const db = yield* Database
           const sealing = newRing()
           yield* Effect.provide(newCredential(1), Layer.provideMerge(Vault.layer, KeyRing.layerOf(sealing)))
-          const start = (ring: Ring) =>
-            Effect.either(
-              Effect.scoped(
-                Layer.build(Layer.provide(requireKeys, Layer.merge(Layer.succeed(Database, db), KeyRing.layerOf(ring))))
-              )
-            )
           assert.isTrue(Either.isRight(yield* start(sealing)))
           const other = newRing()
           const refused = yield* Effect.flip(Effect.flatten(start(other)))
           assert.match(refused.message, new RegExp(`sealed with the key ${sealing.current}.*reins keyring forget`, "s"))
           assert.isTrue(Either.isRight(yield* start({ ...other, forgotten: new Set([sealing.current]) })))
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      name === "SQLite"
+        ? "one machine may have any ring while nothing is sealed"
+        : "a second machine with a fresh ring is told what to copy, and so is one whose ring was rotated elsewhere",
+      () =>
+        Effect.gen(function* () {
+          const [first, fresh] = [newRing(), newRing()]
+          assert.isTrue(Either.isRight(yield* start(first)))
+          assert.isTrue(Either.isRight(yield* start(first)))
+          const second = yield* start(fresh)
+          if (name === "SQLite") return assert.isTrue(Either.isRight(second))
+          assert.match(
+            Either.isLeft(second) ? second.left.message : "it was let in",
+            new RegExp(`current key is ${first.current}: copy the keyring\\.json of the machine`)
+          )
+          assert.isTrue(Either.isRight(yield* start(first)))
+          // A ring that only names its key like the other one is another ring.
+          const namesake = { ...fresh, current: first.current, keys: new Map([[first.current, Buffer.alloc(32)]]) }
+          assert.isTrue(Either.isLeft(yield* start(namesake)))
+
+          const rotated = yield* Effect.gen(function* () {
+            yield* (yield* KeyRotation).rotate
+            return (yield* KeyRing).ring()
+          }).pipe(
+            Effect.provide(
+              Layer.provideMerge(
+                services,
+                Layer.merge(Layer.succeed(Database, yield* Database), KeyRing.layerOf(first))
+              )
+            )
+          )
+          const stale = yield* start(first)
+          assert.include(Either.isLeft(stale) ? stale.left.message : "", rotated.current)
+          assert.isTrue(Either.isRight(yield* start(rotated)))
+          assert.isTrue(Either.isRight(yield* start({ ...fresh, forgotten: new Set([rotated.current]) })))
+          assert.isTrue(Either.isLeft(yield* start(rotated)))
         }).pipe(Effect.provide(layer))
     )
   })

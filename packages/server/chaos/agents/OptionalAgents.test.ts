@@ -5,7 +5,7 @@ import { SessionId } from "@reins/core/domain/Ids"
 import { Check } from "@reins/core/harness/Evidence"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { type OptionalProvider, optionalProviders, readOptional } from "@reins/core/harness/OptionalManifests"
-import { sessionPaths } from "@reins/core/sessions/SessionPaths"
+import { agentPlaces, sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { agentsIn } from "@reins/testing/executor/Processes"
 import { bareRemote } from "@reins/testing/git/Fixture"
 import { newCaller } from "@reins/testing/process/Caller"
@@ -65,7 +65,10 @@ for (const provider_id of chosen) {
       harness: { provider_id, model: "scripted-1" }
     })
     const session_id = session.id
-    const path = join(sessionPaths(dataDir, SessionId.make(session_id)).workTree, "added.txt")
+    const id = SessionId.make(session_id)
+    const { backend } = await client.sessions.getExecutor({ session_id })
+    const workspaceDir = backend === "local" ? sessionPaths(dataDir, id).workTree : agentPlaces(id).workspaceDir
+    const path = join(workspaceDir, "added.txt")
     const content = script(
       "Remember the word PINEAPPLE and add a file.",
       { say: "Writing it.", tool: "write", path, content: "added\n" },

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Reins } from "@reins/client"
 import { SessionId } from "@reins/core/domain/Ids"
-import { sessionPaths } from "@reins/core/sessions/SessionPaths"
+import { agentPlaces, sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { gatewayKey, newCaller } from "@reins/testing/process/Caller"
 import { inHome, placeForEachTest } from "@reins/testing/process/Place"
 import { startServer } from "@reins/testing/process/ServerProcess"
@@ -66,9 +66,11 @@ for (const { hears, provider_id } of asking) {
       ...(await connectionOf(client, workspaceId, provider_id))
     })
     const { workTree } = sessionPaths(dataDir, SessionId.make(session_id))
+    const { backend } = await client.sessions.getExecutor({ session_id })
+    const { workspaceDir } = backend === "local" ? { workspaceDir: workTree } : agentPlaces(SessionId.make(session_id))
     for (let number = 0; number < askedTurns; number++) {
       const name = `made-${number}.txt`
-      const path = provider_id === "beta" ? name : join(workTree, name)
+      const path = provider_id === "beta" ? name : join(workspaceDir, name)
       const content = script("Make the file.", { tool: "write", path, content: "made\n" }, { say: "All done." })
       const { turn_id = "" } = await client.messages.send({ session_id, content })
       const isAllowed = number % 3 !== 1

@@ -60,12 +60,16 @@ export const backup = Command.make(
         digest: made.digest,
         created_at: manifest.created_at,
         database: manifest.database,
-        sessions: Object.keys(manifest.parts).filter((part) => part.startsWith("sessions/")).length,
+        sessions:
+          Object.keys(manifest.parts).filter((part) => part.startsWith("sessions/")).length - manifest.missing.length,
         key_ring: manifest.key_ring,
         incomplete: manifest.incomplete,
+        missing: manifest.missing,
         unsettled: manifest.unsettled,
         skipped: made.skipped.length
       })
+      if (manifest.missing.length > 0)
+        return yield* new CommandFailed({ message: notWhole(manifest.missing, made.nodes) })
     })
 ).pipe(Command.withDescription("Back up the whole installation, also while it runs"))
 
@@ -122,6 +126,14 @@ const fileFor = (target: string): string => {
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   return isDirectory ? join(path, `reins-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, "")}.tar`) : path
 }
+
+/** The backup is there, and whoever made it must not take it for a whole one. */
+const notWhole = (missing: ReadonlyArray<string>, nodes: ReadonlyArray<string>): string =>
+  `The backup is NOT whole: files of ${missing.length} ${missing.length === 1 ? "session" : "sessions"} are not in this data directory ` +
+  `(${missing.slice(0, 20).join(", ")}${missing.length > 20 ? ", and more" : ""}). ` +
+  (nodes.length > 0
+    ? `The nodes ${nodes.join(", ")} have files: back up each of them, and keep the backups together.`
+    : "If other machines work on the same database, back up each of them; otherwise the files were removed.")
 
 /** Holds commands to copy into a shell. They stop when the variable is not set, because pg_dump would take another database then. */
 const dumpFirst = (dataDir: string, target: string): string =>

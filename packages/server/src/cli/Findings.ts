@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { promisify } from "node:util"
-import { inventory } from "@reins/core/backup/Inventory"
+import { inventory, lacking } from "@reins/core/backup/Inventory"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Executors } from "@reins/core/executor/Executors"
 import { HarnessInstall } from "@reins/core/harness/Install"
@@ -151,13 +151,30 @@ const database = (config: Config): Effect.Effect<ReadonlyArray<Finding>> => {
             `${name}, but the schema lacks ${missing.length} ${missing.length === 1 ? "step" : "steps"}`,
             "Make a backup, then run: reins migrate"
           ),
-      keyRing(config, keys, state.right.keyIds)
+      keyRing(config, keys, state.right.keyIds),
+      files(config, state.right)
     ]
   }).pipe(
     Effect.catchAll(({ message }) =>
       Effect.succeed([fail("database", message, "Correct --data-dir and --database-url.")])
     )
   )
+}
+
+/** The files that the database tells of. Of several nodes each has those of its sessions. */
+const files = ({ dataDir }: Config, known: Effect.Effect.Success<typeof inventory>): Finding => {
+  const check = "files"
+  const [first, ...more] = lacking(dataDir, known).map(({ id }) => id)
+  if (first === undefined) return ok(check, "the files of every session are here")
+  const detail = `files of ${more.length === 0 ? first : `${first} and ${more.length} more sessions`} are not in ${dataDir}`
+  const nodes = [...known.holders].map(([node, sessions]) => `${node} has those of ${sessions}`)
+  return nodes.length > 0
+    ? warn(
+        check,
+        `${detail}; of the nodes, ${nodes.join(", ")}`,
+        "Back up every node, each with its own data directory."
+      )
+    : fail(check, detail, "If another machine works on the database, look there. Otherwise restore the newest backup.")
 }
 
 const ringOf = (config: Config) => {

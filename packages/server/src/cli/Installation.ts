@@ -44,7 +44,7 @@ export const workingLayer = (config: Config) => {
         Effect.map(severalMachines, ({ amongNodes, withoutNodes }) =>
           node === undefined
             ? core(config).pipe(Layer.provideMerge(withoutNodes), Layer.provideMerge(below))
-            : Core.layerWith({ manifests: manifests(config), nodes: amongNodes(node, databaseUrl) }).pipe(
+            : Core.layerWith({ manifests: manifests(config), nodes: amongNodes(node, config, databaseUrl) }).pipe(
                 Layer.provideMerge(below)
               )
         )

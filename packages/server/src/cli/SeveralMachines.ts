@@ -3,8 +3,9 @@ import * as NodeRows from "@reins/core/placement/NodeRows"
 import { Database } from "@reins/core/store/Database"
 import * as Postgres from "@reins/core/store/Postgres"
 import { Effect, Layer, type Redacted, Schedule } from "effect"
-import type { NodeConfig } from "../Config.js"
+import type { Config, NodeConfig } from "../Config.js"
 import { CommandFailed } from "./CommandFailed.js"
+import { requireMail } from "./FitForSeveral.js"
 
 /** A server without a name does not share a database with nodes: it would take their sessions for its own. */
 export const withoutNodes = Layer.effectDiscard(
@@ -34,12 +35,13 @@ const withoutServers = Effect.gen(function* () {
 /** One of several machines on a PostgreSQL. */
 export const amongNodes = (
   { address, leaseSeconds, name, reclaimSeconds, role }: NodeConfig,
+  config: Pick<Config, "smtpUrl">,
   url: Redacted.Redacted
 ) => {
   const ttlMs = leaseSeconds * 1000
   return Layer.unwrapEffect(
     Effect.as(
-      withoutServers,
+      Effect.zipRight(requireMail(config), withoutServers),
       Cluster.layer({
         name,
         address: address.href,

@@ -66,7 +66,7 @@ describe("arguments that make no sense are refused, and nothing is made", () => 
     ["backup --files-only out.tar", /^reins: --files-only is for an installation on PostgreSQL/],
     ["backup out.tar", /^reins: The database \S+ cannot be used: it does not exist\n$/],
     ["restore none.tar", /^reins: \S+none\.tar cannot be read: ENOENT/],
-    ["migrate --check", /^reins: The schema is not up to date: it lacks 10 steps\. .* run: reins migrate\n$/]
+    ["migrate --check", /^reins: The schema is not up to date: it lacks 11 steps\. .* run: reins migrate\n$/]
   ]
   for (const [args, words] of cases) {
     it(`reins ${args}`, async () => {
@@ -230,6 +230,22 @@ it("a backup is written once, and restored only whole and into an empty director
   const restored = await reinsAside(elsewhere, ["restore", file])
   assert.strictEqual(restored.status, 0, restored.stderr)
   assert.deepInclude(JSON.parse(restored.stdout), { event: "restored", created_at: made.created_at, missing_keys: [] })
+})
+
+it("a backup that lacks files of sessions says which, and fails; the doctor knows of them", async () => {
+  const file = join(place.directory, "backup.tar")
+  const server = await startServer({ dataDir: place.dataDir })
+  const caller = await newCaller(server, place.dataDir)
+  const client = caller.at(server)
+  const session = await client.sessions.create({ workspace_id: caller.workspaceId })
+  await client.sessions.uploadFile({ session_id: session.id, path: "a.txt", content: "a\n" })
+  assert.deepInclude(await succeed("backup", join(place.directory, "whole.tar")), { sessions: 1, missing: [] })
+  rmSync(join(place.dataDir, "sessions", session.id), { recursive: true })
+  const told = await refuse(["backup", file], new RegExp(`^reins: The backup is NOT whole: .*${session.id}`, "m"))
+  assert.deepInclude(JSON.parse(told), { file, sessions: 0, missing: [session.id] })
+  const json = JSON.parse(await refuse(["doctor", "--json"], /^reins: These checks failed: files\./))
+  const found = json.checks.find(({ check }: { readonly check: string }) => check === "files")
+  assert.include(found.detail, session.id)
 })
 
 it("keyring seals anew, keeps old keys as long as they are needed, and gives up none that it holds", async () => {

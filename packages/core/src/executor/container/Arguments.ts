@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { AgentLimits } from "../../base/AgentLimits.js"
 import { ExecutorError } from "../Executor.js"
-import { nodeDirectory } from "../sandbox/Arguments.js"
+import { type Mount, nodeDirectory } from "../sandbox/Arguments.js"
 import { socketInside } from "../sandbox/Bridge.js"
 import { hardLimit } from "../sandbox/HardLimit.js"
 import { type Engine, labels } from "./Engine.js"
@@ -21,9 +21,11 @@ export interface Container {
   readonly leaseId: string
   readonly bootId: string
   readonly image: string
-  /** Paths that the agent can read. They have the same paths inside as outside, as those that it can write. */
+  /** Paths that the agent can read. They are the same inside as outside. */
   readonly readable: ReadonlyArray<string>
-  readonly writable: ReadonlyArray<string>
+  /** The directories that the agent can write. */
+  readonly writable: ReadonlyArray<Mount>
+  /** The working directory, as the agent finds it. */
   readonly directory: string
   /** The socket that leads to the relays; undefined for an agent without a network. */
   readonly socket: string | undefined
@@ -70,7 +72,7 @@ const mounted = (source: string, target: string, options: string): ReadonlyArray
   `type=bind,source=${source},target=${target}${options}`
 ]
 const readable = (path: string, target = path) => mounted(path, target, ",readonly")
-const writable = (path: string) => mounted(path, path, "")
+const writable = ([source, target]: Mount) => mounted(source, target, "")
 
 /** The Node that runs this service and its npm. The image has the rest. */
 const nodeWords = (): ReadonlyArray<string> => {
@@ -97,7 +99,7 @@ const plain = (path: string): boolean => !/[,"\n]/.test(path)
 
 /** A path of the container that an engine cannot be told; undefined where it can be told all. */
 export const refused = ({ readable: read, writable: written }: Pick<Container, "readable" | "writable">) => {
-  const path = [...read, ...written, process.execPath].find((each) => !plain(each))
+  const path = [...read, ...written.flat(), process.execPath].find((each) => !plain(each))
   return path === undefined
     ? undefined
     : new ExecutorError({
@@ -126,7 +128,7 @@ export const argumentsOf = (engine: Engine, container: Container): ReadonlyArray
     ...(engine.name === "podman" ? readable(files.hosts, "/etc/hosts") : []),
     ...nodeWords(),
     ...container.readable.flatMap((path) => readable(path)),
-    ...container.writable.flatMap((path) => writable(path)),
+    ...container.writable.flatMap(writable),
     ...(socket === undefined ? [] : readable(socket, socketInside)),
     ...["--workdir", directory, "--entrypoint", "/usr/bin/env", image]
   ]

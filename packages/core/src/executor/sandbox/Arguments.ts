@@ -3,13 +3,16 @@ import { dirname, join } from "node:path"
 import { Option } from "effect"
 import { socketInside } from "./Bridge.js"
 
-/** The files and directories of an agent in its sandbox. They have the same paths inside as outside, so that what it remembers stays valid. */
+/** A directory of the machine, and the path at which the agent finds it. */
+export type Mount = readonly [source: string, target: string]
+
+/** The files and directories of an agent in its sandbox. */
 export interface Contents {
-  /** Paths that the agent can read. */
+  /** Paths that the agent can read. They are the same inside as outside. */
   readonly readable: ReadonlyArray<string>
-  /** Paths that the agent can write. */
-  readonly writable: ReadonlyArray<string>
-  /** The working directory. */
+  /** The directories that the agent can write. */
+  readonly writable: ReadonlyArray<Mount>
+  /** The working directory, as the agent finds it. */
   readonly directory: string
   /** The socket that leads to the relays; undefined for an agent without a network. */
   readonly socket: string | undefined
@@ -101,7 +104,7 @@ export const argumentsOf = (contents: Contents): ReadonlyArray<string> => {
     ...commonFiles.flatMap((path) => ["--ro-bind-try", path, path]),
     ...Object.keys(ownFiles).flatMap((path, index) => ["--ro-bind-data", String(4 + index), path]),
     ...contents.readable.flatMap((path) => ["--ro-bind", path, path]),
-    ...contents.writable.flatMap((path) => ["--bind", path, path]),
+    ...contents.writable.flatMap(([source, target]) => ["--bind", source, target]),
     ...(contents.socket === undefined ? [] : ["--ro-bind", contents.socket, socketInside]),
     ...["--remount-ro", "/", "--chdir", contents.directory, "--"]
   ]

@@ -37,7 +37,7 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
 })
 
 /** The place of a native session. */
-const placeOf = ({ input }: AcpAgent) => ({ cwd: input.workspaceDir, mcpServers: [] })
+const placeOf = ({ input }: AcpAgent) => ({ cwd: (input.seenAt ?? input).workspaceDir, mcpServers: [] })
 
 /** Resumes a native session. Fails when that is impossible, because a new session in its place would have forgotten everything. */
 const resume = Effect.fnUntraced(function* (agent: AcpAgent, peer: JsonRpc.Peer, sessionId: string) {

@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { Models } from "@reins/core/catalog/Models"
 import { Changesets } from "@reins/core/changes/Changesets"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
-import * as Local from "@reins/core/executor/Local"
 import { Harness } from "@reins/core/harness/Harness"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import type { TurnInput } from "@reins/core/harness/TurnInput"
@@ -21,6 +20,7 @@ import {
   model,
   newSession,
   type Place,
+  placesOf,
   processesOf,
   protocolOf,
   remembers,
@@ -33,7 +33,7 @@ const inputTokens = (ground: Ground): number => (protocolOf(ground.manifest) ===
 
 /** A turn that thinks, speaks, writes a file, edits it and runs a command. */
 export const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Place) {
-  const path = join(sessionPaths(ground.dataDir, place.sessionId).workTree, "added.txt")
+  const path = join((yield* placesOf(ground, place)).workspaceDir, "added.txt")
   const ran = yield* run(ground, place, {
     words: `Remember the word ${canary} and add a file.`,
     steps: [
@@ -76,7 +76,7 @@ export const firstTurn = Effect.fnUntraced(function* (ground: Ground, place: Pla
 
 /** A turn that replaces text in a file. */
 export const editing = Effect.fnUntraced(function* (ground: Ground, place: Place) {
-  const path = join(sessionPaths(ground.dataDir, place.sessionId).workTree, "edited.txt")
+  const path = join((yield* placesOf(ground, place)).workspaceDir, "edited.txt")
   // Agents edit only what they have read.
   const ran = yield* run(ground, place, {
     words: "Edit a file.",
@@ -168,14 +168,17 @@ export const exporting = Effect.fnUntraced(function* (ground: Ground, place: Pla
   })
   const before = ground.gateway.requests.length
   const { api_key, ...settings } = credentialOf(ground, ground.key)
+  const { executor, workspaceDir } = yield* placesOf(ground, place)
+  const relayPort = Number(new URL(settings.base_url).port)
   const turn: TurnInput = {
     manifest: ground.manifest,
     installed,
-    executor: yield* Local.make(`verify-${process.pid}`),
+    executor,
     leaseId: `verify-${process.pid}`,
     workspaceDir: workTree,
     homeDir: elsewhere,
-    connection: { kind: "gateway", settings, secrets: { api_key: Redacted.make(api_key) } },
+    ...(executor.ownPaths === true && { seenAt: { workspaceDir, homeDir: elsewhere } }),
+    connection: { kind: "gateway", relayPort, settings, secrets: { api_key: Redacted.make(api_key) } },
     model,
     nativeSessionId: session?.native_session_id ?? null,
     prompt: [{ type: "text", text: script("Go on elsewhere.", { say: "Here I am." }) }],

@@ -7,10 +7,12 @@ import type { PermissionPolicy } from "@reins/core/domain/Permissions"
 import type { Principal } from "@reins/core/domain/Principal"
 import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
+import { Executors } from "@reins/core/executor/Executors"
 import { bearing } from "@reins/core/executor/ProcessTable"
 import type { Check } from "@reins/core/harness/Evidence"
 import type { Manifest } from "@reins/core/harness/Manifest"
 import { Messages } from "@reins/core/sessions/Messages"
+import { agentPlaces, sessionPaths } from "@reins/core/sessions/SessionPaths"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
@@ -86,6 +88,14 @@ export const newSession = Effect.fnUntraced(function* (
     ...(given.permissions && { permissions: given.permissions })
   })
   return { principal, workspaceId, sessionId: session.id, connectionId: connection.id }
+})
+
+/** The directories of a session as its agent finds them. */
+export const placesOf = Effect.fnUntraced(function* ({ dataDir }: Ground, { sessionId }: Pick<Place, "sessionId">) {
+  const row = yield* (yield* SessionStore).find(sessionId)
+  const executor = yield* Effect.orDie((yield* Executors).get(row?.backend ?? "local"))
+  const { home: homeDir, workTree: workspaceDir } = sessionPaths(dataDir, sessionId)
+  return { executor, ...(executor.ownPaths === true ? agentPlaces(sessionId) : { homeDir, workspaceDir }) }
 })
 
 /** The ends of a turn. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net"
 import { webhooks } from "@reins/client"
 import { assert } from "vitest"
 import type { Installation } from "../Installation.js"
-import { newName, newSession } from "../Scenes.js"
+import { newSession } from "../Scenes.js"
 import type { Row } from "./Row.js"
 
 /** A receiver that proves what it is sent, and answers with a status. */
@@ -51,10 +51,11 @@ const withEndpoint = async (
   }
 }
 
-/** Changes the title so many times, and gives the `seq` of the events. */
-const retitle = async ({ api }: Installation, session_id: string, count: number): Promise<ReadonlyArray<number>> => {
+/** Changes a label so many times, and gives the `seq` of the events. The title stays, because the audit knows the session by it. */
+const relabel = async ({ api }: Installation, session_id: string, count: number): Promise<ReadonlyArray<number>> => {
   const { event_watermark: before } = await api.sessions.get({ session_id })
-  for (let index = 0; index < count; index++) await api.sessions.update({ session_id, title: newName("Title") })
+  for (let index = 0; index < count; index++)
+    await api.sessions.update({ session_id, labels: { only: session_id, change: `${index}` } })
   return Array.from({ length: count }, (_, index) => before + index + 1)
 }
 
@@ -67,7 +68,7 @@ export const eventsArrive = (times: 1 | 2): Row => ({
   play: async (installation, crash) => {
     const session = await newSession(installation)
     await withEndpoint(installation, session.id, 204, async (webhook_endpoint_id, receiver) => {
-      const seqs = await crash(() => retitle(installation, session.id, 3))
+      const seqs = await crash(() => relabel(installation, session.id, 3))
       await installation.until(async () => {
         const { items } = await installation.api.webhooks.listDeliveries({ webhook_endpoint_id, state: "succeeded" })
         return items.length === 3
@@ -91,7 +92,7 @@ export const endpointIsDisabledOnce: Row = {
     const before = mails().length
     const session = await newSession(installation)
     await withEndpoint(installation, session.id, 410, async (webhook_endpoint_id) => {
-      await crash(() => retitle(installation, session.id, 1))
+      await crash(() => relabel(installation, session.id, 1))
       const endpoint = () => installation.api.webhooks.getEndpoint({ webhook_endpoint_id })
       await installation.until(async () => (await endpoint()).state === "disabled", "the endpoint to be disabled")
       await installation.settled()

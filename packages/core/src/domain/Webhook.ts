@@ -6,11 +6,13 @@ import { Timestamp } from "./Timestamp.js"
 
 const families = [...new Set(workspaceEventTypes.map((type) => `${type.split(".")[0]}.*`))]
 
-/** A type of the stream of a workspace, or all of one resource. */
-const WebhookEventType = Schema.Literal(...workspaceEventTypes, ...families)
+/** The types of the stream of a workspace, and all of one resource, as `turn.*`. */
+export const webhookTypes: ReadonlyArray<string> = [...workspaceEventTypes, ...families]
 
 /** The events that an endpoint wants. Null for every type of the stream of a workspace. */
-export const WebhookTypes = Schema.NullOr(Schema.NonEmptyArray(WebhookEventType).pipe(Schema.maxItems(100)))
+export const WebhookTypes = Schema.NullOr(
+  Schema.NonEmptyArray(Schema.Literal(...webhookTypes)).pipe(Schema.maxItems(100))
+)
 
 /** A web address without a name and a password in it. */
 export const WebhookUrl = Schema.String.pipe(

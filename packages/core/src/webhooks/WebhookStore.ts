@@ -84,6 +84,10 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
       id: WebhookEndpointId,
       delivery: NewDelivery
     ) => Effect.Effect<WebhookDelivery, never, Commit>
+    /** The numbers of deliveries that are still to get through, of the whole installation, by the state of their endpoints. */
+    readonly countPending: Effect.Effect<
+      ReadonlyArray<{ readonly state: WebhookEndpointState; readonly count: number }>
+    >
     /** Deletes the deliveries that ended over 30 days ago. */
     readonly purge: Effect.Effect<void>
   }
@@ -176,6 +180,13 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
           yield* db.run(sql`insert into webhook_deliveries ${sql.insert(row)}`)
           return { ...row, retry_at: null, finished_at: null }
         }),
+        countPending: db.all(sql<{
+          state: WebhookEndpointState
+          count: number
+        }>`select webhook_endpoints.state as state,
+            cast(count(*) as integer) as count
+          from webhook_deliveries join webhook_endpoints on webhook_endpoints.id = endpoint_id
+          where webhook_deliveries.state = 'pending' group by webhook_endpoints.state`),
         purge: Effect.flatMap(fromNow(-keptMs), (before) =>
           Effect.zipRight(
             db.run(sql`delete from webhook_attempts where delivery_id in

@@ -1,6 +1,6 @@
 import { Context, Data, Effect, Layer } from "effect"
 import type { WebhookEndpointId } from "../domain/Ids.js"
-import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
+import { fromNow, now, type Timestamp, toMillis } from "../domain/Timestamp.js"
 import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
 import { Placement } from "../placement/Placement.js"
 import type { Commit } from "../store/Commit.js"
@@ -73,14 +73,12 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       const { alone, bootId } = yield* Placement
 
       /** Runs an effect while no other process can take the endpoint. */
-      const held = <A>(id: WebhookEndpointId, command: Effect.Effect<A, never, Commit>) =>
+      const held = <A>(id: WebhookEndpointId, command: (row: HeldRow) => Effect.Effect<A, never, Commit>) =>
         journal.commit(
           Effect.gen(function* () {
-            const row = yield* db.first(sql<{
-              id: string
-            }>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
-              where id = ${id} and holder = ${bootId} and state = 'enabled' returning id`)
-            return row === undefined ? yield* new HoldLost() : yield* command
+            const row = yield* db.first(sql<HeldRow>`update webhook_endpoints set held_until = ${yield* fromNow(holdMs)}
+              where id = ${id} and holder = ${bootId} and state = 'enabled' returning failing_since`)
+            return row === undefined ? yield* new HoldLost() : yield* command(row)
           })
         )
 
@@ -102,8 +100,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
           db.run(sql`update webhook_endpoints set holder = null, held_until = null
             where id = ${id} and holder = ${bootId}`),
         derive: (id, position, deliveries) =>
-          held(
-            id,
+          held(id, () =>
             Effect.gen(function* () {
               const rows = yield* Effect.forEach(deliveries, (delivery) => deliveryRow(id, delivery))
               if (rows.length > 0) yield* db.run(sql`insert into webhook_deliveries ${sql.insert(rows)}`)
@@ -122,8 +119,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
           return { due, retryAt: next?.retry_at ?? null }
         }),
         attempted: (delivery, { attempt, disable, failingSince, pausedUntil, retryAt, state }, also) =>
-          held(
-            delivery.endpoint_id,
+          held(delivery.endpoint_id, ({ failing_since }) =>
             Effect.gen(function* () {
               const { id } = delivery
               const count = yield* db.first(sql<{ attempt_count: number }>`update webhook_deliveries
@@ -134,9 +130,9 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
               yield* db.run(sql`update webhook_endpoints set failing_since = ${failingSince},
                 paused_until = coalesce(${pausedUntil}, paused_until) where id = ${delivery.endpoint_id}`)
               // An endpoint that is back after a while is sent at once what has waited for a retry.
-              if (failingSince === null && state === "succeeded")
+              if (failing_since !== null && state === "succeeded")
                 yield* db.run(sql`update webhook_deliveries set retry_at = null where endpoint_id = ${delivery.endpoint_id}
-                  and state = 'pending' and retry_at > ${yield* fromNow(longWaitMs)}`)
+                  and state = 'pending' and retry_at <= ${yield* waitsUntil(failing_since)}`)
               if (disable === null) return
               yield* db.run(sql`update webhook_endpoints set state = 'disabled', disabled_reason = ${disable}
                 where id = ${delivery.endpoint_id}`)
@@ -151,5 +147,13 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
 /** A hold ends when nothing was written under it for so long. An attempt takes half of that at most. */
 const holdMs = 30_000
 
-/** A shorter wait runs out by itself. */
-const longWaitMs = 60_000
+interface HeldRow {
+  readonly failing_since: Timestamp | null
+}
+
+/**
+ * The end of the waits that are over once something gets through: those that are up to four times as long as nothing did. Where an endpoint
+ * takes most deliveries and refuses one of them, that one keeps to its back-off.
+ */
+const waitsUntil = (failingSince: Timestamp): Effect.Effect<Timestamp> =>
+  Effect.flatMap(now, (at) => fromNow(4 * Math.max(0, toMillis(at) - toMillis(failingSince))))

@@ -78,6 +78,8 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
     readonly attempts: (id: WebhookDeliveryId) => Effect.Effect<ReadonlyArray<WebhookAttempt>>
     /** Lets a delivery be attempted at once, whether it waits or has ended. */
     readonly again: (id: WebhookDeliveryId) => Effect.Effect<void, never, Commit>
+    /** Lets everything that waits for a retry be attempted at once. */
+    readonly endWaits: (id: WebhookEndpointId) => Effect.Effect<void, never, Commit>
     /** `again` for deliveries that have ended; gives their number. */
     readonly allAgain: (id: WebhookEndpointId, which: EndedDeliveries) => Effect.Effect<number, never, Commit>
     readonly insertDelivery: (
@@ -162,6 +164,9 @@ export class WebhookStore extends Context.Tag("@reins/core/webhooks/WebhookStore
         again: (id) =>
           db.run(sql`update webhook_deliveries set state = 'pending', retry_at = null, finished_at = null,
             series_from = case when state = 'pending' then series_from else attempt_count end where id = ${id}`),
+        endWaits: (id) =>
+          db.run(sql`update webhook_deliveries set retry_at = null
+            where endpoint_id = ${id} and state = 'pending' and retry_at is not null`),
         allAgain: Effect.fnUntraced(function* (id, { since, state, until }) {
           const isMeant = sql.and([
             sql`endpoint_id = ${id}`,

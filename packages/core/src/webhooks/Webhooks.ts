@@ -59,7 +59,7 @@ export class Webhooks extends Context.Tag("@reins/core/webhooks/Webhooks")<
       input: WebhookEndpointInput
     ) => Command<WebhookEndpointWithSecret, WebhookDenied | ReinsError<"quota_exhausted">>
     readonly get: (principal: Principal, endpointId: string) => Effect.Effect<WebhookEndpoint, WebhookDenied>
-    /** Changes what is given. An endpoint that is enabled again goes on with what has waited for it. */
+    /** Changes what is given. An endpoint that is enabled again goes on at once with what has waited for it. */
     readonly update: (
       principal: Principal,
       endpointId: string,
@@ -177,6 +177,7 @@ const commandsOf = ({ journal, locked, ring, store }: Parts): Pick<Methods, "rem
           }),
           updated_at: yield* now
         })
+        if (isTurned && state === "enabled") yield* store.endWaits(before.id)
         yield* ring(before.id)
         return yield* Effect.flatMap(store.find(before.id), store.toEndpoint)
       })

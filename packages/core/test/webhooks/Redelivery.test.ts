@@ -1,11 +1,13 @@
 import { assert, describe, layer as layerOf } from "@effect/vitest"
-import { Timestamp } from "@reins/core/domain/Timestamp"
+import { fromNow, Timestamp } from "@reins/core/domain/Timestamp"
 import { Database } from "@reins/core/store/Database"
 import * as Couriers from "@reins/core/webhooks/Couriers"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect } from "effect"
 import { addSession, appendUsage } from "../events/Sessions.js"
 import { eventually, firsts, newEndpoint, services, verified } from "./Endpoints.js"
+
+const hourMs = 3_600_000
 
 for (const { layer, name } of databases) {
   describe(`What people have delivered, on ${name}`, () => {
@@ -59,7 +61,10 @@ for (const { layer, name } of databases) {
             page.items.some(({ retry_at }) => retry_at !== null)
           )
           yield* db.run(
-            db.sql`update webhook_deliveries set retry_at = '9999-01-01T00:00:00.000Z' where id = ${items.at(-1)?.id ?? ""}`
+            db.sql`update webhook_endpoints set failing_since = ${yield* fromNow(-hourMs)} where id = ${endpoint.id}`
+          )
+          yield* db.run(
+            db.sql`update webhook_deliveries set retry_at = ${yield* fromNow(3 * hourMs)} where id = ${items.at(-1)?.id ?? ""}`
           )
           receiver.answer = (response) => response.writeHead(200).end()
           yield* webhooks.test(principal, endpoint.id)
@@ -68,6 +73,29 @@ for (const { layer, name } of databases) {
             receiver.received.map(({ type }) => type),
             ["usage.observed", "webhook.test", "usage.observed", "usage.observed"]
           )
+        }).pipe(Effect.provide(Couriers.layer))
+      )
+
+      it.scoped("what an endpoint refuses while it takes the rest keeps to its back-off", () =>
+        Effect.gen(function* () {
+          const db = yield* Database
+          const { endpoint, principal, receiver, sessionId, webhooks, workspaceId } = yield* newEndpoint()
+          const other = yield* addSession(workspaceId)
+          receiver.answer = (response, { sessionId: of }) => response.writeHead(of === sessionId ? 500 : 200).end()
+          yield* appendUsage(sessionId, [1])
+          const { items } = yield* eventually(webhooks.deliveries(principal, endpoint.id, {}), (page) =>
+            page.items.some(({ retry_at }) => retry_at !== null)
+          )
+          const id = items[0]?.id ?? ""
+          const retryAt = yield* fromNow(hourMs)
+          yield* db.run(db.sql`update webhook_deliveries set retry_at = ${retryAt} where id = ${id}`)
+          yield* appendUsage(other, [1, 2])
+          yield* eventually(webhooks.get(principal, endpoint.id), ({ pending }) => pending === 1)
+          assert.deepInclude(yield* webhooks.delivery(principal, id), { retry_at: retryAt, attempt_count: 1 })
+          // Whoever turns it off and on again wants it tried.
+          yield* webhooks.update(principal, endpoint.id, { state: "disabled" })
+          yield* webhooks.update(principal, endpoint.id, { state: "enabled" })
+          yield* eventually(webhooks.delivery(principal, id), ({ attempt_count }) => attempt_count === 2)
         }).pipe(Effect.provide(Couriers.layer))
       )
 

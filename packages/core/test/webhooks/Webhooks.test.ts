@@ -150,8 +150,6 @@ for (const { layer, name } of databases) {
             yield* appendUsage(sessionId, [2])
             const enabled = yield* webhooks.update(principal, endpoint.id, { state: "enabled" })
             assert.deepInclude(enabled, { state: "enabled", disabled_reason: null })
-            const { items } = yield* webhooks.deliveries(principal, endpoint.id, {})
-            yield* webhooks.retry(principal, items.at(-1)?.id ?? "")
             yield* receiver.until((received) => firsts(received, sessionId).length === 2)
             assert.deepStrictEqual(firsts(receiver.received, sessionId), [1, 2])
           }).pipe(Effect.provide(Couriers.layer))

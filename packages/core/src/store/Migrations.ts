@@ -33,7 +33,12 @@ const steps = {
   "0007_project_setup": statements(projectSetup),
   "0008_workspace_events": workspaceEvents,
   "0009_webhooks": statements(webhooks),
-  "0010_webhook_tests": webhookTests
+  "0010_webhook_tests": Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () => statements(webhookTests.pg),
+      orElse: () => statements(webhookTests.sqlite)
+    })
+  )
 }
 
 /** A step of the schema, as the database remembers it. */

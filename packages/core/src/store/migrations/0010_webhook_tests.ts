@@ -1,6 +1,3 @@
-import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
-
 /**
  * A test is a delivery without an event of a session, and an endpoint can ask to be left alone for a while. What waits is read by its position,
  * and tests go first. A delivery that has ended and is made again by hand has all of its attempts once more: they are counted from the number
@@ -11,6 +8,8 @@ const indexes: ReadonlyArray<string> = [
     where state = 'pending'`,
   "create index webhook_deliveries_failed on webhook_deliveries (endpoint_id, id) where state = 'failed'"
 ]
+
+const pause = "alter table webhook_endpoints add column paused_until text"
 
 const onPostgres: ReadonlyArray<string> = [
   "alter table webhook_deliveries alter column position drop not null",
@@ -62,9 +61,8 @@ const onSqlite: ReadonlyArray<string> = [
   "create index webhook_deliveries_finished on webhook_deliveries (finished_at) where finished_at is not null"
 ]
 
-export const webhookTests = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const tables = sql.onDialectOrElse({ pg: () => onPostgres, orElse: () => onSqlite })
-  yield* sql.unsafe("alter table webhook_endpoints add column paused_until text")
-  for (const statement of [...tables, ...indexes]) yield* sql.unsafe(statement)
-})
+/** The statements of each dialect. */
+export const webhookTests = {
+  pg: [pause, ...onPostgres, ...indexes],
+  sqlite: [pause, ...onSqlite, ...indexes]
+} as const

@@ -53,8 +53,8 @@ export const round = Effect.fnUntraced(function* (on: Couriering, endpoint: Endp
   // One that fails is tried with one delivery at a time, so that it is not overrun when it comes back.
   const isFailing = endpoint.failing_since !== null
   const sent = isFailing ? [due.slice(0, 1)] : [...bySession.values()]
-  const pause = { hasBegun: false }
-  yield* Effect.forEach(sent, (lane) => sendInTurn(on, endpoint, pause, lane), { concurrency: lanes, discard: true })
+  const open = { until: (yield* Clock.currentTimeMillis) + roundMs }
+  yield* Effect.forEach(sent, (lane) => sendInTurn(on, endpoint, open, lane), { concurrency: lanes, discard: true })
   return 0
 })
 
@@ -100,22 +100,28 @@ const derive = Effect.fnUntraced(function* ({ events, queue }: Couriering, endpo
   }
 })
 
-/** True once the endpoint has asked, in this round, to be left alone. */
-interface Pause {
-  hasBegun: boolean
+/**
+ * A round begins no attempt after so many milliseconds, so that a slow endpoint is soon sent a test, and soon sees a change of its address or its
+ * secret.
+ */
+const roundMs = 1_000
+
+/** The time after which a round begins no attempt, in milliseconds since 1970. */
+interface Open {
+  until: number
 }
 
-/** Attempts deliveries one after another, up to the first that does not get through, or until the endpoint wants a pause. */
+/** Attempts deliveries one after another, up to the first that does not get through, or until the round ends or the endpoint wants a pause. */
 const sendInTurn = Effect.fnUntraced(function* (
   on: Couriering,
   endpoint: EndpointRow,
-  pause: Pause,
+  open: Open,
   lane: ReadonlyArray<QueuedDelivery>
 ): Effect.fn.Return<void, HoldLost> {
   for (const delivery of lane) {
-    if (pause.hasBegun) return
+    if ((yield* Clock.currentTimeMillis) >= open.until) return
     const end = yield* on.places.withPermits(1)(attempt(on, endpoint, delivery))
-    if (end.pausedUntil !== null) pause.hasBegun = true
+    if (end.pausedUntil !== null) open.until = 0
     if (end.state === "pending") return
   }
 })

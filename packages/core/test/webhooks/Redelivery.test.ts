@@ -76,6 +76,23 @@ for (const { layer, name } of databases) {
         }).pipe(Effect.provide(Couriers.layer))
       )
 
+      it.scoped("a slow endpoint is soon sent a test, in the midst of what waits", () =>
+        Effect.gen(function* () {
+          const { endpoint, principal, receiver, sessionId, webhooks } = yield* newEndpoint()
+          receiver.answer = (response) => setTimeout(() => response.writeHead(200).end(), 400)
+          yield* webhooks.update(principal, endpoint.id, { state: "disabled" })
+          yield* appendUsage(
+            sessionId,
+            Array.from({ length: 100 }, (_, index) => index)
+          )
+          yield* webhooks.update(principal, endpoint.id, { state: "enabled" })
+          yield* receiver.until(({ length }) => length === 1)
+          yield* webhooks.test(principal, endpoint.id)
+          yield* receiver.until((received) => received.some(({ type }) => type === "webhook.test"))
+          assert.isBelow(receiver.received.length, 50)
+        }).pipe(Effect.provide(Couriers.layer))
+      )
+
       it.scoped("what an endpoint refuses while it takes the rest keeps to its back-off", () =>
         Effect.gen(function* () {
           const db = yield* Database

@@ -210,7 +210,11 @@ for (const { layer, name } of databases) {
 const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
   Core.layer.pipe(
     Layer.provideMerge(
-      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), database, Placement.layerSingle)
+      Layer.mergeAll(
+        CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false }),
+        database,
+        Placement.layerSingle
+      )
     ),
     Layer.provide(PasswordCost.layerTest)
   )

@@ -123,7 +123,8 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
           Effect.provideService(CoreConfig, config)
         )
       )
-      return service(builtInExecutors, Fiber.join(trying))
+      // A join would copy the context of that fiber to each that asks.
+      return service(builtInExecutors, Effect.flatten(Fiber.await(trying)))
     })
   )
 }

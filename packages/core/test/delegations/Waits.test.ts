@@ -29,6 +29,7 @@ import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
 import * as Postgres from "@reins/core/store/Postgres"
 import * as Sqlite from "@reins/core/store/Sqlite"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases, postgresDatabase } from "@reins/testing/store/Databases"
 import { Chunk, Clock, Effect, Fiber, Layer, Stream, TestClock, TestContext, TestServices } from "effect"
@@ -256,7 +257,7 @@ for (const { database, name } of restartable) {
               Stream.runDrain
             )
             const ended = Effect.map(jobs.newestOf(waitId), ({ state }) => state === "succeeded")
-            yield* Effect.repeat(ended, { until: (over) => over })
+            yield* Effect.repeat(Effect.zipRight(aMoment, ended), { until: (over) => over })
             const told = yield* wakeUps(principal, parent.id)
             assert.strictEqual(told.length, 1)
             assert.include(textOf(told[0]?.content ?? []), delegation.id)

@@ -49,7 +49,10 @@ const served = Layer.unwrapScoped(
   Effect.map(directory, (dataDir) =>
     HttpServer.layer({ port: 0, notice: 0, metrics: true, trustedProxies: ["127.0.0.1"] }).pipe(
       Layer.provideMerge(
-        Embedded.layer({ dataDir, allowPrivateHosts: ["127.0.0.1"], executors: ["local"] }, { manifests: smallAgents })
+        Embedded.layer(
+          { dataDir, allowPrivateHosts: ["127.0.0.1"], executors: ["local"], prewarm: false },
+          { manifests: smallAgents }
+        )
       ),
       Layer.provideMerge(Gateway.layer),
       Layer.provide([Observation.layer, logs, PasswordCost.layerTest])

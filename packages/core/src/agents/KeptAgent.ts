@@ -40,8 +40,8 @@ export interface KeptAgent {
   ) => Effect.Effect<void, never, Scope.Scope>
   /** Stops the agent and leaves no process of it. */
   readonly stop: Effect.Effect<void>
-  /** `busy` belongs to a turn, `idle` to the pool, and nobody may use one that is `ending`. */
-  state: "idle" | "busy" | "ending"
+  /** `busy` belongs to a turn, `reserved` to one that will take it, `idle` to the pool, and nobody may use one that is `ending`. */
+  state: "idle" | "reserved" | "busy" | "ending"
   /** True when the agent can run no further turn. */
   isGone: boolean
   idleSince: number
@@ -77,7 +77,7 @@ export const fits = (kept: KeptAgent, input: AgentStart): boolean =>
 
 /** Starts agents, in fibers of their own. The result of the start is in `opened`. */
 export const starting = (harness: Harness["Type"], credentials: CredentialProxy["Type"], wayOut: WayOut["Type"]) =>
-  Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "busy") {
+  Effect.fnUntraced(function* (input: AgentStart, state: "idle" | "reserved" | "busy") {
     const scope = yield* Scope.make()
     const lent: Lent | undefined =
       input.connection === null ? undefined : yield* Scope.extend(credentials.lend(input.connection), scope)

@@ -44,6 +44,11 @@ export interface HarnessDriver {
   /** The name that manifests use in `runtime.driver`. */
   readonly driver: string
   /**
+   * True for a driver that starts its agents before `AgentInput.workspaceMade`, and opens their sessions after it. The agents of any other driver
+   * are started when the workspace is there.
+   */
+  readonly startsEarly?: boolean
+  /**
    * Gives the function that opens the agents of one provider, from `runtime.settings` of the provider's manifest. It fails when the driver does
    * not take these settings, and the service then does not start.
    */

@@ -192,6 +192,16 @@ const unreachable = ({ connection, executor, manifest, passage }: AgentInput): H
         retryable: false
       })
 
+/** Waits until the workspace of an agent is there. Fails when it cannot be made. */
+export const workspaceMade = ({ workspaceMade: made }: AgentInput): Effect.Effect<void, HarnessFailure> =>
+  made === undefined ? Effect.void : Effect.flatMap(made, (isMade) => (isMade ? Effect.void : notMade))
+
+const notMade = new HarnessFailure({
+  reason: "executor_unavailable",
+  message: "The workspace of the agent could not be made.",
+  retryable: true
+})
+
 /** Writes the agent's configuration into its home and gives the command that starts it. */
 export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtime: Runtime) {
   const { manifest } = input

@@ -80,6 +80,11 @@ export interface AgentInput {
   readonly leaseId: string
   /** The absolute path of the directory that the agent works in. */
   readonly workspaceDir: string
+  /**
+   * Waits until the files of the workspace are there; false when they cannot be made. Absent where they are there. The directory is empty until
+   * then, and what starts meanwhile must not depend on it.
+   */
+  readonly workspaceMade?: Effect.Effect<boolean>
   /** The absolute path of the agent's HOME, which is kept between the turns of a session. */
   readonly homeDir: string
   /** Null where the provider runs without a credential. */

@@ -8,7 +8,7 @@ import { localServer } from "@reins/testing/connections/LocalServer"
 import { processesOf, processesWhere, shown } from "@reins/testing/executor/Processes"
 import { Effect, Either } from "effect"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
-import { withSandboxedAgent as withSandboxed } from "./Agent.js"
+import { makeRemote, withSandboxedAgent as withSandboxed } from "./Agent.js"
 
 const bash = (cmd: string) => script("Work.", { tool: "bash", cmd }, { say: "Done." })
 
@@ -43,6 +43,19 @@ if (Either.isRight(made)) {
           assert.deepStrictEqual(yield* turn(daemons), first)
           assert.deepStrictEqual(sleepers(), [])
           assert.deepStrictEqual(yield* turn("true"), first)
+        })
+      )
+    )
+
+    it.scopedLive("sees the files of a workspace that was cloned while it was started", () =>
+      withSandboxed(({ directory, principal, runTurn, workspaceId }) =>
+        Effect.gen(function* () {
+          const { url } = makeRemote(directory)
+          const { id } = yield* (yield* Sessions).create(principal, workspaceId, { repository: { url } })
+          const turn = yield* runTurn(id, bash("cat sum.js > seen.txt"))
+          assert.strictEqual(turn.state, "succeeded", JSON.stringify(turn))
+          const { content } = yield* (yield* SessionFiles).read(principal, id, "seen.txt")
+          assert.include(content, "export const sum")
         })
       )
     )

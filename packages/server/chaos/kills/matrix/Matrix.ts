@@ -56,6 +56,7 @@ export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
   "setup.output_told": [workspaceIsSetUp],
   "setup.ran": [workspaceIsSetUp],
   "setup.copied": [workspaceIsSetUp],
+  "workspace.cloned": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
   "workspace.made": [turnRunsOnce(again), executorIsActivatedOnce(again), workspaceIsMadeByUpload],
   "workspace.removed": [workspaceIsRemoved],
   "upload.written": [fileIsUploaded],

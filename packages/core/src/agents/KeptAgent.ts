@@ -64,7 +64,8 @@ export const fingerprintOf = (input: AgentStart): string => {
     name,
     Redacted.isRedacted(value) ? Redacted.value(value) : value
   ])
-  const asked = [input.isAnswered === true, input.isGuarded === true, variables, input.limits]
+  const tools = (input.toolServers ?? []).map(({ name, token, url }) => [name, url, Redacted.value(token)])
+  const asked = [input.isAnswered === true, input.isGuarded === true, variables, input.limits, tools]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))

@@ -16,7 +16,7 @@ export {
   type ToolState,
   type Usage
 } from "./HarnessEvent.js"
-export type { AgentInput, Answer, HarnessConnection, PromptBlock, TurnRequest, Word } from "./TurnInput.js"
+export type { AgentInput, Answer, HarnessConnection, PromptBlock, ToolServer, TurnRequest, Word } from "./TurnInput.js"
 
 /** Takes events of a turn in their order. It waits while the reader is behind. */
 export type Emit = (events: ReadonlyArray<HarnessEvent>) => Effect.Effect<void>

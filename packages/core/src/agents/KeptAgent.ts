@@ -65,7 +65,14 @@ export const fingerprintOf = (input: AgentStart): string => {
     Redacted.isRedacted(value) ? Redacted.value(value) : value
   ])
   const tools = (input.toolServers ?? []).map(({ name, token, url }) => [name, url, Redacted.value(token)])
-  const asked = [input.isAnswered === true, input.isGuarded === true, variables, input.limits, tools]
+  const asked = [
+    input.isAnswered === true,
+    input.isGuarded === true,
+    variables,
+    input.limits,
+    tools,
+    input.additionalDirectories
+  ]
   const parts = [manifest, installed, executor.backend, leaseId, workspaceDir, homeDir, model, network ?? null, asked]
   return createHash("sha256")
     .update(JSON.stringify([...parts, connection?.kind, connection?.settings, secrets]))

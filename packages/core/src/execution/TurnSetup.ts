@@ -1,6 +1,7 @@
 import { Context, Data, Effect, Layer, Option } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import type { AgentStart } from "../agents/KeptAgent.js"
+import { CoreConfig } from "../base/CoreConfig.js"
 import { fn } from "../base/Traced.js"
 import { ConnectionStore, type Unopenable } from "../connections/ConnectionStore.js"
 import type { CredentialId, LeaseId, SessionId } from "../domain/Ids.js"
@@ -73,6 +74,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
   static readonly layer = Layer.effect(
     TurnSetup,
     Effect.gen(function* () {
+      const { sharedDirectories } = yield* CoreConfig
       const agents = yield* AgentPool
       const trees = yield* WorkingTrees
       const projects = yield* Projects
@@ -112,6 +114,7 @@ export class TurnSetup extends Context.Tag("@reins/core/execution/TurnSetup")<
           leaseId: yield* leaseOf(session.id, session.lease_id),
           workspaceDir: workTree,
           homeDir: home,
+          additionalDirectories: sharedDirectories,
           connection,
           credentialId: connection?.credentialId ?? null,
           ...(yield* termsOf(session, spec)),

@@ -234,7 +234,7 @@ export const prepare = fn("Launch.prepare")(function* (input: AgentInput, runtim
     workspaceDir: input.workspaceDir,
     homeDir: input.homeDir,
     tmpDir: path.join(input.homeDir, runtime.launch.tmp_dir),
-    programDirs: [input.installed.directory],
+    programDirs: [input.installed.directory, ...(input.additionalDirectories ?? [])],
     relayPorts: relayPortsOf(input),
     environment: { ...input.environment, ...environment, ...(input.passage && proxyVariables(input.passage)) },
     ...(input.limits && { limits: input.limits }),

@@ -95,6 +95,8 @@ export interface AgentInput {
    * then, and what starts meanwhile must not depend on it.
    */
   readonly workspaceMade?: Effect.Effect<boolean>
+  /** The absolute paths of directories that the agent may read besides; none where it is absent. */
+  readonly additionalDirectories?: ReadonlyArray<string>
   /** The absolute path of the agent's HOME, which is kept between the turns of a session. */
   readonly homeDir: string
   /** Null where the provider runs without a credential. */

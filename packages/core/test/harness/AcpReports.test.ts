@@ -333,4 +333,19 @@ layer(services, { excludeTestServices: true })("what an agent is told", (it) => 
       assert.deepStrictEqual(yield* serversWith({ mcpCapabilities: { http: false } }), [])
     })
   )
+
+  it.scoped("are further directories where it takes them", () =>
+    Effect.gen(function* () {
+      const about = { capabilities: { sessionCapabilities: { additionalDirectories: {} } } }
+      const directoriesOf = Effect.fnUntraced(function* (about: About, shared: ReadonlyArray<string>) {
+        const { paramsOf } = yield* turn([{ say: "hello" }], about, {}, { additionalDirectories: shared })
+        const [params] = paramsOf("session/new")
+        allowed("NewSessionRequest", params)
+        return JSON.parse(JSON.stringify(params)).additionalDirectories
+      })
+      assert.deepStrictEqual(yield* directoriesOf(about, ["/srv/guides", "/srv/other"]), ["/srv/guides", "/srv/other"])
+      assert.isUndefined(yield* directoriesOf(about, []))
+      assert.isUndefined(yield* directoriesOf({}, ["/srv/guides"]))
+    })
+  )
 })

@@ -57,6 +57,7 @@ export const InitializeResult = reading<acp.InitializeResponse & { readonly prot
         ),
         sessionCapabilities: optional(
           Schema.Struct({
+            additionalDirectories: optional(Schema.Unknown),
             close: optional(Schema.Unknown),
             resume: optional(Schema.Unknown)
           })

@@ -36,10 +36,13 @@ export const initialize = Effect.fnUntraced(function* (agent: AcpAgent, peer: Js
   ])
 })
 
-/** The place of a native session, and the servers of tools that the agent can speak to. */
+/** The place of a native session, with the further directories and the servers of tools that the agent can be told of. */
 const placeOf = ({ input, offered }: AcpAgent) =>
-  Effect.map(Ref.get(offered), ({ mcpCapabilities }) => ({
+  Effect.map(Ref.get(offered), ({ mcpCapabilities, sessionCapabilities }) => ({
     cwd: input.workspaceDir,
+    ...(sessionCapabilities?.additionalDirectories != null &&
+      input.additionalDirectories !== undefined &&
+      input.additionalDirectories.length > 0 && { additionalDirectories: [...input.additionalDirectories] }),
     mcpServers: (mcpCapabilities?.http === true ? (input.toolServers ?? []) : []).map(
       ({ name, token, url }): acp.McpServer => ({
         type: "http",

@@ -128,7 +128,8 @@ export const idleAgentIsEnded: Row = {
   rule: "an agent between its turns ends with its server, and nothing that was said is lost",
   play: async (installation, crash) => {
     const kept = await sessionWithAgent(installation)
-    await crash(() => installation.api.sessions.update({ session_id: kept.session.id, title: newName("Renamed") }))
+    const note = { session_id: kept.session.id, content: newName("A note."), routing: "note" } as const
+    await crash(() => installation.api.messages.send(note))
     await installation.until(() => agentsOf(installation, kept.session.id).length === 0, "its agent to be gone")
     await goesOn(installation, kept)
   }

@@ -51,8 +51,12 @@ const coldStarts = async ({ report, settings }, server, gateway) => {
     times.reins.push(await turn(server, id))
     await server.reins.jobs.wait(await server.reins.sessions.releaseExecutor({ session_id: id }))
   }
-  report.note(`${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API, ${ratioOf(times)}`)
-  report.figure("First turn of opencode, to its first word, more than a bare start", addedTo(times), "ms", { atMost: 150 })
+  report.note(
+    `${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API, ${ratioOf(times)}`
+  )
+  report.figure("First turn of opencode, to its first word, more than a bare start", addedTo(times), "ms", {
+    atMost: 150
+  })
 }
 
 /** Turns on an agent that is kept, beside prompts to one that runs. */
@@ -68,7 +72,9 @@ const laterTurns = async ({ report, settings }, server, gateway) => {
     times.reins.push(await turn(server, id))
   }
   await agent.stop()
-  report.note(`${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API, ${ratioOf(times)}`)
+  report.note(
+    `${shown(times.bare)} over the bare protocol and ${shown(times.reins)} through the API, ${ratioOf(times)}`
+  )
   report.figure("Second turn of opencode, to its first word, more than a bare prompt", addedTo(times), "ms", {
     atMost: 150
   })

@@ -22,6 +22,7 @@ export type FailpointName =
   | "setup.output_told"
   | "setup.ran"
   | "setup.copied"
+  | "workspace.cloned"
   | "workspace.made"
   | "workspace.removed"
   | "upload.written"

@@ -13,6 +13,7 @@ import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
 import { webhookTests } from "./migrations/0010_webhook_tests.js"
+import { budgetQuestions } from "./migrations/0011_budget_questions.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -38,7 +39,8 @@ const steps = {
       pg: () => statements(webhookTests.pg),
       orElse: () => statements(webhookTests.sqlite)
     })
-  )
+  ),
+  "0011_budget_questions": statements(budgetQuestions)
 }
 
 /** A step of the schema, as the database remembers it. */

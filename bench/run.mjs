@@ -21,9 +21,24 @@ import { snapshots } from "./snapshots.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
+import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, nodes, jobs, turns, sandbox, agents, setups, snapshots }
+const subjects = {
+  start,
+  reads,
+  writes,
+  streams,
+  workspace,
+  postgres,
+  nodes,
+  jobs,
+  turns,
+  sandbox,
+  agents,
+  setups,
+  snapshots
+}
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -183,6 +183,9 @@ it("a changeset is applied to a session of another node", async () => {
   assert.deepStrictEqual([sessionsOf(machines, owner), sessionsOf(machines, otherMachine)], [1, 1])
   const changeset_id = changeset?.id ?? ""
   const { application } = await client.changesets.apply({ changeset_id, target_session_id: target, strategy: "exact" })
-  await eventually("it is applied", async () => (await client.applications.get({ application_id: application.id })).state === "applied")
+  await eventually(
+    "it is applied",
+    async () => (await client.applications.get({ application_id: application.id })).state === "applied"
+  )
   assert.include((await read(caller, other, target, "kept.txt")).text, "kept")
 })

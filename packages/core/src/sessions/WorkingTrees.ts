@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
-import { Cause, Context, Effect, Layer, Option, type Scope } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { systemActor } from "../access/Access.js"
+import { AgentPool } from "../agents/AgentPool.js"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { failpoint } from "../base/Failpoint.js"
 import { fn } from "../base/Traced.js"
@@ -23,6 +24,12 @@ import type { SnapshotError } from "./Snapshots.js"
 import { objectsOf, workspaceMaking } from "./WorkspaceMaking.js"
 
 const actor = systemActor("workspaces")
+
+/**
+ * Begins to start the agent of a session whose lease is held and whose workspace is being made, and does not wait for it. The effect that it gets
+ * waits until the workspace is there, and gives false when it cannot be made.
+ */
+export type Beside = (session: SessionRow, made: Effect.Effect<boolean>) => Effect.Effect<void>
 
 /** The workspaces of sessions with their executor leases: they are made when they are first needed, and kept until the session is closed. */
 export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees")<
@@ -50,8 +57,11 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
     readonly exclusive: <A, E, R>(sessionId: SessionId, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Makes the workspace unless it is there: from the repository at its base, or empty. Never waits for a turn. */
     readonly make: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
-    /** Makes the lease and the workspace where they are missing. A repetition goes on; a lease that is being released is replaced. */
-    readonly prepare: (sessionId: SessionId) => Effect.Effect<SessionRow, GitError>
+    /**
+     * Makes the lease and the workspace where they are missing. A repetition goes on; a lease that is being released is replaced. The agent that
+     * `beside` has started is stopped when the workspace cannot be made or its lease has ended meanwhile.
+     */
+    readonly prepare: (sessionId: SessionId, beside?: Beside) => Effect.Effect<SessionRow, GitError>
     /** Removes the files of the agent for good. Captured changes stay readable. */
     readonly remove: (sessionId: SessionId) => Effect.Effect<void>
     /**
@@ -97,12 +107,12 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
               ),
         exclusive: (id, effect) => owned(id, exclusive(id, effect)),
         make: fn("WorkingTrees.make")((id) => owned(id, making(id, make(id)))),
-        prepare: fn("WorkingTrees.prepare")((id) =>
+        prepare: fn("WorkingTrees.prepare")((id, beside) =>
           Effect.flatMap(existingOf("session", sessions.find)(id), (row) =>
             // A ready workspace needs no lock, because no workspace is removed while its turn is prepared.
             row.lease_state === "ready" && row.workspace_state === "ready"
               ? Effect.succeed(row)
-              : owned(id, making(id, prepare(id)))
+              : owned(id, making(id, prepare(id, beside)))
           )
         ),
         remove: fn("WorkingTrees.remove")((id) => owned(id, making(id, remove(id)))),
@@ -134,7 +144,8 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
 })
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
-const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.Effect<SessionRow, GitError>) {
+const preparing = Effect.fnUntraced(function* (make: Effect.Effect.Success<typeof workspaceMaking>) {
+  const agents = yield* AgentPool
   const journal = yield* Journal
   const sessions = yield* SessionStore
   const leases = yield* Leases
@@ -144,7 +155,22 @@ const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.E
   const settle = (id: SessionId, end: ReturnType<typeof leases.lose>) =>
     journal.commit(Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void)))
 
-  return Effect.fnUntraced(function* (id: SessionId) {
+  /** Makes the workspace, and gives the session. No agent is left of a lease that has ended by then. */
+  const makeBeside = Effect.fnUntraced(function* (id: SessionId, beside: Beside) {
+    const made = yield* Deferred.make<boolean>()
+    const { lease_id: leaseId } = yield* existing(id)
+    const stopAgent = Effect.suspend(() => (leaseId === null ? Effect.void : agents.stop(leaseId)))
+    const row = yield* make(id, (row) => beside(row, Deferred.await(made))).pipe(
+      Effect.onError((cause) => Effect.zipRight(stopAgent, settle(id, leases.lose(id, actor, reasonOf(cause))))),
+      Effect.zipRight(settle(id, leases.move(id, "ready", actor, null))),
+      Effect.zipRight(existing(id)),
+      Effect.onExit((exit) => Deferred.succeed(made, Exit.isSuccess(exit)))
+    )
+    if (row.lease_id !== leaseId || row.lease_state !== "ready") yield* stopAgent
+    return row
+  })
+
+  return Effect.fnUntraced(function* (id: SessionId, beside: Beside = () => Effect.void) {
     const before = yield* existing(id)
     if (before.lease_state === "quiescing") {
       // Its release has not ended it yet, and the turn that is prepared now needs a lease of its own.
@@ -153,9 +179,7 @@ const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.E
     }
     yield* journal.commit(leases.allocate(id, actor))
     yield* failpoint("executor.allocated")
-    yield* Effect.onError(make(id), (cause) => settle(id, leases.lose(id, actor, reasonOf(cause))))
-    yield* settle(id, leases.move(id, "ready", actor, null))
-    return yield* existing(id)
+    return yield* makeBeside(id, beside)
   })
 })
 
@@ -166,10 +190,9 @@ const removing = Effect.gen(function* () {
   const leases = yield* Leases
 
   return Effect.fnUntraced(function* (id: SessionId) {
-    const { home, workTree } = sessionPaths(dataDir, id)
+    const { home, making, workTree } = sessionPaths(dataDir, id)
     yield* Effect.promise(async () => {
-      await removeTree(workTree)
-      await removeTree(home)
+      for (const tree of [workTree, making, home]) await removeTree(tree)
     })
     yield* failpoint("workspace.removed")
     yield* journal.commit(

@@ -12,9 +12,11 @@ import { budgets } from "./migrations/0006_budgets.js"
 import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
-import { nodes } from "./migrations/0010_nodes.js"
-import { snapshots } from "./migrations/0011_snapshots.js"
-import { severalMachines } from "./migrations/0012_several_machines.js"
+import { webhookTests } from "./migrations/0010_webhook_tests.js"
+import { budgetQuestions } from "./migrations/0011_budget_questions.js"
+import { nodes } from "./migrations/0012_nodes.js"
+import { snapshots } from "./migrations/0013_snapshots.js"
+import { severalMachines } from "./migrations/0014_several_machines.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -35,9 +37,16 @@ const steps = {
   "0007_project_setup": statements(projectSetup),
   "0008_workspace_events": workspaceEvents,
   "0009_webhooks": statements(webhooks),
-  "0010_nodes": statements(nodes),
-  "0011_snapshots": snapshots,
-  "0012_several_machines": statements(severalMachines)
+  "0010_webhook_tests": Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () => statements(webhookTests.pg),
+      orElse: () => statements(webhookTests.sqlite)
+    })
+  ),
+  "0011_budget_questions": statements(budgetQuestions),
+  "0012_nodes": statements(nodes),
+  "0013_snapshots": snapshots,
+  "0014_several_machines": statements(severalMachines)
 }
 
 /** A step of the schema, as the database remembers it. */

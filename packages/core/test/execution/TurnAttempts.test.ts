@@ -24,6 +24,7 @@ import { Turns } from "@reins/core/sessions/Turns"
 import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
+import { aMoment } from "@reins/testing/process/Waiting"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
 import { databases } from "@reins/testing/store/Databases"
 import { Effect, Either, Logger, Schema } from "effect"
@@ -209,7 +210,7 @@ for (const { layer, name } of databases) {
         yield* leases.reap(before)
         assert.isTrue(isAlive(agent))
         yield* leases.reap(after)
-        yield* Effect.repeat(Effect.yieldNow(), { while: () => isAlive(agent) })
+        yield* Effect.repeat(aMoment, { while: () => isAlive(agent) })
       }).pipe(Effect.provide(asleep))
     )
 
@@ -292,7 +293,7 @@ for (const { layer, name } of databases) {
             yield* journal.commit((yield* loss(claim)).command)
             const after = yield* sessionRow(session.id)
             assert.deepStrictEqual([after.native_session_id, after.native_digest], ["n", liveState])
-            const refused = yield* Effect.either((yield* TurnSetup).prepare(after))
+            const refused = yield* Effect.either((yield* TurnSetup).prepare(after, () => Effect.void))
             if (Either.isRight(refused)) return assert.fail("it began in an empty directory")
             assert.deepInclude(refused.left, { reason: "executor_unavailable", retryable: false })
             assert.include(refused.left.message, "files of this session are not on this machine")

@@ -20,9 +20,10 @@ import { snapshots } from "./snapshots.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
+import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, jobs, turns, sandbox, agents, setups, snapshots }
+const subjects = { start, reads, writes, streams, workspace, postgres, jobs, turns, sandbox, agents, setups, snapshots }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -12,6 +12,7 @@ import { budgets } from "./migrations/0006_budgets.js"
 import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
+import { webhookTests } from "./migrations/0010_webhook_tests.js"
 import { snapshots } from "./migrations/0011_snapshots.js"
 
 const statements = (list: ReadonlyArray<string>) =>
@@ -33,6 +34,12 @@ const steps = {
   "0007_project_setup": statements(projectSetup),
   "0008_workspace_events": workspaceEvents,
   "0009_webhooks": statements(webhooks),
+  "0010_webhook_tests": Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () => statements(webhookTests.pg),
+      orElse: () => statements(webhookTests.sqlite)
+    })
+  ),
   "0011_snapshots": snapshots
 }
 

@@ -1,5 +1,6 @@
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Snapshots } from "@reins/core/sessions/Snapshots"
+import { WebhookStore } from "@reins/core/webhooks/WebhookStore"
 import { Effect } from "effect"
 import * as Figures from "../Figures.js"
 import { Reply } from "./Reply.js"
@@ -28,17 +29,19 @@ const meterOf = ({ method, path }: Route): Meter => {
 }
 
 /**
- * `GET /metrics` shows the figures in the text format of Prometheus, with those of the process and the live jobs by kind and state. The page holds no
+ * `GET /metrics` shows the figures in the text format of Prometheus, with those of the process, the live jobs by kind and state, and the
+ * deliveries to webhook endpoints that wait. The page holds no
  * id and no name of a person. What writes it is loaded with the first request, which is also from when on the event loop is watched.
  */
-export const metricsRoute: Effect.Effect<Route, never, JobStore | Snapshots> = Effect.gen(function* () {
+export const metricsRoute: Effect.Effect<Route, never, JobStore | Snapshots | WebhookStore> = Effect.gen(function* () {
   const jobs = yield* JobStore
   const snapshots = yield* Snapshots
+  const webhooks = yield* WebhookStore
   const page = Effect.gen(function* () {
     const { contentType, write } = yield* Effect.promise(() => import("./PrometheusPage.js"))
-    const live = yield* jobs.countLive
-    const unsealed = snapshots.isKept ? yield* snapshots.unsealed : undefined
-    const text = yield* Effect.promise(() => write(live, unsealed))
+    const unsealed = snapshots.isKept ? yield* snapshots.unsealed : null
+    const live = { jobs: yield* jobs.countLive, deliveries: yield* webhooks.countPending, unsealed }
+    const text = yield* Effect.promise(() => write(live))
     return new Reply(200, text, { "content-type": contentType })
   })
   return { method: "GET", path: "/metrics", mutates: false, answer: () => page }

@@ -267,12 +267,24 @@ const connected = Layer.mergeAll(
   Layer.provide(Models.layer, Layer.provide(Workspaces.layer, IdentityStores.layer))
 )
 
+/** What takes snapshots is loaded where the configuration names a store of blobs. */
+const snapshots = Layer.unwrapEffect(
+  Effect.flatMap(CoreConfig, ({ blobs }) =>
+    blobs === null
+      ? Effect.succeed(Snapshots.layerNone)
+      : Effect.map(
+          Effect.promise(() => import("./sessions/KeptSnapshots.js")),
+          ({ layer }) => layer
+        )
+  )
+)
+
 const work = Layer.mergeAll(changes, delegations, conversations, connected).pipe(
   Layer.provideMerge(Changesets.layer),
   Layer.provideMerge(ChangesetStore.layer),
   Layer.provideMerge(TurnSetup.layer),
   Layer.provideMerge(WorkingTrees.layer),
-  Layer.provideMerge(Snapshots.layer),
+  Layer.provideMerge(snapshots),
   Layer.provideMerge(Leases.layer),
   Layer.provideMerge(sessions),
   Layer.provideMerge(SessionStore.layer),

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import type { AgentLimits } from "@reins/core/base/AgentLimits"
-import { type BlobAddress, blobAddress } from "@reins/core/base/BlobAddress"
+import type { BlobAddress } from "@reins/core/base/BlobAddress"
 import type { BuiltInExecutor } from "@reins/core/base/CoreConfig"
 import type { CoreLimits } from "@reins/core/base/CoreLimits"
 import { fn } from "@reins/core/base/Traced"
@@ -37,7 +37,7 @@ const fields = {
   role: Schema.Literal("api", "runner", "all"),
   node_lease_seconds: Whole(1, 600),
   node_reclaim_seconds: Whole(0, 604_800),
-  blobs: Schema.String.pipe(Schema.filter((text) => blobAddress(text) !== undefined)),
+  blobs: Schema.String,
   public_url: HttpUrl,
   key_file: Schema.String.pipe(Schema.minLength(1)),
   cache_dir: Schema.String.pipe(Schema.minLength(1)),
@@ -272,9 +272,10 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   const host = settings.host ?? "127.0.0.1"
   const port = settings.port ?? 7117
   const publicUrl = new URL(settings.public_url ?? `http://${host.includes(":") ? `[${host}]` : host}:${port}`)
-  const blobs = settings.blobs === undefined ? blobsUnlessGiven(settings.node) : (blobAddress(settings.blobs) ?? null)
-  if (blobs?.kind === "postgres" && settings.database_url === undefined) return yield* noTable
-  if (blobs?.kind === "s3" && !hasKeys(environment)) return yield* noKeys
+  const blobs =
+    settings.blobs === undefined
+      ? blobsUnlessGiven(settings.node)
+      : yield* blobsOf(settings.blobs, settings, environment)
   const path = (text: string | undefined) => (text === undefined ? undefined : resolve(directory, text))
   const config: Config = {
     host,
@@ -326,18 +327,15 @@ export const load = fn("Config.load")(function* (flags: Given, environment: Node
   return config
 })
 
-const hasKeys = ({ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret }: NodeJS.ProcessEnv): boolean =>
-  Boolean(id) && Boolean(secret)
-
-const noTable = new ConfigInvalid({
-  problem:
-    'The setting "blobs" can be postgres only on a PostgreSQL database: give --database-url too (REINS_DATABASE_URL).'
-})
-
-const noKeys = new ConfigInvalid({
-  problem:
-    'The setting "blobs" names a bucket, and the environment lacks AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY: set both.'
-})
+/** What reads the setting is loaded where it is given. */
+const blobsOf = (text: string, { database_url }: typeof Settings.Type, environment: NodeJS.ProcessEnv) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./BlobSetting.js")),
+    ({ blobSetting }) => {
+      const found = blobSetting(text, database_url !== undefined, environment)
+      return typeof found === "string" ? Effect.fail(new ConfigInvalid({ problem: found })) : Effect.succeed(found)
+    }
+  )
 
 const agentLimitsOf = (settings: typeof Settings.Type): Config["agentLimits"] => ({
   ...(settings.agent_memory_bytes !== undefined && { memoryBytes: settings.agent_memory_bytes }),

@@ -96,11 +96,9 @@ const storing = Effect.gen(function* () {
   return Effect.fnUntraced(function* <E>(
     wanted: ReadonlyArray<BlobName & { readonly content: () => Stream.Stream<Uint8Array, E> }>
   ) {
-    const missing = yield* journal.commit(store.announce(wanted))
-    if (missing === undefined) return yield* beingDeleted
-    const digests = new Set(missing.map(({ digest }) => digest))
-    for (const { content, digest, size } of wanted)
-      if (digests.has(digest)) yield* blobs.put({ digest, size }, content())
+    if (!(yield* journal.commit(store.announce(wanted)))) return yield* beingDeleted
+    // One that the store has is not sent again. The store is asked, because somebody may have taken it away there.
+    for (const { content, digest, size } of wanted) yield* blobs.put({ digest, size }, content())
   })
 })
 
@@ -119,6 +117,34 @@ const nameOf = ({ digest, size }: BlobName): BlobName => ({ digest, size })
 const isSame = (one: SnapshotManifest, other: SnapshotManifest): boolean =>
   JSON.stringify({ ...one, ordinal: 0 }) === JSON.stringify({ ...other, ordinal: 0 })
 
+/** The manifest of a snapshot after the last one. Undefined when there is not even anything of git. */
+const manifestOf = (session: SessionRow, parts: Parts, last: SnapshotRow | undefined): SnapshotManifest | undefined => {
+  const { base, files, modes, repository, state, work } = parts.blobs
+  if (work === null) return undefined
+  return {
+    version: 1,
+    has_files: parts.commit !== null,
+    base_commit: session.base_commit,
+    commit: parts.commit,
+    blobs: {
+      base: base === null ? (last?.manifest.blobs.base ?? null) : nameOf(base),
+      work: nameOf(work),
+      repository: repository && nameOf(repository),
+      files: files && nameOf(files),
+      modes: modes && nameOf(modes),
+      state: state && nameOf(state)
+    },
+    native: {
+      session_id: session.native_session_id,
+      digest: parts.nativeDigest,
+      cost: session.native_cost
+    },
+    left_out: parts.leftOut,
+    more_left_out: parts.moreLeftOut,
+    ordinal: (last?.manifest.ordinal ?? 0) + 1
+  }
+}
+
 const sealing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const journal = yield* Journal
@@ -126,55 +152,27 @@ const sealing = Effect.gen(function* () {
   const sessions = yield* SessionStore
   const store = yield* snapshotStore
   const makeParts = yield* snapshotParts
+  const blobs = yield* Blobs
   const storeBlobs = yield* storing
 
-  const manifestOf = (
-    session: SessionRow,
-    parts: Parts,
-    last: SnapshotRow | undefined
-  ): SnapshotManifest | undefined => {
-    const { base, files, modes, repository, state, work } = parts.blobs
-    if (work === null) return undefined
-    return {
-      version: 1,
-      has_files: parts.commit !== null,
-      base_commit: session.base_commit,
-      commit: parts.commit,
-      blobs: {
-        base: base === null ? (last?.manifest.blobs.base ?? null) : nameOf(base),
-        work: nameOf(work),
-        repository: repository && nameOf(repository),
-        files: files && nameOf(files),
-        modes: modes && nameOf(modes),
-        state: state && nameOf(state)
-      },
-      native: {
-        session_id: session.native_session_id,
-        digest: parts.nativeDigest,
-        cost: session.native_cost
-      },
-      left_out: parts.leftOut,
-      more_left_out: parts.moreLeftOut,
-      ordinal: (last?.manifest.ordinal ?? 0) + 1
-    }
-  }
-
   /** Writes the snapshot, or notes that the newest one has everything already. */
-  const record = (session: SessionRow, manifest: SnapshotManifest, state: Before) =>
-    journal.commit(
+  const record = Effect.fnUntraced(function* (session: SessionRow, manifest: SnapshotManifest, state: Before) {
+    const place = yield* placements.at(session.id)
+    const epoch = "epoch" in place ? place.epoch : 0
+    return yield* journal.commit(
       Effect.gen(function* () {
+        // A machine that has lost the session writes no snapshot of it any more.
+        yield* placements.fence(session.id)
         const { last } = state
         const turn_id = yield* store.lastTurn(session.id)
-        // A node that has lost the session meanwhile publishes nothing.
-        yield* placements.fence(session.id)
-        const place = yield* placements.at(session.id)
-        const epoch = place.kind === "here" ? place.epoch : 0
         const row = { session_id: session.id, epoch, turn_id, manifest }
-        return last !== undefined && isSame(last.manifest, manifest) && last.turn_id === turn_id
+        const isKnown = last?.epoch === epoch && last.turn_id === turn_id && isSame(last.manifest, manifest)
+        return isKnown
           ? yield* store.settle(session.id, state.changes, state.apart).pipe(Effect.as(last))
           : yield* store.record(row, state.changes, state.apart)
       })
     )
+  })
 
   const take = Effect.fnUntraced(function* (session: SessionRow, changes: number) {
     const state: Before = {
@@ -183,7 +181,8 @@ const sealing = Effect.gen(function* () {
       last: yield* store.newest(session.id)
     }
     const staging = yield* stagingIn(sessionPaths(dataDir, session.id), "sealing")
-    const keptBase = (state.last?.manifest.blobs.base ?? null) !== null
+    const base = state.last?.manifest.blobs.base ?? null
+    const keptBase = base !== null && (yield* blobs.has(base.digest))
     const parts = yield* makeParts(session, (state.last?.manifest.ordinal ?? 0) + 1, keptBase, staging)
     const manifest = manifestOf(session, parts, state.last)
     // Of a workspace that was removed before anything was captured nothing is left.

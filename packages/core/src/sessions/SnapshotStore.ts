@@ -138,20 +138,17 @@ const blobRows = Effect.gen(function* () {
   const { sql } = db
 
   return {
-    /** Announces blobs before they are stored. Gives those that are to be stored, or undefined while one of them is being deleted. */
+    /** Announces blobs before they are stored. False while one of them is being deleted. */
     announce: Effect.fnUntraced(function* (blobs: ReadonlyArray<BlobName>) {
       yield* Commit
-      const missing: Array<BlobName> = []
       for (const { digest, size } of [...blobs].sort((one, other) => (one.digest < other.digest ? -1 : 1))) {
-        const row = yield* db.first(sql<{
-          state: string
-        }>`insert into snapshot_blobs (digest, size, state, used_at) values (${digest}, ${size}, 'storing', ${yield* now})
+        const row = yield* db.first(sql`insert into snapshot_blobs (digest, size, state, used_at)
+          values (${digest}, ${size}, 'storing', ${yield* now})
           on conflict (digest) do update set used_at = excluded.used_at
-            where snapshot_blobs.state <> 'deleting' returning state`)
-        if (row === undefined) return undefined
-        if (row.state === "storing") missing.push({ digest, size })
+            where snapshot_blobs.state <> 'deleting' returning digest`)
+        if (row === undefined) return false
       }
-      return missing
+      return true
     }),
     /** Marks blobs that are stored. False when one of them is being deleted, which is then to be stored anew. */
     confirm: Effect.fnUntraced(function* (blobs: ReadonlyArray<BlobName>) {

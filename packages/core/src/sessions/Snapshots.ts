@@ -1,5 +1,4 @@
 import { Context, Data, Effect, Layer, type Scope } from "effect"
-import { CoreConfig } from "../base/CoreConfig.js"
 import type { ChangesetId, SessionId, SnapshotId, TurnId, UploadId } from "../domain/Ids.js"
 import type { Timestamp } from "../domain/Timestamp.js"
 import type { Commit } from "../store/Commit.js"
@@ -103,7 +102,7 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
     readonly unsealed: Effect.Effect<Unsealed>
   }
 >() {
-  /** No snapshots. */
+  /** No snapshots. `KeptSnapshots` has the layer that keeps some. */
   static readonly layerNone = Layer.succeed(
     Snapshots,
     Snapshots.of({
@@ -123,17 +122,5 @@ export class Snapshots extends Context.Tag("@reins/core/sessions/Snapshots")<
       collect: Effect.void,
       unsealed: Effect.succeed({ sessions: 0, since: null, error: null })
     })
-  )
-
-  /** Snapshots where the configuration names a store of blobs. What takes them is loaded only there. */
-  static readonly layer = Layer.unwrapEffect(
-    Effect.flatMap(CoreConfig, ({ blobs }) =>
-      blobs === null
-        ? Effect.succeed(Snapshots.layerNone)
-        : Effect.map(
-            Effect.promise(() => import("./KeptSnapshots.js")),
-            ({ layer }) => layer
-          )
-    )
   )
 }

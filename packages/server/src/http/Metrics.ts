@@ -39,11 +39,8 @@ export const metricsRoute: Effect.Effect<Route, never, JobStore | Snapshots | We
   const webhooks = yield* WebhookStore
   const page = Effect.gen(function* () {
     const { contentType, write } = yield* Effect.promise(() => import("./PrometheusPage.js"))
-    const live = {
-      jobs: yield* jobs.countLive,
-      deliveries: yield* webhooks.countPending,
-      unsealed: snapshots.isKept ? yield* snapshots.unsealed : undefined
-    }
+    const unsealed = snapshots.isKept ? yield* snapshots.unsealed : null
+    const live = { jobs: yield* jobs.countLive, deliveries: yield* webhooks.countPending, unsealed }
     const text = yield* Effect.promise(() => write(live))
     return new Reply(200, text, { "content-type": contentType })
   })

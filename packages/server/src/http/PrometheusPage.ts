@@ -28,14 +28,14 @@ export interface Live {
   readonly jobs: ReadonlyArray<{ readonly kind: string; readonly state: JobState; readonly count: number }>
   /** Deliveries to webhook endpoints, by the state of these. */
   readonly deliveries: ReadonlyArray<{ readonly state: WebhookEndpointState; readonly count: number }>
-  /** The sessions that are not sealed; undefined where no snapshots are kept. */
-  readonly unsealed: Unsealed | undefined
+  /** The sessions that wait for a snapshot; null where none are kept. */
+  readonly unsealed: Unsealed | null
 }
 
 /** The page, with what waits and runs at this moment. */
 export const write = async (live: Live): Promise<string> => {
   const ofMoment = new Registry()
-  if (live.unsealed !== undefined) writeUnsealed(ofMoment, live.unsealed)
+  if (live.unsealed !== null) writeUnsealed(ofMoment, live.unsealed)
   const jobs = new Gauge({
     name: "reins_jobs",
     help: "Jobs that have not ended, by kind and state.",

@@ -116,8 +116,7 @@ const applying = Effect.gen(function* () {
 
 const sourceElsewhere = new JobError({
   code: "executor_unavailable",
-  message:
-    "Another node has the changeset: deliver it as a branch.",
+  message: "Another node has the changeset: deliver it as a branch.",
   retryable: false
 })
 

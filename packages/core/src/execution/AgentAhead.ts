@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
+import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Journal } from "../store/Journal.js"
 import { liveState, TurnSetup } from "./TurnSetup.js"
 
 /**
@@ -12,7 +12,7 @@ import { liveState, TurnSetup } from "./TurnSetup.js"
  */
 export const startingAhead = Effect.gen(function* () {
   const agents = yield* AgentPool
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup
   const trees = yield* WorkingTrees
@@ -23,7 +23,7 @@ export const startingAhead = Effect.gen(function* () {
       if (session === undefined || !isWaiting(session) || !(yield* agents.hasRoom)) return Effect.void
       const prepared = yield* setup.prepare(session)
       // The agent changes its own state as soon as it starts, and another process has to know that there is one.
-      yield* journal.commit(sessions.change(id, { native_digest: liveState }))
+      yield* commit(id, sessions.change(id, { native_digest: liveState }))
       return yield* agents.prepare(prepared)
     },
     Effect.catchTag("TurnRefused", () => Effect.succeed(Effect.void))

@@ -8,10 +8,10 @@ import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { Leases } from "../sessions/Leases.js"
+import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Journal } from "../store/Journal.js"
 
 const actor = systemActor("workspaces")
 
@@ -81,20 +81,22 @@ const releasing = Effect.gen(function* () {
 
 /** The moves of the lease that is released. */
 const leaseMoves = Effect.gen(function* () {
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const store = yield* SessionStore
   const leases = yield* Leases
 
   return {
     quiesce: (id: SessionId, reason: string) =>
-      journal.commit(
+      commit(
+        id,
         Effect.flatMap(store.lock(id), (row) =>
           row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
         )
       ),
     /** Ends the lease, unless a newer one has taken its place meanwhile. */
     settle: (session: SessionRow, reason: string) =>
-      journal.commit(
+      commit(
+        session.id,
         Effect.gen(function* () {
           const row = yield* store.lock(session.id)
           if (row === undefined || row.lease_id !== session.lease_id) return
@@ -110,7 +112,7 @@ const leaseMoves = Effect.gen(function* () {
  * release.
  */
 const salvaging = Effect.gen(function* () {
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const changesets = yield* ChangesetStore
   const capture = yield* workspaceCapture
 
@@ -120,7 +122,8 @@ const salvaging = Effect.gen(function* () {
       const captured = yield* capture(session, id)
       const last = yield* changesets.newestSealed(session.id)
       if (captured.tree === last?.tree || (last === undefined && captured.files.length === 0)) return
-      yield* journal.commit(
+      yield* commit(
+        session.id,
         Effect.gen(function* () {
           yield* changesets.open(id, session.id, actor, { origin: "salvage", label: null, turnId: null })
           yield* changesets.seal(id, captured, actor)

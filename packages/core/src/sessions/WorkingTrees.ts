@@ -12,9 +12,9 @@ import { Boot } from "../placement/Boot.js"
 import { Nodes } from "../placement/Nodes.js"
 import { NotOwner, Placements } from "../placement/Placements.js"
 import { existingOf } from "../store/Existing.js"
-import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
+import { ownedCommits } from "./OwnedCommits.js"
 import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -105,23 +105,26 @@ const owning = Effect.gen(function* () {
 
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
 const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.Effect<SessionRow, GitError>) {
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const leases = yield* Leases
   const existing = existingOf("session", sessions.find)
 
   /** Ends the allocation of a lease, unless the lease has moved on meanwhile. */
   const settle = (id: SessionId, end: ReturnType<typeof leases.lose>) =>
-    journal.commit(Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void)))
+    commit(
+      id,
+      Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void))
+    )
 
   return Effect.fnUntraced(function* (id: SessionId) {
     const before = yield* existing(id)
     if (before.lease_state === "quiescing") {
       // Its release has not ended it yet, and the turn that is prepared now needs a lease of its own.
       yield* leases.reap(before)
-      yield* journal.commit(leases.move(id, "released", actor, "superseded"))
+      yield* commit(id, leases.move(id, "released", actor, "superseded"))
     }
-    yield* journal.commit(leases.allocate(id, actor))
+    yield* commit(id, leases.allocate(id, actor))
     yield* failpoint("executor.allocated")
     yield* Effect.onError(make(id), (cause) => settle(id, leases.lose(id, actor, reasonOf(cause))))
     yield* settle(id, leases.move(id, "ready", actor, null))
@@ -131,7 +134,7 @@ const preparing = Effect.fnUntraced(function* (make: (id: SessionId) => Effect.E
 
 const removing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const leases = yield* Leases
 
@@ -142,7 +145,8 @@ const removing = Effect.gen(function* () {
       await removeTree(home)
     })
     yield* failpoint("workspace.removed")
-    yield* journal.commit(
+    yield* commit(
+      id,
       Effect.gen(function* () {
         // An activation may have begun a lease while the session was being closed.
         yield* leases.lose(id, actor, "session_closed")

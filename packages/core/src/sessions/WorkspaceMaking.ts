@@ -11,6 +11,7 @@ import { Projects } from "../projects/Projects.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
+import { ownedCommits } from "./OwnedCommits.js"
 import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
 import { sessionPaths } from "./SessionPaths.js"
@@ -22,6 +23,7 @@ const actor = systemActor("workspaces")
 /** Makes the workspace of a session unless it is ready. The caller keeps everybody else from making or removing it. */
 export const workspaceMaking = Effect.gen(function* () {
   const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const quotas = yield* Quotas
   const materialize = yield* materializing
@@ -32,7 +34,8 @@ export const workspaceMaking = Effect.gen(function* () {
     if (row.workspace_state === "ready") return row
     if (row.workspace_state === "removed") return yield* removed
     if (row.workspace_state !== "preparing")
-      yield* journal.commit(
+      yield* commit(
+        id,
         quotas.workingTree(row.workspace_id).pipe(
           Effect.mapError(({ message }) => new GitError({ kind: "quota_exhausted", message })),
           Effect.zipRight(sessions.moveWorkspace(row, "preparing"))
@@ -40,7 +43,8 @@ export const workspaceMaking = Effect.gen(function* () {
       )
     const base = yield* materialize(row)
     yield* failpoint("workspace.made")
-    yield* journal.commit(
+    yield* commit(
+      id,
       Effect.gen(function* () {
         yield* sessions.moveWorkspace({ id, workspace_state: "preparing" }, "ready", base)
         yield* journal.append(id, actor, [
@@ -126,8 +130,7 @@ const planting = Effect.gen(function* () {
 
 const seedElsewhere = new GitError({
   kind: "conflict",
-  message:
-    "Another node has the files of its seed: start from a delivered branch."
+  message: "Another node has the files of its seed: start from a delivered branch."
 })
 
 const removed = new GitError({

@@ -45,8 +45,7 @@ export const replyToFailure = (cause: Cause.Cause<unknown>, requestId: string): 
 /** The files are on another node since the request came here, or this node may not act any more. */
 const moved = new ReinsError({
   code: "waiting_capacity",
-  message:
-    "The session has just changed its node. Nothing was done. Try again in a moment.",
+  message: "The session has just changed its node. Nothing was done. Try again in a moment.",
   details: { reason: "moved" },
   retryAfterSeconds: 1
 })

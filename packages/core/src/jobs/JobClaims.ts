@@ -5,7 +5,6 @@ import { fn } from "../base/Traced.js"
 import { AttemptId, newId, type SessionId } from "../domain/Ids.js"
 import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import { isLapsed } from "../placement/NodeClock.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { jobsTopic } from "../store/Bell.js"
@@ -118,7 +117,7 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
             db.first(statements.look(claim.jobId, claim.attempt, claim.bootId)),
             (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
           ),
-        unplaced: self === null ? Effect.succeed([]) : unplacedIn(db),
+        unplaced: self === null ? Effect.succeed([]) : Effect.flatMap(pinnedJobs, ({ unplacedIn }) => unplacedIn(db)),
         isSilent: (bootId) =>
           Effect.flatMap(now, (at) =>
             Effect.map(
@@ -143,6 +142,9 @@ interface Store {
 }
 
 type Claims = JobClaims["Type"]
+
+/** One machine loads nothing of it. */
+const pinnedJobs = Effect.promise(() => import("./PinnedJobs.js"))
 
 const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
   fn("JobClaims.claim")(function* (kind, limit, worker) {
@@ -228,29 +230,12 @@ const finishOf = ({ db, journal, observer, statements }: Store): Claims["finish"
     yield* journal.afterCommit(observer.jobEnded(end))
   })
 
-/** The most sessions that are placed at once. */
-const placedAtOnce = 100
-
-const unplacedIn = ({ all, sql }: Database["Type"]): Claims["unplaced"] =>
-  Effect.gen(function* () {
-    const rows = yield* all(sql<{
-      session_id: SessionId
-    }>`select session_id from jobs where ${JobStatements.isWaiting(sql)}
-      and held = 0 and session_id is not null and node_id is null and run_at <= ${yield* now}
-      group by session_id order by min(run_at) limit ${placedAtOnce}`)
-    return rows.map((row) => row.session_id)
-  })
-
 const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
   fn("JobClaims.listLost")(function* ({ alone, bootId, ended }) {
     const { sql } = db
     const at = yield* now
     const gone = alone ? sql`jobs.boot_id <> ${bootId}` : ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
-    // The node that has the files knows best how far the work came, for as long as it is alive.
-    const mayEnd =
-      self === null
-        ? sql``
-        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${isLapsed(sql, sql`jobs.node_id`)})`
+    const mayEnd = self === null ? sql`` : (yield* pinnedJobs).mayEnd(sql, self)
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
     >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs

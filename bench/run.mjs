@@ -20,9 +20,10 @@ import { setups } from "./setups.mjs"
 import { start } from "./start.mjs"
 import { streams } from "./streams.mjs"
 import { turns } from "./turns.mjs"
+import { workspace } from "./workspace.mjs"
 import { writes } from "./writes.mjs"
 
-const subjects = { start, reads, writes, streams, postgres, nodes, jobs, turns, sandbox, agents, setups }
+const subjects = { start, reads, writes, streams, workspace, postgres, nodes, jobs, turns, sandbox, agents, setups }
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -12,7 +12,8 @@ import { budgets } from "./migrations/0006_budgets.js"
 import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
-import { nodes } from "./migrations/0010_nodes.js"
+import { webhookTests } from "./migrations/0010_webhook_tests.js"
+import { nodes } from "./migrations/0011_nodes.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -33,7 +34,13 @@ const steps = {
   "0007_project_setup": statements(projectSetup),
   "0008_workspace_events": workspaceEvents,
   "0009_webhooks": statements(webhooks),
-  "0010_nodes": statements(nodes)
+  "0010_webhook_tests": Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () => statements(webhookTests.pg),
+      orElse: () => statements(webhookTests.sqlite)
+    })
+  ),
+  "0011_nodes": statements(nodes)
 }
 
 /** A step of the schema, as the database remembers it. */

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
-import { install } from "./installation.mjs"
+import { connect, install } from "./installation.mjs"
 import { inTurns } from "./load.mjs"
 import { onDatabase } from "./postgres.mjs"
 import { directory } from "./processes.mjs"
@@ -20,6 +20,7 @@ export const nodes = async ({ report, settings }) => {
     const disk = join(directory, "node-b")
     const servers = [await start("a"), await start("b", disk)]
     const [first] = servers
+    await connect(first)
     const { id } = await first.newSession()
     await first.reins.sessions.uploadFile({ session_id: id, path: "a.txt", content: "a file", encoding: "utf-8" })
     const isOnB = existsSync(join(disk, "sessions", id))

@@ -1,15 +1,15 @@
 import { Effect } from "effect"
 import { AgentPool } from "../agents/AgentPool.js"
 import type { SessionId } from "../domain/Ids.js"
+import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Journal } from "../store/Journal.js"
 import { liveState, type PreparedAgent, TurnSetup } from "./TurnSetup.js"
 
 /** The start of agents for sessions that have no turn, where one more can be kept. What is in the way of a turn is left to the turn. */
 export const agentsAhead = Effect.gen(function* () {
   const agents = yield* AgentPool
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const setup = yield* TurnSetup
   const trees = yield* WorkingTrees
@@ -17,7 +17,7 @@ export const agentsAhead = Effect.gen(function* () {
   const begin = Effect.fnUntraced(function* (id: SessionId, start: PreparedAgent) {
     if (!(yield* agents.hasRoom)) return Effect.void
     // The agent changes its own state as soon as it starts, and another process has to know that there is one.
-    yield* journal.commit(sessions.change(id, { native_digest: liveState }))
+    yield* commit(id, sessions.change(id, { native_digest: liveState }))
     return yield* agents.prepare(start)
   })
   const beginFor = (id: SessionId) => (start: PreparedAgent) => Effect.asVoid(begin(id, start))

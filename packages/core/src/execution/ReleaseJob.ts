@@ -8,11 +8,11 @@ import { ChangesetId, LeaseId, newId, SessionId } from "../domain/Ids.js"
 import type { Claim } from "../jobs/Claim.js"
 import { JobError, type JobKind } from "../jobs/JobKind.js"
 import { Leases } from "../sessions/Leases.js"
+import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { releaseJobKind } from "../sessions/SessionLifecycles.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
 import { Snapshots } from "../sessions/Snapshots.js"
 import { WorkingTrees } from "../sessions/WorkingTrees.js"
-import { Journal } from "../store/Journal.js"
 
 const actor = systemActor("workspaces")
 
@@ -64,7 +64,7 @@ const releasing = Effect.gen(function* () {
   const { quiesce, settle } = yield* leaseMoves
   const salvage = yield* salvaging
   const snapshots = yield* Snapshots
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
 
   return Effect.fnUntraced(function* (id: SessionId, { lease_id: leaseId, reason }: Payload) {
     const session = yield* store.find(id)
@@ -78,7 +78,7 @@ const releasing = Effect.gen(function* () {
     if (session.workspace_state === "ready") yield* salvage(session)
     yield* failpoint("release.salvaged")
     // The agent was stopped, and may have written its last words only then.
-    if (snapshots.isKept) yield* journal.commit(snapshots.changed(id))
+    if (snapshots.isKept) yield* commit(id, snapshots.changed(id))
     yield* settle(session, reason)
     if (leaseId === undefined) yield* trees.remove(id)
   })
@@ -86,20 +86,22 @@ const releasing = Effect.gen(function* () {
 
 /** The moves of the lease that is released. */
 const leaseMoves = Effect.gen(function* () {
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const store = yield* SessionStore
   const leases = yield* Leases
 
   return {
     quiesce: (id: SessionId, reason: string) =>
-      journal.commit(
+      commit(
+        id,
         Effect.flatMap(store.lock(id), (row) =>
           row?.lease_state === "ready" ? leases.move(id, "quiescing", actor, reason) : Effect.void
         )
       ),
     /** Ends the lease, unless a newer one has taken its place meanwhile. */
     settle: (session: SessionRow, reason: string) =>
-      journal.commit(
+      commit(
+        session.id,
         Effect.gen(function* () {
           const row = yield* store.lock(session.id)
           if (row === undefined || row.lease_id !== session.lease_id) return
@@ -115,7 +117,7 @@ const leaseMoves = Effect.gen(function* () {
  * release.
  */
 const salvaging = Effect.gen(function* () {
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const changesets = yield* ChangesetStore
   const capture = yield* workspaceCapture
 
@@ -125,7 +127,8 @@ const salvaging = Effect.gen(function* () {
       const captured = yield* capture(session, id)
       const last = yield* changesets.newestSealed(session.id)
       if (captured.tree === last?.tree || (last === undefined && captured.files.length === 0)) return
-      yield* journal.commit(
+      yield* commit(
+        session.id,
         Effect.gen(function* () {
           yield* changesets.open(id, session.id, actor, { origin: "salvage", label: null, turnId: null })
           yield* changesets.seal(id, captured, actor)

@@ -21,6 +21,7 @@ import { Placements } from "../placement/Placements.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
+import { ownedCommits } from "../sessions/OwnedCommits.js"
 import { boundsOf, limitsOf } from "../sessions/SessionBounds.js"
 import { agentPlaces } from "../sessions/SessionPaths.js"
 import { type SessionRow, SessionStore } from "../sessions/SessionStore.js"
@@ -232,14 +233,14 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
 const fencing = Effect.gen(function* () {
   const agents = yield* AgentPool
   const { alone } = yield* Boot
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const leases = yield* Leases
   const trees = yield* WorkingTrees
 
   return Effect.fnUntraced(function* (session: SessionRow) {
     if (session.native_digest !== liveState || (yield* agents.isKept(session.lease_id ?? ""))) return session
     if (alone) return yield* Effect.as(leases.reap(session), session)
-    yield* journal.commit(leases.move(session.id, "quiescing", system, "superseded"))
+    yield* commit(session.id, leases.move(session.id, "quiescing", system, "superseded"))
     return yield* trees.prepare(session.id)
   })
 })

@@ -5,7 +5,6 @@ import { fn } from "../base/Traced.js"
 import { AttemptId, newId, type SessionId } from "../domain/Ids.js"
 import { attemptStates, type JobFailure, jobStates } from "../domain/Job.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
-import { isLapsed } from "../placement/NodeClock.js"
 import { Nodes } from "../placement/Nodes.js"
 import { Placements } from "../placement/Placements.js"
 import { jobsTopic } from "../store/Bell.js"
@@ -117,7 +116,10 @@ export class JobClaims extends Context.Tag("@reins/core/jobs/JobClaims")<
             db.first(statements.look(jobId, attempt, bootId)),
             (row) => row && { endsAt: row.lease_expires_at, cancelRequested: row.cancel_requested === 1 }
           ),
-        unplaced: self === null ? Effect.succeed([]) : unplacedIn(db, placements),
+        unplaced:
+          self === null
+            ? Effect.succeed([])
+            : Effect.flatMap(pinnedJobs, ({ unplacedIn }) => unplacedIn(db, placements)),
         isSilent: (bootId) =>
           Effect.flatMap(at(0), (now) =>
             Effect.map(
@@ -142,6 +144,9 @@ interface Store {
 }
 
 type Claims = JobClaims["Type"]
+
+/** One machine loads nothing of it. */
+const pinnedJobs = Effect.promise(() => import("./PinnedJobs.js"))
 
 const claimOf = ({ db, leaseMs, statements }: Store): Claims["claim"] =>
   fn("JobClaims.claim")(function* (kind, limit, worker) {
@@ -226,33 +231,16 @@ const finishOf = ({ db, journal, observer, statements }: Store): Claims["finish"
     yield* journal.afterCommit(observer.jobEnded(end))
   })
 
-/** The most sessions that are placed at once. */
-const placedAtOnce = 100
-
-const unplacedIn = ({ all, clock, sql }: Database["Type"], { isSettled }: Placements["Type"]): Claims["unplaced"] =>
-  Effect.gen(function* () {
-    const rows = yield* all(sql<{
-      session_id: SessionId
-    }>`select session_id from jobs where ${JobStatements.isWaiting(sql)}
-      and held = 0 and session_id is not null and run_at <= ${yield* clock.at(0)}
-      and not (${isSettled(sql`jobs.session_id`, sql`jobs.node_id`)})
-      group by session_id order by min(run_at) limit ${placedAtOnce}`)
-    return rows.map((row) => row.session_id)
-  })
+/** One machine ends every lost attempt, and nobody's lease can lapse. */
+const ofOneMachine = (sql: Database["Type"]["sql"]) => ({ mayEnd: sql``, ofLapsed: sql`1 = 0` })
 
 const listLostOf = ({ db, self }: Store): Claims["listLost"] =>
   fn("JobClaims.listLost")(function* ({ alone, bootId, ended }) {
     const { clock, sql } = db
     const at = yield* clock.at(0)
     const ofEnded = ended.length > 0 ? sql.in("jobs.boot_id", ended) : sql`1 = 0`
-    // A node ends what needs files before its lease runs out.
-    const ofLapsed = sql`(jobs.node_id <> ${self} and ${isLapsed(sql, sql`jobs.node_id`)})`
-    const gone = alone ? sql`jobs.boot_id <> ${bootId}` : self === null ? ofEnded : sql`(${ofEnded} or ${ofLapsed})`
-    // The node that has the files knows best how far the work came, for as long as it is alive.
-    const mayEnd =
-      self === null
-        ? sql``
-        : sql` and (jobs.node_id is null or jobs.node_id = ${self} or ${isLapsed(sql, sql`jobs.node_id`)})`
+    const { mayEnd, ofLapsed } = self === null ? ofOneMachine(sql) : (yield* pinnedJobs).boundsOf(sql, self)
+    const gone = alone ? sql`jobs.boot_id <> ${bootId}` : sql`(${ofEnded} or ${ofLapsed})`
     const rows = yield* db.all(sql<
       JobRow.JobRow & { attempt_id: AttemptId; worker_id: string; boot_id: string; is_gone: number }
     >`select jobs.*, attempts.id as attempt_id, case when ${gone} then 1 else 0 end as is_gone from jobs

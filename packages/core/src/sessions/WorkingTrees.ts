@@ -14,9 +14,9 @@ import { Boot } from "../placement/Boot.js"
 import { Nodes } from "../placement/Nodes.js"
 import { NotOwner, Placements } from "../placement/Placements.js"
 import { existingOf } from "../store/Existing.js"
-import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
+import { ownedCommits } from "./OwnedCommits.js"
 import * as SessionLock from "./SessionLock.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
 import { type SessionRow, SessionStore } from "./SessionStore.js"
@@ -146,14 +146,17 @@ const owning = Effect.fnUntraced(function* (making: SessionLock.SessionLock) {
 /** Makes a lease and the workspace. The lease is committed before anything is made for it, and lost when that cannot be made. */
 const preparing = Effect.fnUntraced(function* (make: Effect.Effect.Success<typeof workspaceMaking>) {
   const agents = yield* AgentPool
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const leases = yield* Leases
   const existing = existingOf("session", sessions.find)
 
   /** Ends the allocation of a lease, unless the lease has moved on meanwhile. */
   const settle = (id: SessionId, end: ReturnType<typeof leases.lose>) =>
-    journal.commit(Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void)))
+    commit(
+      id,
+      Effect.flatMap(existing(id), (row) => (row.lease_state === "allocating" ? end : Effect.void))
+    )
 
   /** Makes the workspace, and gives the session. No agent is left of a lease that has ended by then. */
   const makeBeside = Effect.fnUntraced(function* (id: SessionId, beside: Beside) {
@@ -175,9 +178,9 @@ const preparing = Effect.fnUntraced(function* (make: Effect.Effect.Success<typeo
     if (before.lease_state === "quiescing") {
       // Its release has not ended it yet, and the turn that is prepared now needs a lease of its own.
       yield* leases.reap(before)
-      yield* journal.commit(leases.move(id, "released", actor, "superseded"))
+      yield* commit(id, leases.move(id, "released", actor, "superseded"))
     }
-    yield* journal.commit(leases.allocate(id, actor))
+    yield* commit(id, leases.allocate(id, actor))
     yield* failpoint("executor.allocated")
     return yield* makeBeside(id, beside)
   })
@@ -185,7 +188,7 @@ const preparing = Effect.fnUntraced(function* (make: Effect.Effect.Success<typeo
 
 const removing = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
-  const journal = yield* Journal
+  const commit = yield* ownedCommits
   const sessions = yield* SessionStore
   const leases = yield* Leases
 
@@ -195,7 +198,8 @@ const removing = Effect.gen(function* () {
       for (const tree of [workTree, making, home]) await removeTree(tree)
     })
     yield* failpoint("workspace.removed")
-    yield* journal.commit(
+    yield* commit(
+      id,
       Effect.gen(function* () {
         // An activation may have begun a lease while the session was being closed.
         yield* leases.lose(id, actor, "session_closed")

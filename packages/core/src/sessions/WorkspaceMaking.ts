@@ -16,6 +16,7 @@ import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
 import { Leases } from "./Leases.js"
 import { newestTurn } from "./NewestTurn.js"
+import { ownedCommits } from "./OwnedCommits.js"
 import { Quotas } from "./Quotas.js"
 import type { WorkspaceSeed } from "./SessionOrigin.js"
 import { type SessionPaths, sessionPaths } from "./SessionPaths.js"
@@ -38,6 +39,7 @@ const withFiles = ["succeeded", "interrupted"] as const
  */
 export const workspaceMaking = Effect.gen(function* () {
   const journal = yield* Journal
+  const commit = yield* ownedCommits
   const leases = yield* Leases
   const sessions = yield* SessionStore
   const quotas = yield* Quotas
@@ -51,7 +53,8 @@ export const workspaceMaking = Effect.gen(function* () {
     if (row.workspace_state === "ready") return row
     if (row.workspace_state === "removed") return yield* removed
     if (row.workspace_state !== "preparing")
-      yield* journal.commit(
+      yield* commit(
+        id,
         quotas.workingTree(row.workspace_id).pipe(
           Effect.mapError(({ message }) => new GitError({ kind: "quota_exhausted", message })),
           Effect.zipRight(sessions.moveWorkspace(row, "preparing"))
@@ -64,7 +67,8 @@ export const workspaceMaking = Effect.gen(function* () {
     yield* failpoint("workspace.made")
     // A session that has worked already has lost its first workspace with the machine.
     const lost_turn = row.turn_count > 0 ? yield* newestTurn(db, id, withFiles) : null
-    yield* journal.commit(
+    yield* commit(
+      id,
       Effect.gen(function* () {
         yield* sessions.moveWorkspace({ id, workspace_state: "preparing" }, "ready", base)
         yield* journal.append(id, actor, [

@@ -14,6 +14,7 @@ import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { canonicalJson, digestOf } from "../store/CanonicalJson.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
+import { ownedCommits } from "./OwnedCommits.js"
 import { boundsOf, limitsOf } from "./SessionBounds.js"
 import * as SessionLock from "./SessionLock.js"
 import { agentPlaces, sessionPaths } from "./SessionPaths.js"
@@ -45,6 +46,7 @@ export const workspaceSetup = Effect.gen(function* () {
   const { dataDir } = yield* CoreConfig
   const git = yield* Git
   const journal = yield* Journal
+  const commit = yield* ownedCommits
   const snapshots = yield* setupSnapshots
   const prepare = yield* preparing
   const run = yield* running
@@ -59,7 +61,7 @@ export const workspaceSetup = Effect.gen(function* () {
     const target = yield* targetOf(row)
     const key = keyOf(target)
     const tell = (events: ReadonlyArray<NewEvent>) =>
-      Effect.asVoid(journal.commit(journal.append(row.id, actor, events)))
+      Effect.asVoid(commit(row.id, journal.append(row.id, actor, events)))
     const told = (type: "setup.started" | "setup.succeeded" | "setup.failed", payload: Partial<SetupFacts>) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const duration_ms = type === "setup.started" ? null : now - begunMs

@@ -24,7 +24,7 @@ export const serverOptions = {
   host: setting("host", "The address to listen on (127.0.0.1)"),
   port: setting("port", "The port to listen on, 0 for any (7117)"),
   node: setting("node", "The name of this machine among several on one PostgreSQL"),
-  node_address: setting("node-address", "The URL at which the other nodes reach this one"),
+  node_address: setting("node-address", "The URL of this node for the others"),
   role: setting("role", "api serves requests, runner has the sessions, all does both (all)"),
   blobs: setting(
     "blobs",

@@ -2,13 +2,13 @@
 export default {
   test: {
     exclude: [],
-    include: [".cache/vm/tests/*.test.mjs"],
+    include: [".cache/vm/tests/*/*.test.mjs"],
     testTimeout: 600_000,
     hookTimeout: 600_000,
     pool: "forks",
     isolate: false,
     // What tests share is loaded as it is.
-    server: { deps: { external: [/\/tests\/chunk-/] } },
+    server: { deps: { external: [/\/vm\/tests\/\w+\/files\//] } },
     poolOptions: { forks: { singleFork: true } }
   }
 }

@@ -3,9 +3,9 @@
 // machine of its own, which is made of a kernel of Debian and of the files of this machine.
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { needsOfMachines } from "./vm/needs.mjs"
-import { bundled } from "./vm/bundle.mjs"
+import { bundle } from "./vm/bundle.mjs"
 import { inMachine } from "./vm/machine.mjs"
+import { needsOfMachines } from "./vm/needs.mjs"
 import { repository, unpacked } from "./vm/packages.mjs"
 import { sets } from "./vm/sets.mjs"
 
@@ -17,18 +17,23 @@ for (const [name, how] of missing) process.stderr.write(`Virtual machines need $
 if (unknown.length + missing.length > 0) process.exit(2)
 if (!existsSync(join(repository, "packages/server/dist/main.js"))) throw new Error("Run node scripts/setup.mjs first.")
 
+const vitest = "node_modules/.bin/vitest run --configLoader native --config vitest.vm.config.mjs --reporter=verbose"
+
 /** The script of a set: what it does before, and its tests. */
-const scriptOf = (files, before) => `
-set -u
+const scriptOf = (set, before, run) => `
 cd '${repository}'
 ${before}
-node_modules/.bin/vitest run --configLoader native --config vitest.vm.config.mjs --reporter=verbose ${files.join(" ")}
+${run(`${vitest} tests/${set}/`)}
 `
 
 /** Runs a set, shows its words, and counts its tests. */
-const count = async (name, { architecture, before = "", files, layers, memoryMb = 3072, seconds }) => {
+const count = async (
+  name,
+  { architecture, before = "", files, layers, memoryMb = 3072, run = (words) => words, seconds }
+) => {
   process.stdout.write(`\n== ${name}\n`)
   const begun = performance.now()
+  await bundle(name, files)
   let output = ""
   const code = await inMachine({
     architecture,
@@ -36,7 +41,7 @@ const count = async (name, { architecture, before = "", files, layers, memoryMb 
     busybox: join(unpacked({ architecture, release: "bookworm", names: ["busybox-static"] }), "bin/busybox"),
     layers: layers(),
     memoryMb,
-    script: scriptOf(await bundled(files), before),
+    script: scriptOf(name, before, run),
     seconds,
     write: (chunk) => {
       output += chunk
@@ -46,7 +51,11 @@ const count = async (name, { architecture, before = "", files, layers, memoryMb 
   process.stdout.write(`== ${name}: ${Math.round((performance.now() - begun) / 1000)} s\n`)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of the words
   const plain = output.replace(/\x1b\[[0-9;]*m/g, "")
-  const of = (word) => Number(new RegExp(`^ +Tests .*?(\\d+) ${word}`, "m").exec(plain)?.[1] ?? 0)
+  const of = (word) =>
+    [...plain.matchAll(new RegExp(`^ +Tests .*?(\\d+) ${word}`, "gm"))].reduce(
+      (sum, [, found]) => sum + Number(found),
+      0
+    )
   return { passed: of("passed"), failed: Math.max(of("failed"), code === 0 ? 0 : 1) }
 }
 

@@ -13,7 +13,12 @@ const entry = (number, { bytes, mode, path }) => {
 /** The archive of programs, with the directories that they are in. */
 export const archiveOf = (files) => {
   const directories = new Set(
-    files.flatMap(({ path }) => path.split("/").slice(0, -1).map((_, index, names) => names.slice(0, index + 1).join("/")))
+    files.flatMap(({ path }) =>
+      path
+        .split("/")
+        .slice(0, -1)
+        .map((_, index, names) => names.slice(0, index + 1).join("/"))
+    )
   )
   const all = [
     ...[...directories].map((path) => ({ path, mode: 0o040755, bytes: Buffer.alloc(0) })),

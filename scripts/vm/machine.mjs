@@ -84,6 +84,11 @@ exec /bin/busybox switch_root /new /.vm/second
 const secondProgram = `#!/.vm/busybox sh
 bb=/.vm/busybox
 $bb hostname vm
+# What is unpacked and never installed has none of these.
+[ -e /etc/hosts ] || echo "127.0.0.1 localhost" >/etc/hosts
+[ -e /etc/passwd ] || echo "root:x:0:0:root:/root:/bin/bash" >/etc/passwd
+[ -e /etc/group ] || echo "root:x:0:" >/etc/group
+$bb mkdir -p /root
 $bb ip link set lo up
 for each in /sys/class/virtio-ports/*; do
   case $($bb cat $each/name) in out) out=/dev/\${each##*/} ;; end) end=/dev/\${each##*/} ;; esac
@@ -145,7 +150,11 @@ export const inMachine = async ({ architecture, busybox, kernel, layers, memoryM
   const directory = mkdtempSync(join(tmpdir(), "reins-vm-"))
   try {
     const { image, modules } = kernelOf(kernel)
-    const tagged = layers.map(({ at, from }, index) => ({ at, from, tags: from.map((_, layer) => `l${index}x${layer}`) }))
+    const tagged = layers.map(({ at, from }, index) => ({
+      at,
+      from,
+      tags: from.map((_, layer) => `l${index}x${layer}`)
+    }))
     const shares = tagged.flatMap(({ from, tags }) => from.map((path, index) => ({ path, tag: tags[index] })))
     const entries = [
       { path: "bin/busybox", bytes: readFileSync(busybox) },
@@ -159,7 +168,12 @@ export const inMachine = async ({ architecture, busybox, kernel, layers, memoryM
     truncateSync(join(directory, "disk"), diskSize)
     run("mkfs.ext4", ["-q", "-F", join(directory, "disk")])
     // It ends with this process, however that ends.
-    const words = ["--pdeathsig", "KILL", machines[architecture].program, ...argumentsOf({ architecture, directory, kernel: image, memoryMb, shares })]
+    const words = [
+      "--pdeathsig",
+      "KILL",
+      machines[architecture].program,
+      ...argumentsOf({ architecture, directory, kernel: image, memoryMb, shares })
+    ]
     const child = spawn("setpriv", words, { stdio: "pipe" })
     child.stdout.on("data", write)
     let said = ""
@@ -173,12 +187,17 @@ export const inMachine = async ({ architecture, busybox, kernel, layers, memoryM
       late = true
       stop()
     }, seconds * 1000)
-    await new Promise((done) => child.once("error", (error) => done((said += error.message))).once("close", done))
+    child.once("error", (error) => {
+      said += error.message
+    })
+    await new Promise((done) => child.once("close", done))
     clearTimeout(limit)
     process.off("exit", stop)
     const end = existsSync(join(directory, "end")) ? readFileSync(join(directory, "end"), "utf8").trim() : ""
     if (end !== "") return Number(end)
-    throw new Error(`The machine ${late ? `did not end within ${seconds} s` : "ended early"}. ${said}\n${lastWords(directory)}`)
+    throw new Error(
+      `The machine ${late ? `did not end within ${seconds} s` : "ended early"}. ${said}\n${lastWords(directory)}`
+    )
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }

@@ -6,7 +6,11 @@ const onPath = (name) => (process.env.PATH ?? "").split(delimiter).some((at) => 
 
 const needs = [
   ["Linux on x86_64", process.platform === "linux" && process.arch === "x64", "run it on such a machine"],
-  ["root, to share all files of this machine", process.getuid?.() === 0, "run it as root, as in a container of its own"],
+  [
+    "root, to share all files of this machine",
+    process.getuid?.() === 0,
+    "run it as root, as in a container of its own"
+  ],
   ["qemu-system-x86_64", onPath("qemu-system-x86_64"), "apt-get install qemu-system-x86"],
   ["qemu-system-aarch64", onPath("qemu-system-aarch64"), "apt-get install qemu-system-arm"],
   ["apt-get and dpkg-deb", onPath("apt-get") && onPath("dpkg-deb"), "run it on Debian, or in its container"],

@@ -24,7 +24,10 @@ export const run = (program, args, options = {}) => {
 
 /** Makes a directory once for a key, whole or not at all. */
 const once = (name, key, make) => {
-  const directory = join(cache, `${name}-${createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 12)}`)
+  const directory = join(
+    cache,
+    `${name}-${createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 12)}`
+  )
   if (existsSync(directory)) return directory
   const making = `${directory}.${process.pid}`
   rmSync(making, { recursive: true, force: true })
@@ -78,7 +81,10 @@ const realNames = (options, name) =>
 export const npmPackages = (packages) =>
   once("npm", packages, (directory) => {
     for (const [name, version] of Object.entries(packages)) {
-      const archive = run("npm", ["pack", "--silent", `${name}@${version}`], { cwd: directory }).trim().split("\n").at(-1)
+      const archive = run("npm", ["pack", "--silent", `${name}@${version}`], { cwd: directory })
+        .trim()
+        .split("\n")
+        .at(-1)
       const target = join(directory, "node_modules", name)
       mkdirSync(target, { recursive: true })
       run("tar", ["-xf", join(directory, archive), "-C", target, "--strip-components=1"])

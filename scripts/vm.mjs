@@ -22,6 +22,7 @@ const vitest = "node_modules/.bin/vitest run --configLoader native --config vite
 /** The script of a set: what it does before, and its tests. */
 const scriptOf = (set, before, run) => `
 cd '${repository}'
+export REINS_TEST_EMULATED=1
 ${before}
 ${run(`${vitest} tests/${set}/`)}
 `

@@ -73,7 +73,7 @@ it.scopedLive(
             yield* (yield* Turns).cancel(principal, turn_id ?? "")
             yield* eventsUntil(id, (event: Event) => event.turn_id === turn_id && event.type === "turn.cancelled")
           }),
-        { agentLimits }
+        { agentLimits, turnDeadlineMs: 900_000 }
       ).pipe(Effect.ensuring(Effect.sync(() => assert.deepStrictEqual(agents(), []))))
     )
 )
@@ -98,7 +98,7 @@ it.scopedLive("a session that asks for less gets less, and a setup that needs mo
           assert.deepStrictEqual(setupEnds(greedy.events), ["setup.failed by commands"])
           assert.match(JSON.stringify(greedy.events.at(-1)), /was ended by SIGKILL \(.*it may have 96 MiB of memory/)
         }),
-      { agentLimits }
+      { agentLimits, turnDeadlineMs: 900_000 }
     ).pipe(Effect.ensuring(Effect.sync(() => assert.deepStrictEqual(agents(), []))))
   )
 )

@@ -70,6 +70,9 @@ const installationOn = (
     Layer.provide(cheap)
   )
 
+/** An emulated machine is some ten times slower. */
+const patience = process.env["REINS_TEST_EMULATED"] === undefined ? "90 seconds" : "15 minutes"
+
 export const isTurnEnd = (event: Event): boolean =>
   /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
 
@@ -142,7 +145,7 @@ export const withAgent = <A, E, R>(
             Stream.takeUntil(wanted),
             Stream.runCollect,
             Effect.map(Chunk.toReadonlyArray),
-            Effect.timeout("90 seconds"),
+            Effect.timeout(patience),
             Effect.orDie
           )
       const runTurn = Effect.fnUntraced(function* (

@@ -149,7 +149,7 @@ it("a setup and the limits of a project hold in containers, and a real agent wor
   }
   await turn("id -u >added.txt")
   const kept = containers()
-  assert.match(kept, /^[0-9a-f]+$/)
+  assert.isNotEmpty(kept)
   await turn("cat added.txt added.txt >twice.txt")
   assert.strictEqual(containers(), kept, "the second turn is that of the same agent")
   const [changeset] = (await client.sessions.listChangesets({ session_id: other })).items

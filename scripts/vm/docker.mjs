@@ -9,13 +9,24 @@ const [group] = process.argv.slice(2)
 const place = mkdtempSync("/tmp/docker-")
 const log = openSync(join(place, "log"), "a")
 // No container is given a network, so the daemon needs none either.
-const words = ["--data-root", join(place, "data"), "--group", group, "--bridge=none", "--iptables=false", "--ip6tables=false"]
+const words = [
+  "--data-root",
+  join(place, "data"),
+  "--group",
+  group,
+  "--bridge=none",
+  "--iptables=false",
+  "--ip6tables=false"
+]
 const daemon = spawn("dockerd", words, { stdio: ["ignore", log, log], detached: true })
 closeSync(log)
 daemon.unref()
 const answers = () => {
   try {
-    return execFileSync("docker", ["info", "--format", "{{.ServerVersion}}"], { encoding: "utf8", stdio: "pipe" }).trim() !== ""
+    return (
+      execFileSync("docker", ["info", "--format", "{{.ServerVersion}}"], { encoding: "utf8", stdio: "pipe" }).trim() !==
+      ""
+    )
   } catch {
     return false
   }

@@ -88,6 +88,7 @@ $bb hostname vm
 [ -e /etc/hosts ] || echo "127.0.0.1 localhost" >/etc/hosts
 [ -e /etc/passwd ] || echo "root:x:0:0:root:/root:/bin/bash" >/etc/passwd
 [ -e /etc/group ] || echo "root:x:0:" >/etc/group
+[ -e /bin/sh ] || $bb ln -s bash /bin/sh
 $bb mkdir -p /root
 $bb ip link set lo up
 for each in /sys/class/virtio-ports/*; do

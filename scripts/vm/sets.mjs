@@ -54,7 +54,10 @@ export const sets = {
       "packages/core/vm/ContainerLimits.test.ts"
     ],
     layers: () => [
-      { at: "/", from: [unpacked({ architecture: "amd64", release: "trixie", closure: true, names: dockerPackages }), "/"] }
+      {
+        at: "/",
+        from: [unpacked({ architecture: "amd64", release: "trixie", closure: true, names: dockerPackages }), "/"]
+      }
     ],
     before: `export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp/home REINS_TEST_CONTAINER_ENGINE=docker
 mkdir -m 777 /tmp/home

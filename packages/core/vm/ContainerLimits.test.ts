@@ -49,7 +49,8 @@ it.scopedLive("a program that needs too much memory is killed, and an agent that
 
 it.scopedLive("processes and processors are bounded", () =>
   Effect.gen(function* () {
-    const forking = "my $n = 0; while ($n < 200) { my $p = fork; last unless defined $p; if (!$p) { sleep 600 } $n++ } print $n"
+    const forking =
+      "my $n = 0; while ($n < 200) { my $p = fork; last unless defined $p; if (!$p) { sleep 600 } $n++ } print $n"
     const { lines } = yield* ended(`perl -e '${forking}'`)
     assert.isAtLeast(Number(lines[0]), 8)
     assert.isBelow(Number(lines[0]), 64)

@@ -13,7 +13,4 @@ export interface PodmanPlace {
   readonly remove: () => void
 }
 
-/** Makes the files of an image, of programs of this machine, in an empty directory. */
-export const makeRoot: (root: string) => void
-
 export const podmanPlace: () => PodmanPlace

@@ -59,8 +59,7 @@ const filesOf = () => {
   return [...new Set([...all, "/usr/lib/git-core", "/usr/share/git-core", ...perl])].filter((path) => existsSync(path))
 }
 
-/** Makes the files of an image, of programs of this machine, in an empty directory. */
-export const makeRoot = (root) => {
+const makeRoot = (root) => {
   for (const name of ["proc", "sys", "dev", "tmp", "run", "etc", "usr"])
     mkdirSync(join(root, name), { recursive: true })
   for (const name of ["bin", "sbin", "lib", "lib64"]) symlinkSync(`usr/${name}`, join(root, name))

@@ -182,7 +182,12 @@ export const inMachine = async ({ architecture, busybox, kernel, layers, memoryM
       said += chunk
     })
     const stop = () => child.kill("SIGKILL")
-    process.once("exit", stop)
+    const end = () => {
+      stop()
+      rmSync(directory, { recursive: true, force: true })
+    }
+    const leave = () => process.exit(130)
+    process.once("exit", end).once("SIGINT", leave).once("SIGTERM", leave)
     let late = false
     const limit = setTimeout(() => {
       late = true
@@ -193,9 +198,9 @@ export const inMachine = async ({ architecture, busybox, kernel, layers, memoryM
     })
     await new Promise((done) => child.once("close", done))
     clearTimeout(limit)
-    process.off("exit", stop)
-    const end = existsSync(join(directory, "end")) ? readFileSync(join(directory, "end"), "utf8").trim() : ""
-    if (end !== "") return Number(end)
+    process.off("exit", end).off("SIGINT", leave).off("SIGTERM", leave)
+    const told = existsSync(join(directory, "end")) ? readFileSync(join(directory, "end"), "utf8").trim() : ""
+    if (told !== "") return Number(told)
     throw new Error(
       `The machine ${late ? `did not end within ${seconds} s` : "ended early"}. ${said}\n${lastWords(directory)}`
     )

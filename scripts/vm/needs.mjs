@@ -16,7 +16,6 @@ const needs = [
   ["apt-get and dpkg-deb", onPath("apt-get") && onPath("dpkg-deb"), "run it on Debian, or in its container"],
   ["mkfs.ext4", onPath("mkfs.ext4"), "apt-get install e2fsprogs"],
   ["bwrap", onPath("bwrap"), "apt-get install bubblewrap"],
-  ["podman", onPath("podman"), "apt-get install podman crun catatonit uidmap"],
   ["perl", onPath("perl"), "apt-get install perl"]
 ]
 

@@ -45,3 +45,7 @@ export type FailpointName =
   | "wait.delivered"
   | "mail.composed"
   | "mail.sent"
+  | "webhook.log_read"
+  | "webhook.derived"
+  | "webhook.sent"
+  | "webhook.recorded"

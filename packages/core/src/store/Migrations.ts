@@ -12,6 +12,7 @@ import { budgets } from "./migrations/0006_budgets.js"
 import { projectSetup } from "./migrations/0007_project_setup.js"
 import { workspaceEvents } from "./migrations/0008_workspace_events.js"
 import { webhooks } from "./migrations/0009_webhooks.js"
+import { webhookTests } from "./migrations/0010_webhook_tests.js"
 
 const statements = (list: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -31,7 +32,13 @@ const steps = {
   "0006_budgets": statements(budgets),
   "0007_project_setup": statements(projectSetup),
   "0008_workspace_events": workspaceEvents,
-  "0009_webhooks": statements(webhooks)
+  "0009_webhooks": statements(webhooks),
+  "0010_webhook_tests": Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.onDialectOrElse({
+      pg: () => statements(webhookTests.pg),
+      orElse: () => statements(webhookTests.sqlite)
+    })
+  )
 }
 
 /** A step of the schema, as the database remembers it. */

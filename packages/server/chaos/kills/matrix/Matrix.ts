@@ -18,6 +18,7 @@ import { requestIsDoneOnce } from "./RequestRows.js"
 import { again, once, type Row } from "./Row.js"
 import { delegationRunsOnce, turnIsCancelled, turnIsInterrupted, turnRunsOnce } from "./TurnRows.js"
 import { mailArrives, sessionIsWokenOnce, waitIsKept } from "./WaitRows.js"
+import { endpointIsDisabledOnce, eventsArrive } from "./WebhookRows.js"
 
 /** Every point with what must hold after a kill there. A point without a row is a type error. */
 export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
@@ -78,7 +79,11 @@ export const matrix: Readonly<Record<FailpointName, ReadonlyArray<Row>>> = {
   "wait.kept": [waitIsKept],
   "wait.delivered": [sessionIsWokenOnce],
   "mail.composed": [mailArrives(1)],
-  "mail.sent": [mailArrives(2)]
+  "mail.sent": [mailArrives(2)],
+  "webhook.log_read": [eventsArrive(1)],
+  "webhook.derived": [eventsArrive(1), endpointIsDisabledOnce],
+  "webhook.sent": [eventsArrive(2), endpointIsDisabledOnce],
+  "webhook.recorded": [eventsArrive(1), endpointIsDisabledOnce]
 }
 
 const isPoint = (name: string): name is FailpointName => name in matrix
@@ -95,5 +100,6 @@ export const onPostgres: ReadonlyArray<FailpointName> = [
   "delivery.pushed",
   "merge_request.created",
   "wait.delivered",
-  "mail.sent"
+  "mail.sent",
+  "webhook.sent"
 ]

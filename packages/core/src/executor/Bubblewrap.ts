@@ -14,7 +14,7 @@ import * as Bridge from "./sandbox/Bridge.js"
 import * as Cgroups from "./sandbox/Cgroups.js"
 import * as DiskWatch from "./sandbox/DiskWatch.js"
 import { enforced, inWords } from "./sandbox/Enforced.js"
-import { exitInside } from "./sandbox/Exit.js"
+import { because, exitInside } from "./sandbox/Exit.js"
 import { hardLimit } from "./sandbox/HardLimit.js"
 import { isolationProofs } from "./sandbox/Proofs.js"
 import { filterHere } from "./sandbox/Seccomp.js"
@@ -198,7 +198,7 @@ export const make = fn("Bubblewrap.make")(function* (
       politeGroup: () => groupIn(told),
       // A process inside can lose its marks on purpose, and never its namespace.
       family: (since) => Option.getOrUndefined(Option.map(namespaceIn(told), (own) => inNamespaceSince(own, since))),
-      exitOf: exitInside,
+      exitOf: (exit) => because(exitInside(exit), exit.code === 0 ? undefined : cgroup?.reason()),
       ...(bridge !== undefined && { ready: bridge.open }),
       watch: DiskWatch.until([workspaceDir, homeDir], own.diskBytes)
     }

@@ -17,7 +17,7 @@ import { nodeDirectory } from "./sandbox/Arguments.js"
 import * as Bridge from "./sandbox/Bridge.js"
 import * as DiskWatch from "./sandbox/DiskWatch.js"
 import { enforced, inWords } from "./sandbox/Enforced.js"
-import { exitInside } from "./sandbox/Exit.js"
+import { because, exitInside } from "./sandbox/Exit.js"
 import { isolationProofs } from "./sandbox/Proofs.js"
 
 export { ContainerUnavailable } from "./container/Engine.js"
@@ -134,6 +134,13 @@ const wanted = Effect.fnUntraced(function* (options: ContainerOptions) {
   return { image: options.image, seccomp }
 })
 
+/** The likely reason that the agent was killed in its container by somebody else than the service. The engine has forgotten the container. */
+const killedInside = ({ limits }: Engine.Engine, { memoryBytes }: AgentLimits): string | undefined =>
+  limits.memory
+    ? `The agent was killed in its container, most likely because it needed more than the ${Math.round(memoryBytes / 1024 ** 2)} MiB of memory ` +
+      "that it may have."
+    : undefined
+
 let started = 0
 
 /** The search path of a container: that of the image, and the Node of the service. */
@@ -232,7 +239,8 @@ export const make = fn("Container.make")(function* (bootId: string, options: Con
       },
       exitOf: (exit) => {
         killed = exit.signal !== null
-        return exitInside(exit)
+        const inside = exitInside(exit)
+        return because(inside, !killed && inside.signal === "SIGKILL" ? killedInside(engine, own) : undefined)
       },
       ...(bridge !== undefined && { ready: bridge.open }),
       watch: DiskWatch.until([workspaceDir, homeDir], own.diskBytes)

@@ -80,6 +80,8 @@ export interface AgentExit {
   readonly code: number | null
   /** The name of the signal that ended it, as in `SIGKILL`. */
   readonly signal: string | null
+  /** A sentence that says which limit the process was ended for, where the executor knows it. */
+  readonly reason?: string
 }
 
 /** Polite requests that precede the signals. Each is given the grace of the stop policy and may fail or hang. */

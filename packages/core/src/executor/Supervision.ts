@@ -18,6 +18,7 @@ import {
 import * as LineReader from "./LineReader.js"
 import { bearingSince, end, endNow, groupAlive, isBorne, signal, startOf } from "./ProcessTable.js"
 import type { StopPolicy } from "./StopPolicy.js"
+import { because } from "./sandbox/Exit.js"
 
 const maxLineBytes = 32 * 1024 * 1024
 const stderrTailBytes = 16 * 1024
@@ -76,7 +77,7 @@ const checkExecutable = (command: AgentCommand) =>
     catch: (error) => cannotStart(command, error instanceof Error && "code" in error ? String(error.code) : undefined)
   })
 
-const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<AgentExit>) =>
+const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<AgentExit>, known: Known) =>
   Effect.async<Child, ExecutorError>((resume) => {
     const [program = "", ...args] = launch.command
     // Boundary: the standard streams are pipes, which the compiler does not see when there are further ones.
@@ -87,9 +88,10 @@ const start = (command: AgentCommand, launch: Launch, exit: Deferred.Deferred<Ag
       detached: true
     }) as Child
     // The listeners come before anything else, because the process may end at once.
-    child.once("exit", (code, signal) =>
-      Deferred.unsafeDone(exit, Effect.succeed(launch.exitOf?.({ code, signal }) ?? { code, signal }))
-    )
+    child.once("exit", (code, signal) => {
+      const own = launch.exitOf?.({ code, signal }) ?? { code, signal }
+      Deferred.unsafeDone(exit, Effect.succeed(because(own, known.reason ?? own.reason)))
+    })
     child.once("spawn", () => resume(Effect.succeed(child)))
     child.once("error", (error: NodeJS.ErrnoException) => resume(Effect.fail(cannotStart(command, error.code))))
     // A process that ends during the write reports it by its exit.
@@ -116,6 +118,11 @@ export const give = (pipe: Readable | Writable | null | undefined, bytes: Uint8A
 
 type Child = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable }
 
+/** The reason for which the agent is being ended, once there is one. */
+interface Known {
+  reason?: string
+}
+
 interface Running {
   readonly child: Child
   readonly pid: number
@@ -125,6 +132,7 @@ interface Running {
   /** The time from which processes of the lease can exist. No earlier process can have got the lease from this one. */
   readonly startedAt: number
   readonly exit: Deferred.Deferred<AgentExit>
+  readonly known: Known
 }
 
 /** A limit that also holds where interruption is off, because the wait itself can always be given up. */
@@ -245,20 +253,20 @@ const readStderr = Effect.fnUntraced(function* (child: Child) {
   child.stderr.once("close", () => mailbox.unsafeDone(Exit.void))
   return {
     tail: Effect.sync(() => tail.toString("utf8")),
-    lines: Mailbox.toStream(mailbox),
-    say: (words: string) => Effect.sync(() => keep(`\n${words}\n`))
+    lines: Mailbox.toStream(mailbox)
   }
 })
 
 const launch = Effect.fnUntraced(function* (command: AgentCommand, made: Launch) {
   const exit = yield* Deferred.make<AgentExit>()
-  const child = yield* start(command, made, exit)
+  const known: Known = {}
+  const child = yield* start(command, made, exit, known)
   const pid = child.pid ?? 0
   const politeGroup = () => made.politeGroup?.() ?? pid
   const { leaseId } = command
   const startedAt = startOf(pid)
   const family = () => made.family?.(startedAt) ?? bearingSince(leaseMark(leaseId), startedAt)
-  const running: Running = { child, pid, politeGroup, family, leaseId, startedAt, exit }
+  const running: Running = { child, pid, politeGroup, family, leaseId, startedAt, exit, known }
   if (alive.size === 0) process.on("exit", endWithProcess)
   alive.add(running)
   const forget = Effect.sync(() => {
@@ -280,7 +288,7 @@ const launch = Effect.fnUntraced(function* (command: AgentCommand, made: Launch)
     stop: (hooks = {}) =>
       Effect.uninterruptible(once.withPermits(1)(Effect.ensuring(stop(running, command.stop, hooks), forget)))
   }
-  return { running, started, say: stderr.say }
+  return { running, started }
 })
 
 /** Checks a command, and makes what it needs. */
@@ -301,11 +309,12 @@ export const spawning =
     Effect.gen(function* () {
       yield* checked(command)
       const made = yield* prepare(command)
-      const { running, say, started } = yield* Effect.acquireRelease(launch(command, made), ({ started }) =>
-        started.stop()
-      )
+      const { running, started } = yield* Effect.acquireRelease(launch(command, made), ({ started }) => started.stop())
       if (made.watch !== undefined) {
-        const ended = Effect.flatMap(made.watch, (reason) => Effect.zipRight(say(reason), kill(running)))
+        const ended = Effect.flatMap(made.watch, (reason) => {
+          running.known.reason = reason
+          return kill(running)
+        })
         yield* Effect.forkScoped(Effect.raceFirst(ended, started.exit))
       }
       return started

@@ -7,11 +7,12 @@ export const snapshotsIn = (dataDir: string): string => join(dataDir, "setups")
 /** True for the name of a snapshot. */
 export const isSnapshot = (name: string): boolean => /^[0-9a-f]{64}$/.test(name)
 
-/** The beginning of the names of spare copies, before the name of their snapshot. */
-export const sparePrefix = "spare-"
+/** The spare copies of a snapshot. There are two, so that a session that begins right after another one waits for no copy either. */
+export const sparesOf = (root: string, key: string): ReadonlyArray<string> =>
+  ["spare", "second"].map((which) => join(root, `${which}-${key}`))
 
-/** The spare copy of a snapshot. */
-export const spareOf = (root: string, key: string): string => join(root, `${sparePrefix}${key}`)
+/** The snapshot whose spare copy has this name; undefined for any other name. */
+export const spareFor = (name: string): string | undefined => /^(?:spare|second)-([0-9a-f]{64})$/.exec(name)?.[1]
 
 /** The file in a snapshot that tells how many bytes it takes. */
 export const sizeFile = "bytes"

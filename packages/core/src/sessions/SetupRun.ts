@@ -71,9 +71,8 @@ interface Ended {
 
 const howOf = ({ exit, words }: Ended, { timeout_seconds = setupStepSeconds }: SetupStep): string => {
   if (Option.isNone(exit)) return `took longer than ${timeout_seconds} s and was ended`
-  const { code, signal } = exit.value
+  const { code, reason = words.trim().split("\n").at(-1) ?? "", signal } = exit.value
   if (code !== null) return `failed with exit code ${code}`
-  const reason = words.trim().split("\n").at(-1) ?? ""
   return `was ended by ${signal ?? "a signal"}${reason === "" ? "" : ` (${reason})`}`
 }
 

@@ -10,7 +10,7 @@ import { bytesBelow } from "../files/DiskUse.js"
 import { removeTree } from "../files/RemoveTree.js"
 import { Git } from "../git/Git.js"
 import type { SessionPaths } from "./SessionPaths.js"
-import { making, sizeFile, snapshotsIn, spareOf, taken, temporaryIn } from "./SetupPlaces.js"
+import { making, sizeFile, snapshotsIn, sparesOf, taken, temporaryIn } from "./SetupPlaces.js"
 
 type Trees = Pick<SessionPaths, "workTree" | "home" | "gitDir">
 
@@ -76,16 +76,24 @@ const copyOf = async (snapshot: string, trees: Trees, options: CopyOptions): Pro
   }
 }
 
-/** Moves the spare copy of a snapshot to paths where nothing is. False where there is none. */
+/** Gets a spare copy of a snapshot under a name of its own. False where there is none. */
+const claimSpare = async (root: string, key: string, mine: string): Promise<boolean> => {
+  for (const spare of sparesOf(root, key)) {
+    try {
+      // Only one can move it.
+      await rename(spare, mine)
+      return true
+    } catch (cause) {
+      if (!isAbsent(cause)) throw cause
+    }
+  }
+  return false
+}
+
+/** Moves a spare copy of a snapshot to paths where nothing is. False where there is none. */
 const moveSpare = async (root: string, key: string, trees: Trees): Promise<boolean> => {
   const mine = temporaryIn(root, taken)
-  try {
-    // Only one can move it.
-    await rename(spareOf(root, key), mine)
-  } catch (cause) {
-    if (isAbsent(cause)) return false
-    throw cause
-  }
+  if (!(await claimSpare(root, key, mine))) return false
   try {
     for (const [name, path] of partsOf(trees)) await rename(join(mine, name), path)
   } catch (cause) {
@@ -97,7 +105,7 @@ const moveSpare = async (root: string, key: string, trees: Trees): Promise<boole
   return true
 }
 
-/** Makes spare copies in the background, one of each snapshot, for as long as the scope is open. */
+/** Makes the spare copies of snapshots in the background, one after the other, for as long as the scope is open. */
 const sparing = Effect.gen(function* () {
   const root = snapshotsIn((yield* CoreConfig).dataDir)
   const git = yield* Git
@@ -105,36 +113,49 @@ const sparing = Effect.gen(function* () {
   const busy = new Set<string>()
   const warn = orWarn("no spare copy could be made of what a setup has left")
 
-  const makeSpare = Effect.fnUntraced(function* (key: string) {
-    if ((yield* Effect.promise(() => identityOf(spareOf(root, key)))) !== undefined || busy.has(key)) return
-    busy.add(key)
+  const makeSpare = Effect.fnUntraced(function* (key: string, spare: string) {
     const made = temporaryIn(root, making)
     const [workTree, home, gitDir] = [join(made, "workspace"), join(made, "home"), join(made, "trusted.git")]
-    yield* warn(false, async (signal) => {
+    return yield* warn(false, async (signal) => {
       await mkdir(made, { recursive: true, mode: 0o700 })
       return copyOf(join(root, key), { workTree, home, gitDir }, { signal, isPatient: true })
     }).pipe(
       // The times of the files stay what they are when the copy is moved.
       Effect.tap((isThere) => (isThere ? git.refresh({ workTree, gitDir }) : Effect.void)),
       Effect.flatMap((isThere) =>
-        warn(undefined, () => (isThere ? rename(made, spareOf(root, key)) : removeTree(made)))
+        warn(false, () => (isThere ? rename(made, spare).then(() => true) : removeTree(made).then(() => false)))
       ),
-      Effect.catchAll(({ message }) => warn(undefined, () => Promise.reject(new Error(message)))),
+      Effect.catchAll(({ message }) => warn(false, () => Promise.reject(new Error(message))))
+    )
+  })
+
+  /** Ends when none is missing, also of those that were taken meanwhile, or when one cannot be made. */
+  const makeSpares = Effect.fnUntraced(function* (key: string) {
+    if (busy.has(key)) return
+    busy.add(key)
+    const missing = async () => {
+      for (const spare of sparesOf(root, key)) if ((await identityOf(spare)) === undefined) return spare
+      return undefined
+    }
+    const makeNext = Effect.flatMap(Effect.promise(missing), (spare) =>
+      spare === undefined ? Effect.succeed(false) : makeSpare(key, spare)
+    )
+    yield* Effect.repeat(makeNext, { while: (isMade) => isMade }).pipe(
       Effect.ensuring(Effect.sync(() => busy.delete(key)))
     )
   })
-  return (key: string) => Effect.asVoid(Effect.forkIn(makeSpare(key), scope))
+  return (key: string) => Effect.asVoid(Effect.forkIn(makeSpares(key), scope))
 })
 
 /**
  * The snapshots of setups: copies of the workspace, the home and the trusted git directory of the session that ran them. A snapshot appears
- * whole or not at all, and never changes. It shares no file with a session. Beside it stands a spare copy, which the next session only has to
- * move to its place.
+ * whole or not at all, and never changes. It shares no file with a session. Beside it stand two spare copies, of which the next session
+ * only has to move one to its place.
  */
 export const setupSnapshots = Effect.gen(function* () {
   const root = snapshotsIn((yield* CoreConfig).dataDir)
   const git = yield* Git
-  const makeSpare = yield* sparing
+  const makeSpares = yield* sparing
   const warn = orWarn("what a setup has left could not be copied, so it runs again")
 
   return {
@@ -148,7 +169,7 @@ export const setupSnapshots = Effect.gen(function* () {
       if (!isTaken) return false
       if (!isMoved) yield* git.refresh(trees)
       yield* warn(undefined, () => utimes(snapshot, new Date(), new Date()))
-      yield* makeSpare(key)
+      yield* makeSpares(key)
       return true
     }),
     /** Keeps the trees of a session, in which nobody works, for others. What cannot be kept is not, and the log says so. */
@@ -172,7 +193,7 @@ export const setupSnapshots = Effect.gen(function* () {
         // Another process may have been first, and both are as good.
         await rename(made, join(root, key)).catch(() => removeTree(made))
       })
-      yield* makeSpare(key)
+      yield* makeSpares(key)
     })
   }
 })

@@ -1,5 +1,5 @@
 import { readdir, readFile, rename, stat } from "node:fs/promises"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { Clock, Effect } from "effect"
 import { CoreConfig } from "../base/CoreConfig.js"
 import { removeTree } from "../files/RemoveTree.js"
@@ -9,8 +9,8 @@ import {
   removing,
   sizeFile,
   snapshotsIn,
-  spareOf,
-  sparePrefix,
+  spareFor,
+  sparesOf,
   temporaryIn
 } from "./SetupPlaces.js"
 import { orWarn } from "./SetupSnapshots.js"
@@ -33,12 +33,12 @@ export const setupSweep = Effect.map(CoreConfig, ({ dataDir, setupSnapshotBytes,
     await removeTree(gone)
   }
 
-  /** The last use of a snapshot, and the bytes that it takes with its spare copy. One that cannot be read was never used. */
-  const used = (name: string, hasSpare: boolean) =>
-    warn({ name, hasSpare, usedMs: 0, bytes: 0 }, async () => {
+  /** The last use of a snapshot, and the bytes that it takes with its spare copies. One that cannot be read was never used. */
+  const used = (name: string, spares: ReadonlyArray<string>) =>
+    warn({ name, spares, usedMs: 0, bytes: 0 }, async () => {
       const directory = join(root, name)
       const [{ mtimeMs }, bytes] = await Promise.all([stat(directory), readFile(join(directory, sizeFile), "utf8")])
-      return { name, hasSpare, usedMs: mtimeMs, bytes: Number(bytes) * (hasSpare ? 2 : 1) }
+      return { name, spares, usedMs: mtimeMs, bytes: Number(bytes) * (1 + spares.length) }
     })
 
   return Effect.gen(function* () {
@@ -50,18 +50,22 @@ export const setupSweep = Effect.map(CoreConfig, ({ dataDir, setupSnapshotBytes,
     }
     const there = new Set(names)
     const found = yield* Effect.forEach(names.filter(isSnapshot), (name) =>
-      used(name, there.has(`${sparePrefix}${name}`))
+      used(
+        name,
+        sparesOf(root, name).filter((spare) => there.has(basename(spare)))
+      )
     )
-    const alone = names.filter(
-      (name) => isSnapshot(name.slice(sparePrefix.length)) && !there.has(name.slice(sparePrefix.length))
-    )
+    const alone = names.filter((name) => {
+      const snapshot = spareFor(name)
+      return snapshot !== undefined && !there.has(snapshot)
+    })
     for (const name of alone) yield* warn(undefined, () => remove(join(root, name)))
     let left = setupSnapshotBytes
-    for (const { bytes, hasSpare, name, usedMs } of [...found].sort((one, other) => other.usedMs - one.usedMs)) {
+    for (const { bytes, name, spares, usedMs } of [...found].sort((one, other) => other.usedMs - one.usedMs)) {
       left -= bytes
       const isOld = now - usedMs > setupSnapshotDays * dayMs
-      // A spare copy is for projects that are worked on.
-      if (hasSpare && (left < 0 || now - usedMs > dayMs)) yield* warn(undefined, () => remove(spareOf(root, name)))
+      // Spare copies are for projects that are worked on.
+      if (left < 0 || now - usedMs > dayMs) for (const spare of spares) yield* warn(undefined, () => remove(spare))
       if (left < 0 || isOld) yield* warn(undefined, () => remove(join(root, name)))
     }
   }).pipe(Effect.withSpan("setupSweep"))

@@ -75,6 +75,9 @@ const installationOn = (
 export const seenBy = (sessionId: SessionId, workTree: string): string =>
   testExecutor === "bubblewrap" ? agentPlaces(sessionId).workspaceDir : workTree
 
+/** An emulated machine is some ten times slower. */
+const patience = process.env["REINS_TEST_EMULATED"] === undefined ? "90 seconds" : "15 minutes"
+
 export const isTurnEnd = (event: Event): boolean =>
   /^turn\.(?:succeeded|failed|cancelled|interrupted)$/.test(event.type)
 
@@ -147,7 +150,7 @@ export const withAgent = <A, E, R>(
             Stream.takeUntil(wanted),
             Stream.runCollect,
             Effect.map(Chunk.toReadonlyArray),
-            Effect.timeout("90 seconds"),
+            Effect.timeout(patience),
             Effect.orDie
           )
       const runTurn = Effect.fnUntraced(function* (

@@ -70,7 +70,7 @@ describe("the parts of the sandbox", () => {
       assert.strictEqual(readFileSync(join(base, "cgroup.subtree_control"), "utf8"), "+cpu +memory +pids")
       assert.strictEqual(readFileSync(join(base, "reins-server/cgroup.procs"), "utf8"), "7")
       if (cgroups === undefined) return assert.fail("the cgroup was delegated")
-      const { processes } = yield* cgroups.make(defaultAgentLimits)
+      const { processes, reason } = yield* cgroups.make(defaultAgentLimits)
       const read = (name: string) => readFileSync(join(processes, "..", name), "utf8")
       assert.deepStrictEqual(["memory.max", "pids.max", "cpu.max", "memory.swap.max", "memory.oom.group"].map(read), [
         "4294967296",
@@ -79,6 +79,13 @@ describe("the parts of the sandbox", () => {
         "0",
         "1"
       ])
+      writeFileSync(join(processes, "../memory.events"), "max 7\noom 1\noom_kill 0\noom_group_kill 0\n")
+      assert.isUndefined(reason())
+      writeFileSync(join(processes, "../memory.events"), "max 7\noom 1\noom_kill 3\noom_group_kill 1\n")
+      assert.strictEqual(
+        reason(),
+        "The agent was ended because it may have 4096 MiB of memory, and took more than that."
+      )
       writeFileSync(join(base, "cgroup.controllers"), "cpu io\n")
       assert.isUndefined(Cgroups.delegated(root, self, 7), "memory cannot be limited")
       assert.isUndefined(Cgroups.delegated(root, join(root, "absent"), 7))
@@ -140,8 +147,11 @@ if (Either.isRight(made)) {
         const make = yield* shellCommand
         const script = "for n in 1 2 3; do head -c 1000000 /dev/zero >$n; done; exec tail -f /dev/null"
         const agent = yield* small.spawn(make(script))
-        assert.strictEqual((yield* agent.exit).signal, "SIGKILL")
-        assert.match(yield* agent.stderrTail, /ended because its files take 3 MiB, and it may have 1 MiB/)
+        assert.deepStrictEqual(yield* agent.exit, {
+          code: null,
+          signal: "SIGKILL",
+          reason: "The agent was ended because it may have 1 MiB of files, and took 3 MiB."
+        })
       })
     )
 
@@ -153,7 +163,7 @@ if (Either.isRight(made)) {
           make: (limits) =>
             Effect.sync(() => {
               asked.push(limits)
-              return { processes: join(root, "cgroup.procs") }
+              return { processes: join(root, "cgroup.procs"), reason: () => undefined }
             })
         }
         const executor = yield* Bubblewrap.make("boot_bubblewrap_limits", defaultAgentLimits, cgroups)

@@ -14,6 +14,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import { Git } from "@reins/core/git/Git"
 import { WayOut } from "@reins/core/outbound/WayOut"
+import { sparesOf } from "@reins/core/sessions/SetupPlaces"
 import { setupSnapshots } from "@reins/core/sessions/SetupSnapshots"
 import { setupSweep } from "@reins/core/sessions/SetupSweep"
 import { Effect, Layer } from "effect"
@@ -51,11 +52,11 @@ const place = Effect.fnUntraced(function* (config: Partial<CoreConfig["Type"]> =
   return { root, snapshots, treesOf, publish, sweep: Effect.flatten(Effect.provide(setupSweep, given)) }
 })
 
-/** Waits for the spare copy of a snapshot. */
+/** Waits for the spare copies of a snapshot. */
 const spared = (root: string, under: string) =>
   Effect.repeat(
     Effect.delay(
-      Effect.sync(() => existsSync(join(root, `spare-${under}`))),
+      Effect.sync(() => sparesOf(root, under).every((spare) => existsSync(spare))),
       "10 millis"
     ),
     { until: (there) => there }
@@ -67,15 +68,15 @@ const namesIn = (root: string) =>
     .sort()
 
 describe("what setups have left", () => {
-  it.scopedLive("is given whole, from the spare copy and without it, to as many as ask at once", () =>
+  it.scopedLive("is given whole, from the spare copies and without them, to as many as ask at once", () =>
     Effect.gen(function* () {
       const { publish, root, snapshots, treesOf } = yield* place()
       const made = yield* publish("first", key("a"))
-      const takers = ["two", "three", "four"].map(treesOf)
+      const takers = ["two", "three", "four", "five"].map(treesOf)
       const taken = yield* Effect.forEach(takers, (trees) => snapshots.take(key("a"), trees), {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual(taken, [true, true, true])
+      assert.deepStrictEqual(taken, [true, true, true, true])
       for (const { gitDir, home, workTree } of takers) {
         assert.strictEqual(readFileSync(join(workTree, "file"), "utf8"), "x")
         assert.isTrue(existsSync(home) && existsSync(join(gitDir, "HEAD")))
@@ -94,7 +95,7 @@ describe("what setups have left", () => {
     Effect.gen(function* () {
       const { publish, root, snapshots, treesOf } = yield* place()
       yield* publish("first", key("a"))
-      rmSync(join(root, `spare-${key("a")}`), { recursive: true })
+      for (const spare of sparesOf(root, key("a"))) rmSync(spare, { recursive: true })
       rmSync(join(root, key("a"), "home"), { recursive: true })
       const trees = treesOf("second")
       assert.isFalse(yield* snapshots.take(key("a"), trees))
@@ -122,10 +123,23 @@ describe("what setups have left", () => {
         mkdirSync(join(root, `spare-${key("d")}`))
         assert.deepStrictEqual(
           namesIn(root).filter((name) => !name.endsWith(".lock")),
-          [".making-new", ".making-old", "a", "b", "c", "spare-a", "spare-b", "spare-c", "spare-d"]
+          [
+            ".making-new",
+            ".making-old",
+            "a",
+            "b",
+            "c",
+            "second-a",
+            "second-b",
+            "second-c",
+            "spare-a",
+            "spare-b",
+            "spare-c",
+            "spare-d"
+          ]
         )
         yield* sweep
-        // The newest is too large with its spare copy, and leaves no room for the others.
+        // The newest is too large with its spare copies, and leaves no room for the others.
         assert.deepStrictEqual(namesIn(root), [".making-new"])
         yield* publish("four", key("b"))
         utimesSync(join(root, key("b")), past(2), past(2))

@@ -1,14 +1,25 @@
 import { spawnSync } from "node:child_process"
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, symlinkSync } from "node:fs"
+import {
+  chmodSync,
+  chownSync,
+  constants as copying,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  symlinkSync
+} from "node:fs"
 import { join } from "node:path"
 import { Reins } from "@reins/client"
 import { processesWhere, shown } from "@reins/testing/executor/Processes"
 import { cacheWithSmallAgent } from "@reins/testing/harness/SmallAgent"
+import { cacheDir } from "@reins/testing/harness/Turns"
 import { newCaller, newKey } from "@reins/testing/process/Caller"
 import { placeForEachTest } from "@reins/testing/process/Place"
 import { published, startServer } from "@reins/testing/process/ServerProcess"
 import { assertAnswers, beginTurn, endless } from "@reins/testing/process/Turns"
 import { eventually } from "@reins/testing/process/Waiting"
+import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { afterAll, assert, beforeAll, it } from "vitest"
 import { type PodmanPlace, podmanPlace } from "../../../../scripts/podman.mjs"
 import { escapesOn } from "./Escapes.js"
@@ -86,6 +97,66 @@ it("what a killed server has left in containers is ended by the next one, with t
   assert.notStrictEqual(containers(), "")
   second.kill("SIGTERM")
   await second.ended
+  assert.strictEqual(containers(), "")
+})
+
+it("a setup and the limits of a project hold in containers, and a real agent works there, also when it is kept", async () => {
+  const { directory, dataDir, gateway } = place
+  const cache = join(directory, "cache")
+  // The user without rights cannot read those of root.
+  for (const name of readdirSync(join(cacheDir, "harnesses")).filter((each) => each.startsWith("opencode-")))
+    cpSync(join(cacheDir, "harnesses", name), join(cache, "harnesses", name), {
+      recursive: true,
+      mode: copying.COPYFILE_FICLONE
+    })
+  spawnSync("chown", ["-R", `${engine.uid}:${engine.gid}`, directory])
+  const started = await startServer({ ...contained({ REINS_CACHE_DIR: cache }), dataDir })
+  const caller = await newCaller(started, dataDir, gateway)
+  const client = caller.at(started)
+  const sh = (line: string) => ({ name: "step", argv: ["sh", "-c", line] })
+  const large = "bash -c 'head -c 5000000 /dev/zero >large || echo refused; rm -f large' 2>/dev/null"
+  const spec = {
+    executor: { backend: "container" as const, limits: { disk_bytes: 1024 ** 2 } },
+    harness: { provider_id: "alpha", model: "scripted-1" },
+    setup: [sh(`id -u; ls ${dataDir}/keyring.json 2>/dev/null || echo alone; echo made >tool; ${large}`)],
+    setup_network: "none" as const
+  }
+  const made = await client.projects.create({
+    workspace_id: caller.workspaceId,
+    slug: "contained",
+    name: "Contained",
+    spec
+  })
+  const { id: session_id } = await client.sessions.create({ workspace_id: caller.workspaceId, project_id: made.id })
+  const { operation } = await client.sessions.activateExecutor({ session_id })
+  await client.jobs.wait({ job_id: operation.job_id })
+  const { items } = await client.sessions.listEvents({ session_id, types: "setup.progressed,setup.succeeded" })
+  assert.strictEqual(
+    items.map((event) => (event.type === "setup.progressed" ? event.payload.output : event.type)).join(""),
+    "1000\nalone\nrefused\nsetup.succeeded"
+  )
+
+  // Its agent has more files in its home than that.
+  const { id: other } = await client.sessions.create({
+    workspace_id: caller.workspaceId,
+    executor: { backend: "container" },
+    harness: spec.harness
+  })
+  const turn = async (cmd: string) => {
+    const content = script("Work.", { tool: "bash", cmd }, { say: "It is done." })
+    const { text, turn: ended } = await client.run({ session_id: other, content }).final()
+    assert.deepStrictEqual([ended.state, text.trim()], ["succeeded", "It is done."], JSON.stringify(ended))
+  }
+  await turn("id -u >added.txt")
+  const kept = containers()
+  assert.isNotEmpty(kept)
+  await turn("cat added.txt added.txt >twice.txt")
+  assert.strictEqual(containers(), kept, "the second turn is that of the same agent")
+  const [changeset] = (await client.sessions.listChangesets({ session_id: other })).items
+  const { diff } = await client.changesets.getDiff({ changeset_id: changeset?.id ?? "" })
+  assert.match(diff, /\+1000\n\+1000/)
+  started.kill("SIGTERM")
+  await started.ended
   assert.strictEqual(containers(), "")
 })
 

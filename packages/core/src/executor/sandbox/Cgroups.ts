@@ -5,11 +5,14 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
 import type { AgentLimits } from "../../base/AgentLimits.js"
 import { ExecutorError } from "../Executor.js"
+import { exceeded } from "./Enforced.js"
 
 /** The cgroup of one agent. */
 export interface AgentCgroup {
   /** A process that writes its id here, and all that it starts, is under the limits. */
   readonly processes: string
+  /** A sentence that says that the kernel has ended what was in it, for the memory that it needed; undefined when it has not. */
+  readonly reason: () => string | undefined
 }
 
 /** The part of the tree of cgroups that this service may divide. */
@@ -92,7 +95,22 @@ const acquire = (base: string, limits: AgentLimits) =>
         })
     }),
     (directory) => Effect.promise(() => remove(directory))
-  ).pipe(Effect.map((directory): AgentCgroup => ({ processes: join(directory, "cgroup.procs") })))
+  ).pipe(
+    Effect.map(
+      (directory): AgentCgroup => ({
+        processes: join(directory, "cgroup.procs"),
+        reason: () => (outOfMemory(directory) ? exceeded("memory", limits.memoryBytes) : undefined)
+      })
+    )
+  )
+
+const outOfMemory = (directory: string): boolean => {
+  try {
+    return /^oom_kill [1-9]/m.test(readFileSync(join(directory, "memory.events"), "utf8"))
+  } catch {
+    return false
+  }
+}
 
 const rounds = 40
 

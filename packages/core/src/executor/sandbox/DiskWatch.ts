@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process"
 import { Effect } from "effect"
+import { exceeded } from "./Enforced.js"
 
 /** The first look, and the shortest time between two. */
 const leastMs = 2_000
@@ -17,8 +18,6 @@ const usedBy = (directories: ReadonlyArray<string>): Effect.Effect<number | unde
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const words = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`
-
 /** Looks at the directories again and again, and ends with a reason when they take more than they may. */
 export const until = (directories: ReadonlyArray<string>, mostBytes: number): Effect.Effect<string> =>
   Effect.gen(function* () {
@@ -28,7 +27,6 @@ export const until = (directories: ReadonlyArray<string>, mostBytes: number): Ef
       const begun = performance.now()
       const used = yield* usedBy(directories)
       waitMs = Math.max(leastMs, (performance.now() - begun) * share)
-      if (used !== undefined && used > mostBytes)
-        return `The agent was ended because its files take ${words(used)}, and it may have ${words(mostBytes)}.`
+      if (used !== undefined && used > mostBytes) return exceeded("files", mostBytes, used)
     }
   })

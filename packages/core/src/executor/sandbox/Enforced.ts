@@ -30,6 +30,12 @@ export const enforced = (limits: AgentLimits, means: MeansOf): EnforcedLimits =>
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`
 
+/** The reason for which an agent was ended that took more of something than it may have. */
+export const exceeded = (what: "files" | "memory", mostBytes: number, usedBytes?: number): string => {
+  const used = usedBytes === undefined ? "more than that" : `${Math.ceil(usedBytes / 1024 ** 2)} MiB`
+  return `The agent was ended because it may have ${mebibytes(mostBytes)} of ${what}, and took ${used}.`
+}
+
 const words: Readonly<Record<NonNullable<Means>, string>> = {
   cgroup_v2: "by cgroup v2",
   cgroup_v1: "by cgroup v1",

@@ -18,7 +18,8 @@ export const watchOutput = (agent: AcpAgent, process: AgentProcess, peer: JsonRp
       onNone: () => "it closed its output",
       onSome: ({ code, signal }) => (signal === null ? `exit code ${code}` : signal)
     })
-    yield* Deferred.fail(agent.broken, Failures.crashed(agent.runtime, how))
+    const reason = Option.getOrUndefined(exit)?.reason
+    yield* Deferred.fail(agent.broken, Failures.crashed(agent.runtime, how, reason))
   })
 
 /** Reads stderr for reports of a failed model call, and ends an agent that would continue in vain. */

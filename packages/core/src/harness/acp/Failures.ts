@@ -92,10 +92,11 @@ export const rpcText = (error: RpcError): string => {
 export const executorUnavailable = (message: string, retryable: boolean): HarnessFailure =>
   new HarnessFailure({ reason: "executor_unavailable", message, retryable })
 
-export const crashed = (runtime: Runtime, how: string): HarnessFailure =>
+/** The failure for an agent that has ended by itself. `reason` is a sentence of its executor. */
+export const crashed = (runtime: Runtime, how: string, reason?: string): HarnessFailure =>
   new HarnessFailure({
     reason: "harness_crashed",
-    message: `${runtime.agent.name} ended in the middle of the turn (${how}). Its native session is kept: retry the turn.`,
+    message: `${runtime.agent.name} ended in the middle of the turn (${how}).${reason === undefined ? "" : ` ${reason}`} Its native session is kept: retry the turn.`,
     retryable: true
   })
 

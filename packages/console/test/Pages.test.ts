@@ -4,9 +4,9 @@ import { picture, watch } from "@reins/testing/browser/Browser"
 import type { Page } from "playwright-core"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { desk, logIn, phone, worldForEachTest } from "./World.js"
+import { desk, logIn, phone, worldForFile } from "./World.js"
 
-const world = worldForEachTest()
+const world = worldForFile()
 
 /** The file of axe is run in the page by the tools of the browser, which no policy of the page holds back. */
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
@@ -49,7 +49,7 @@ const pages = {
 
 describe("the pages of the console", () => {
   it("have no serious finding of axe and no word of a failure, by light and dark, on a desk and on a phone", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const client = caller.at(world.server)
     const given = { workspace_id: caller.workspaceId, harness: { provider_id: "alpha", model: "scripted-1" } }
     const done = await client.sessions.create({
@@ -125,7 +125,7 @@ describe("the pages of the console", () => {
   })
 
   it("survive a login: who follows a link and is asked to log in comes to the page of the link", async () => {
-    const caller = await world.newCaller()
+    const caller = await world.caller()
     const session = await caller.newSession(caller.at(world.server))
     const page = await world.newPage()
     const { complaints } = watch(page)
@@ -143,7 +143,7 @@ describe("the pages of the console", () => {
   })
 
   it("say the API's own sentence and the request of what fails", async () => {
-    await world.newCaller()
+    await world.caller()
     const page = await world.loggedIn("sessions/sess_01k00000000000000000000023")
     const alert = page.getByRole("alert")
     await alert.getByText("No such resource, or it is not visible to these credentials.").waitFor()

@@ -4,6 +4,7 @@ import { useAction, useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Await, Nothing, Outcome, PageHead, State, Time } from "../ui/Basics.js"
+import { Confirm } from "../ui/Confirm.js"
 import { Dialog } from "../ui/Dialog.js"
 import { plain } from "../words/Words.js"
 import { ConnectionForm } from "./ConnectionForm.js"
@@ -97,9 +98,9 @@ const ConnectionCard = ({ connection, reload }: { readonly connection: Connectio
                 Enable
               </button>
             )}
-            <button type="button" class="small danger" onClick={disconnect}>
+            <Confirm act={disconnect} ask="Its credential is deleted, and sessions that use it stop. Revoke it?">
               Revoke for good
-            </button>
+            </Confirm>
           </p>
         </>
       )}

@@ -1,11 +1,13 @@
 import type { ExecutorBackend, Harness, Limits } from "@reins/client"
+import { Fragment } from "preact"
+import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins, serviceUrl } from "../api/Server.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
-import { bytes, plain } from "../words/Words.js"
+import { bytes, plain, sentence } from "../words/Words.js"
 
 /** The offers and the limits of the server: executors, providers and limits. */
-export const ServerPage = () => {
+export const ServerPage = ({ workspaceId }: { readonly workspaceId: string }) => {
   const version = useLoaded("the release", (signal) => reins.catalog.getVersion({}, { signal }), [])
   const executors = useLoaded("the executors", (signal) => reins.catalog.listExecutorBackends({}, { signal }), [])
   const harnesses = useLoaded("the providers", (signal) => reins.catalog.listHarnesses({}, { signal }), [])
@@ -39,7 +41,7 @@ export const ServerPage = () => {
         {({ items }) => (
           <ul class="cards">
             {items.map((each) => (
-              <ProviderCard key={each.provider_id} harness={each} />
+              <ProviderCard key={each.provider_id} harness={each} workspaceId={workspaceId} reload={harnesses.reload} />
             ))}
           </ul>
         )}
@@ -51,7 +53,7 @@ export const ServerPage = () => {
 }
 
 const ExecutorCard = ({
-  executor: { available, backend, default: isDefault, isolation, note }
+  executor: { available, backend, default: isDefault, isolation, limits, note }
 }: {
   readonly executor: ExecutorBackend
 }) => (
@@ -76,6 +78,16 @@ const ExecutorCard = ({
           <dd>{isolation.network}</dd>
           <dt>Processes</dt>
           <dd>{isolation.processes}</dd>
+          {Object.entries(limits).map(([name, { enforced_by, value }]) => (
+            <Fragment key={name}>
+              <dt>{sentence(plain(name).replace(/ bytes$/, ""))}</dt>
+              <dd>
+                {enforced_by === null || value === null
+                  ? "no limit is held"
+                  : `${/bytes/.test(name) ? bytes(value) : value.toLocaleString("en")}, held by ${plain(enforced_by)}`}
+              </dd>
+            </Fragment>
+          ))}
         </dl>
       </>
     )}
@@ -84,39 +96,44 @@ const ExecutorCard = ({
 )
 
 const ProviderCard = ({
-  harness: { capabilities, connection, display_name, installed, provider_id, tier, version }
+  harness,
+  reload,
+  workspaceId
 }: {
   readonly harness: Harness
-}) => (
-  <li>
-    <div class="section-head">
-      <h3>
-        {display_name} <code>{provider_id}</code>
-      </h3>
-      <span>
-        <State of={installed ? "ready" : "none"} as={installed ? `installed ${version ?? ""}` : "not installed"} />{" "}
-        <State of={tier} />
-      </span>
-    </div>
-    {!installed && (
-      <p class="fine">
-        The operator installs it with <code>reins harnesses install {provider_id}</code>
-      </p>
-    )}
-    {connection !== null && (
-      <p class="fine">
-        It {connection.required ? "needs" : "takes"} a connection of the kind {connection.kind}.
-      </p>
-    )}
-    <p class="chips">
-      {Object.entries(capabilities).map(([name, value]) => (
-        <span key={name} class={`chip ${value}`}>
-          {plain(name)} <span class="fine">{value}</span>
+  readonly workspaceId: string
+  readonly reload: () => void
+}) => {
+  const { capabilities, connection, display_name, installed, provider_id, tier, version } = harness
+  return (
+    <li>
+      <div class="section-head">
+        <h3>
+          {display_name} <code>{provider_id}</code>
+        </h3>
+        <span>
+          <State of={installed ? "ready" : "none"} as={installed ? `installed ${version ?? ""}` : "not installed"} />{" "}
+          <State of={tier} />
         </span>
-      ))}
-    </p>
-  </li>
-)
+      </div>
+      {!installed && tier !== "disabled" && (
+        <InstallAgent harness={harness} workspaceId={workspaceId} reload={reload} />
+      )}
+      {connection !== null && (
+        <p class="fine">
+          It {connection.required ? "needs" : "takes"} a connection of the kind {connection.kind}.
+        </p>
+      )}
+      <p class="chips">
+        {Object.entries(capabilities).map(([name, value]) => (
+          <span key={name} class={`chip ${value}`}>
+            {plain(name)} <span class="fine">{value}</span>
+          </span>
+        ))}
+      </p>
+    </li>
+  )
+}
 
 const LimitsTable = ({ limits }: { readonly limits: Limits }) => (
   <div class="table">

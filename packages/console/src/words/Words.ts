@@ -5,6 +5,9 @@ export const count = (number: number, noun: string, many = `${noun}s`): string =
 /** A word of the API for people: `requires_action` is `requires action`. */
 export const plain = (word: string): string => word.replaceAll("_", " ")
 
+/** The words with a capital at their start. */
+export const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
+
 /** A size, as in `12 kB`. */
 export const bytes = (size: number): string => {
   const units = ["B", "kB", "MB", "GB", "TB"]
@@ -63,3 +66,7 @@ export const duration = (from: string, to: string): string => {
   const minutes = Math.floor(seconds / 60)
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
+
+/** A day of the calendar where the reader is, as in `23 Nov 2026`. */
+export const day = (time: string): string =>
+  new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" })

@@ -1,0 +1,79 @@
+import type { Budget } from "@reins/client"
+import { useAction, useLoaded } from "../api/Loading.js"
+import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
+import { Confirm } from "../ui/Confirm.js"
+import { budgetOf, limitsOf, nameOf, setBudget } from "./Budgets.js"
+import { BudgetView } from "./BudgetView.js"
+
+/** Sets, raises or ends the budget of a resource. */
+export const BudgetForm = ({
+  budget,
+  done,
+  id,
+  verb = budget === null ? "Set the budget" : "Change the budget"
+}: {
+  readonly id: string
+  readonly budget: Budget | null
+  readonly verb?: string
+  readonly done: () => void
+}) => {
+  const action = useAction()
+  const set = (limits: Parameters<typeof setBudget>[1]) =>
+    action.run("the budget", async () => {
+      await setBudget(id, limits)
+      done()
+    })
+  return (
+    <form
+      onSubmit={(event) => {
+        const limits = limitsOf(fieldsOf(event))
+        if (limits !== undefined) void set(limits)
+      }}
+    >
+      {budget !== null && <BudgetView budget={budget} />}
+      <BudgetFields budget={budget} />
+      <p class="spread">
+        {budget === null ? (
+          <span />
+        ) : (
+          <Confirm act={() => set(null)} ask="Without a budget nothing stops its model calls. Take it away?">
+            Take the budget away
+          </Confirm>
+        )}
+        <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+          {verb}
+        </button>
+      </p>
+      <Outcome of={action} />
+    </form>
+  )
+}
+
+/** The fields of a budget: `tokens` and `cost`. */
+export const BudgetFields = ({ budget }: { readonly budget: Budget | null }) => (
+  <div class="columns">
+    <Field label="Tokens in all" hint="Input and output together; empty for no limit.">
+      <input name="tokens" type="number" min={1} step={1} inputMode="numeric" defaultValue={budget?.max_tokens ?? ""} />
+    </Field>
+    <Field label="US dollars in all" hint="By the prices of the connection; empty for no limit.">
+      <input
+        name="cost"
+        type="number"
+        min={0.000001}
+        step="any"
+        inputMode="decimal"
+        defaultValue={budget?.max_cost_usd ?? ""}
+      />
+    </Field>
+  </div>
+)
+
+/** Raises the budget that a turn waits for, after which the turn goes on by itself. */
+export const RaiseForm = ({ id }: { readonly id: string }) => {
+  const budget = useLoaded(`the budget of the ${nameOf(id)}`, () => budgetOf(id), [id])
+  return (
+    <Await of={budget}>
+      {(value) => <BudgetForm id={id} budget={value} verb="Raise the budget and go on" done={budget.reload} />}
+    </Await>
+  )
+}

@@ -100,10 +100,12 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
   })
   // What a failed test showed last is kept with the other pictures. Hooks run in the order against that of their making.
   afterEach(async ({ task }) => {
-    if (task.result?.state !== "fail") return
-    const pages = [browser.context, ...(browser.context.browser()?.contexts() ?? [])].flatMap((each) => each.pages())
-    for (const [index, page] of [...new Set(pages)].entries())
-      await picture(page, `failed-${task.name.replaceAll(/\W+/g, "-").slice(0, 60)}-${index}`)
+    const contexts = new Set([browser.context, ...(browser.context.browser()?.contexts() ?? [])])
+    for (const [index, page] of [...contexts].flatMap((each) => each.pages()).entries()) {
+      const name = task.name.replaceAll(/\W+/g, "-").slice(0, 60)
+      if (task.result?.state === "fail") await picture(page, `failed-${name}-${index}`)
+      if (index > 0) await page.close()
+    }
   })
   const newPage: World["newPage"] = async (size = desk, { hasTouch = false, isStranger = false } = {}) => {
     const own =
@@ -111,7 +113,7 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
         ? await browser.context.browser()?.newContext({ hasTouch, isMobile: hasTouch, viewport: size })
         : undefined
     const page = await (own ?? browser.context).newPage()
-    page.setDefaultTimeout(45_000)
+    page.setDefaultTimeout(60_000)
     await page.setViewportSize(size)
     return page
   }
@@ -142,9 +144,9 @@ const worldBetween = ({ after, before }: Moments, place: Place, agents: Agents |
     loggedIn: async (path = "", size = desk, options = {}) => {
       const page = await newPage(size, options)
       await page.goto(`${server.url}/ui${path === "" ? "" : `/${path}`}`)
-      const mail = page.getByLabel("E-mail address")
-      await page.locator("#main").or(mail).first().waitFor()
-      if (await mail.isVisible()) await logIn(page)
+      const entry = page.getByRole("heading", { name: "Log in" })
+      await page.locator("#main").or(entry).first().waitFor()
+      if (await entry.isVisible()) await logIn(page)
       return page
     }
   }

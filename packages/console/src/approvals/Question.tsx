@@ -19,7 +19,7 @@ export const Question = ({ interaction }: { readonly interaction: Interaction })
       </p>
       {description !== null &&
         (kind === "budget" ? (
-          <p class="fine">{description}</p>
+          <p>The next model call of the turn waits, and goes out when the budget is raised.</p>
         ) : (
           <pre class="question-text">{readable(description)}</pre>
         ))}
@@ -76,28 +76,22 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
       })
     )
   const left = countdown(expires_at, now.value)
-  if (kind === "budget")
+  if (kind === "budget") {
+    const ends = options.map((option) => (
+      <button key={option.id} type="button" disabled={action.busy.value !== undefined} onClick={() => answer(option)}>
+        {option.name}
+      </button>
+    ))
     return (
       <>
-        {raised !== undefined && <RaiseForm id={raised} />}
-        <p class="answers">
-          {options.map((option) => (
-            <button
-              key={option.id}
-              type="button"
-              disabled={action.busy.value !== undefined}
-              onClick={() => answer(option)}
-            >
-              {option.name}
-            </button>
-          ))}
-        </p>
+        {raised === undefined ? <p class="answers">{ends}</p> : <RaiseForm id={raised}>{ends}</RaiseForm>}
         <p class="fine" role="timer">
           {left === "" ? "The time to raise it is over." : `In ${left} the turn ends.`}
         </p>
         <Outcome of={action} />
       </>
     )
+  }
   return (
     <form
       onSubmit={(event) => {

@@ -173,13 +173,17 @@ export const PermissionFields = ({ put, spec: { permissions: policy } }: SpecPro
 const PermissionChoice = ({
   change,
   usual,
-  value
+  value,
+  ...named
 }: {
+  readonly id?: string
+  readonly "aria-describedby"?: string
   readonly value: Rule | null | undefined
   readonly usual: string
   readonly change: (value: Rule | undefined) => void
 }) => (
   <select
+    {...named}
     value={value ?? ""}
     onChange={({ currentTarget }) => change(permissions.find((each) => each === currentTarget.value))}
   >

@@ -3,10 +3,10 @@ import type { ComponentChildren } from "preact"
 import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins } from "../api/Server.js"
+import { ConnectionForm } from "../connections/ConnectionForm.js"
+import { Validation } from "../connections/ConnectionsPage.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
 import { count } from "../words/Words.js"
-import { ConnectionForm } from "./ConnectionForm.js"
-import { Validation } from "./ConnectionsPage.js"
 import { NewSessionForm } from "./NewSessionPage.js"
 
 /** From an empty server to the first session: a connection, an agent, a message. */

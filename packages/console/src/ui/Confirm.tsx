@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 
 /** A button for what cannot be undone: it asks in its place before it acts. */
 export const Confirm = ({
@@ -18,7 +18,7 @@ export const Confirm = ({
   const isAsking = useSignal(false)
   const sure = useRef<HTMLButtonElement>(null)
   const first = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isAsking.value) sure.current?.focus()
   }, [isAsking.value])
   const leave = () => {

@@ -1,4 +1,5 @@
-import type { Budget } from "@reins/client"
+import type { Budget, BudgetInput } from "@reins/client"
+import type { ComponentChildren } from "preact"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
@@ -9,16 +10,14 @@ import { BudgetView } from "./BudgetView.js"
 export const BudgetForm = ({
   budget,
   done,
-  id,
-  verb = budget === null ? "Set the budget" : "Change the budget"
+  id
 }: {
   readonly id: string
   readonly budget: Budget | null
-  readonly verb?: string
   readonly done: () => void
 }) => {
   const action = useAction()
-  const set = (limits: Parameters<typeof setBudget>[1]) =>
+  const set = (limits: BudgetInput | null) =>
     action.run("the budget", async () => {
       await setBudget(id, limits)
       done()
@@ -41,7 +40,7 @@ export const BudgetForm = ({
           </Confirm>
         )}
         <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
-          {verb}
+          {budget === null ? "Set the budget" : "Change the budget"}
         </button>
       </p>
       <Outcome of={action} />
@@ -68,12 +67,34 @@ export const BudgetFields = ({ budget }: { readonly budget: Budget | null }) => 
   </div>
 )
 
-/** Raises the budget that a turn waits for, after which the turn goes on by itself. */
-export const RaiseForm = ({ id }: { readonly id: string }) => {
+/** Raises the budget that a turn waits for, after which the turn goes on by itself. The children are what else can be done. */
+export const RaiseForm = ({ children, id }: { readonly id: string; readonly children: ComponentChildren }) => {
+  const action = useAction()
   const budget = useLoaded(`the budget of the ${nameOf(id)}`, () => budgetOf(id), [id])
   return (
     <Await of={budget}>
-      {(value) => <BudgetForm id={id} budget={value} verb="Raise the budget and go on" done={budget.reload} />}
+      {(value) => (
+        <form
+          onSubmit={(event) => {
+            const limits = limitsOf(fieldsOf(event))
+            if (limits === undefined) return
+            void action.run("the budget", async () => {
+              await setBudget(id, limits)
+              budget.reload()
+            })
+          }}
+        >
+          {value !== null && <BudgetView budget={value} />}
+          <BudgetFields budget={value} />
+          <p class="answers">
+            <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
+              Raise the budget and go on
+            </button>
+            {children}
+          </p>
+          <Outcome of={action} />
+        </form>
+      )}
     </Await>
   )
 }

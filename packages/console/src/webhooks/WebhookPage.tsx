@@ -48,7 +48,7 @@ export const WebhookPage = ({ endpointId }: { readonly endpointId: string }) => 
       {(value) => (
         <>
           <Head endpoint={value} reload={reload} />
-          <div class="filters">
+          <div class="section-head apart">
             <h2>Deliveries</h2>
             <select
               aria-label="State"

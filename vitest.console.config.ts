@@ -13,6 +13,6 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 120_000,
     pool: "forks",
-    poolOptions: { forks: { minForks: 1, maxForks: 1 } }
+    poolOptions: { forks: { minForks: 1, maxForks: 2 } }
   }
 })

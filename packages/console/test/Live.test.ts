@@ -3,7 +3,7 @@ import { picture, watch } from "@reins/testing/browser/Browser"
 import { newKey, password } from "@reins/testing/process/Caller"
 import { script } from "reins-example-scripted-gateway/gateway.mjs"
 import { assert, describe, it } from "vitest"
-import { harness, logIn, owner, phone, worldForFile } from "./World.js"
+import { desk, harness, logIn, owner, phone, worldForFile } from "./World.js"
 
 const world = worldForFile()
 
@@ -80,7 +80,7 @@ describe("the console, live", () => {
     const session = await caller.newSession(caller.at(world.server))
     const proxy = await proxyBelow("/tools/reins", Number(new URL(world.server.url).port))
     try {
-      const page = await world.newPage()
+      const page = await world.newPage(desk, { isStranger: true })
       const { complaints, requests } = watch(page)
       await page.goto(`${proxy.url}/ui/sessions/${session}/events`)
       await logIn(page)

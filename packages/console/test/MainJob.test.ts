@@ -12,7 +12,7 @@ const button = (page: Page, name: string) => page.getByRole("button", { name, ex
 
 /** Makes the first account with the link that the machine of the server prints, and no mail. */
 const bySetupLink = async (page: Page, hands: Hands): Promise<void> => {
-  const { stderr, stdout } = reins(world.place.dataDir, ["accounts", "setup-link"], {
+  const { stderr, stdout } = reins(world.place.dataDir, ["accounts", "first"], {
     ...world.env,
     REINS_PUBLIC_URL: world.server.url
   })

@@ -140,7 +140,7 @@ const furnish = async (): Promise<Readonly<Record<string, string>>> => {
     [`sessions/${done.id}/usage`]: "of 100,000 tokens spent",
     [`sessions/${done.id}/review/${changeset}`]: "export const sum",
     [`sessions/${asking.id}`]: "Allow once",
-    [`sessions/${waiting.id}`]: "Raise the budget and go on"
+    [`sessions/${waiting.id}`]: "Raise the budget"
   }
 }
 
@@ -195,27 +195,33 @@ describe("the pages of the console", () => {
     const page = await world.loggedIn("webhooks")
     await page.getByText("hooks.example").waitFor()
     await page.evaluate(() => (document.activeElement instanceof HTMLElement ? document.activeElement.blur() : null))
-    const wanted = await page.evaluate(
-      () => document.querySelectorAll("a[href], button:not(:disabled), select, input, summary").length
+    const wanted = await page.evaluate(() =>
+      [...document.querySelectorAll("a[href], button:not(:disabled), select, input, textarea, summary")]
+        .filter((element) => element.checkVisibility())
+        .map((element, index) => {
+          element.setAttribute("data-stop", `${index}`)
+          return element.outerHTML
+        })
     )
-    const seen = new Set<string>()
+    const reached: Array<number> = []
     const bare: Array<string> = []
-    for (let pressed = 0; pressed < wanted; pressed++) {
+    for (let pressed = 0; pressed < wanted.length; pressed++) {
       await page.keyboard.press("Tab")
-      const stop = await page.evaluate(() => {
-        const element = document.activeElement
-        if (element === null || element === document.body) return undefined
+      const { html, ring, stop } = await page.evaluate(() => {
+        const element = document.activeElement ?? document.body
         const { outlineStyle, outlineWidth } = getComputedStyle(element)
-        return {
-          name: element.outerHTML.slice(0, 90),
-          ring: outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0
-        }
+        const ring = outlineStyle !== "none" && Number.parseFloat(outlineWidth) > 0
+        return { stop: Number(element.getAttribute("data-stop") ?? -1), html: element.outerHTML, ring }
       })
-      if (stop === undefined) break
-      seen.add(stop.name)
-      if (!stop.ring) bare.push(stop.name)
+      reached.push(stop)
+      if (!ring) bare.push(html)
     }
-    assert.strictEqual(seen.size, wanted)
+    const missed = wanted.filter((_, index) => !reached.includes(index))
+    assert.deepStrictEqual(missed, [])
+    assert.deepStrictEqual(
+      reached,
+      reached.toSorted((one, other) => one - other)
+    )
     assert.deepStrictEqual(bare, [])
   })
 

@@ -113,8 +113,9 @@ describe("the work on a session in the console", () => {
     const question = page.getByRole("region", { name: /The budget of the session sess_\w+ is used up/ })
     await question.getByText("1,020 of 1 tokens spent").waitFor()
     await picture(page, "budget-asks")
-    await question.getByLabel("Tokens in all").fill("60000")
-    await question.getByRole("button", { name: "Raise the budget and go on" }).click()
+    await question.getByRole("button", { name: "Raise the budget" }).click()
+    await page.getByRole("dialog").getByLabel("Tokens in all").fill("60000")
+    await page.getByRole("button", { name: "Change the budget" }).click()
     await page.getByText("All done.", { exact: true }).waitFor()
     assert.strictEqual((await client.sessions.get({ session_id: session.id })).budget?.max_tokens, 60_000)
 

@@ -134,8 +134,8 @@ const Register = ({
             label="Setup code"
             hint={
               <>
-                For the first account of a server. <code>reins accounts setup-link</code> prints it on the server's
-                machine; no mail is needed then.
+                For the first account of a server. <code>reins accounts first</code> prints it on the server's machine;
+                no mail is needed then.
               </>
             }
           >
@@ -176,7 +176,7 @@ const LookIntoMail = ({ back, email }: { readonly email: string; readonly back: 
     <p class="fine">
       A server without a mail server writes its mails to the folder <code>outbox</code> of its data directory. The first
       account of a server needs no mail: whoever runs it makes the account with the link that{" "}
-      <code>reins accounts setup-link</code> prints.
+      <code>reins accounts first</code> prints.
     </p>
     <button type="button" class="primary wide" onClick={back}>
       Log in

@@ -5,7 +5,7 @@ import { reins } from "../api/Server.js"
 import { mayWrite } from "../inbox/Workspace.js"
 import { Outcome, State, Time } from "../ui/Basics.js"
 import { now } from "../ui/Now.js"
-import { RaiseForm } from "../usage/BudgetForm.js"
+import { RaiseBudget } from "../usage/BudgetForm.js"
 import { countdown } from "../words/Words.js"
 import { FormFields, type Values, valuesOf } from "./FormFields.js"
 
@@ -84,7 +84,7 @@ const Answers = ({ interaction }: { readonly interaction: Interaction }) => {
     ))
     return (
       <>
-        {raised === undefined ? <p class="answers">{ends}</p> : <RaiseForm id={raised}>{ends}</RaiseForm>}
+        {raised === undefined ? <p class="answers">{ends}</p> : <RaiseBudget id={raised}>{ends}</RaiseBudget>}
         <p class="fine" role="timer">
           {left === "" ? "The time to raise it is over." : `In ${left} the turn ends.`}
         </p>

@@ -60,7 +60,7 @@ export const MembersPage = ({ workspaceId }: { readonly workspaceId: string }) =
             {items.map(({ account_id, display_name, email, id, role, state }) => (
               <li class="row-line" key={id}>
                 <strong>{display_name ?? email}</strong>
-                <span class="fine">{email}</span>
+                {display_name !== null && <span class="fine">{email}</span>}
                 <State of={state} />
                 {isOwner && account_id !== me.value?.account.id ? (
                   <span class="actions">

@@ -1,10 +1,9 @@
 import type { ExecutorBackend, Harness, Limits } from "@reins/client"
-import { Fragment } from "preact"
 import { InstallAgent } from "../agents/Agents.js"
 import { useLoaded } from "../api/Loading.js"
 import { reins, serviceUrl } from "../api/Server.js"
 import { Await, PageHead, State } from "../ui/Basics.js"
-import { bytes, plain, sentence } from "../words/Words.js"
+import { bytes, plain } from "../words/Words.js"
 
 /** The offers and the limits of the server: executors, providers and limits. */
 export const ServerPage = ({ workspaceId }: { readonly workspaceId: string }) => {
@@ -78,22 +77,24 @@ const ExecutorCard = ({
           <dd>{isolation.network}</dd>
           <dt>Processes</dt>
           <dd>{isolation.processes}</dd>
-          {Object.entries(limits).map(([name, { enforced_by, value }]) => (
-            <Fragment key={name}>
-              <dt>{sentence(plain(name).replace(/ bytes$/, ""))}</dt>
-              <dd>
-                {enforced_by === null || value === null
-                  ? "no limit is held"
-                  : `${/bytes/.test(name) ? bytes(value) : value.toLocaleString("en")}, held by ${plain(enforced_by)}`}
-              </dd>
-            </Fragment>
-          ))}
+          <dt>Limits</dt>
+          <dd>{limitWords(limits)}</dd>
         </dl>
       </>
     )}
     <p class="fine">{note}</p>
   </li>
 )
+
+/** The limits that hold for one agent, with their means. */
+const limitWords = (limits: ExecutorBackend["limits"]): string => {
+  const held = Object.entries(limits).flatMap(([name, { enforced_by, value }]) => {
+    if (enforced_by === null || value === null) return []
+    const most = /bytes/.test(name) ? bytes(value) : value.toLocaleString("en")
+    return [`${plain(name.replace(/_bytes$/, ""))} ${most} by ${plain(enforced_by)}`]
+  })
+  return held.length === 0 ? "none are held for each agent" : held.join(", ")
+}
 
 const ProviderCard = ({
   harness,

@@ -1,8 +1,10 @@
+import { useSignal } from "@preact/signals"
 import type { Budget, BudgetInput } from "@reins/client"
 import type { ComponentChildren } from "preact"
 import { useAction, useLoaded } from "../api/Loading.js"
 import { Await, Field, fieldsOf, Outcome } from "../ui/Basics.js"
 import { Confirm } from "../ui/Confirm.js"
+import { Dialog } from "../ui/Dialog.js"
 import { budgetOf, limitsOf, nameOf, setBudget } from "./Budgets.js"
 import { BudgetView } from "./BudgetView.js"
 
@@ -67,33 +69,34 @@ export const BudgetFields = ({ budget }: { readonly budget: Budget | null }) => 
   </div>
 )
 
-/** Raises the budget that a turn waits for, after which the turn goes on by itself. The children are what else can be done. */
-export const RaiseForm = ({ children, id }: { readonly id: string; readonly children: ComponentChildren }) => {
-  const action = useAction()
+/** The budget that a turn waits for, and a way to raise it, after which the turn goes on by itself. */
+export const RaiseBudget = ({ children, id }: { readonly id: string; readonly children: ComponentChildren }) => {
+  const isOpen = useSignal(false)
   const budget = useLoaded(`the budget of the ${nameOf(id)}`, () => budgetOf(id), [id])
   return (
     <Await of={budget}>
       {(value) => (
-        <form
-          onSubmit={(event) => {
-            const limits = limitsOf(fieldsOf(event))
-            if (limits === undefined) return
-            void action.run("the budget", async () => {
-              await setBudget(id, limits)
-              budget.reload()
-            })
-          }}
-        >
+        <>
           {value !== null && <BudgetView budget={value} />}
-          <BudgetFields budget={value} />
           <p class="answers">
-            <button type="submit" class="primary" disabled={action.busy.value !== undefined}>
-              Raise the budget and go on
+            <button type="button" class="primary" onClick={() => (isOpen.value = true)}>
+              Raise the budget
             </button>
             {children}
           </p>
-          <Outcome of={action} />
-        </form>
+          {isOpen.value && (
+            <Dialog title={`Raise the budget of the ${nameOf(id)}`} close={() => (isOpen.value = false)}>
+              <BudgetForm
+                id={id}
+                budget={value}
+                done={() => {
+                  isOpen.value = false
+                  budget.reload()
+                }}
+              />
+            </Dialog>
+          )}
+        </>
       )}
     </Await>
   )

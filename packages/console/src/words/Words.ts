@@ -5,9 +5,6 @@ export const count = (number: number, noun: string, many = `${noun}s`): string =
 /** A word of the API for people: `requires_action` is `requires action`. */
 export const plain = (word: string): string => word.replaceAll("_", " ")
 
-/** The words with a capital at their start. */
-export const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
-
 /** A size, as in `12 kB`. */
 export const bytes = (size: number): string => {
   const units = ["B", "kB", "MB", "GB", "TB"]

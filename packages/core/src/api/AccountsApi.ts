@@ -30,7 +30,7 @@ export const RegisterInput = Schema.Struct({
   ),
   setup_code: field(
     optional(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100))),
-    "The code that `reins accounts setup-link` prints on the machine of the server. It makes the first account of an installation without a mail, and is good until an account was verified."
+    "The code that `reins accounts first` prints on the machine of the server. It makes the first account of an installation without a mail, and is good until an account was verified."
   )
 }).annotations({ identifier: "RegisterInput", description: "An account to be." })
 

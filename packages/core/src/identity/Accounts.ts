@@ -288,7 +288,7 @@ const tokenExpired = new ReinsError({
 const setupCodeRefused = new ReinsError({
   code: "token_expired",
   message:
-    "The setup code is not that of this server, or its first account was made already. `reins accounts setup-link` on the machine of the server says more. Without a code you get a mail with a link."
+    "The setup code is not that of this server, or its first account was made already. `reins accounts first` on the machine of the server says more. Without a code you get a mail with a link."
 })
 
 const alreadyExists = new ReinsError({ code: "already_exists", message: "An account with this e-mail address exists." })

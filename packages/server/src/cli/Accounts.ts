@@ -46,7 +46,7 @@ const createAccount = Command.make(
     })
 ).pipe(Command.withDescription("Make an account that can be used at once"))
 
-const setupLink = Command.make("setup-link", installationOptions, (options) =>
+const setupLink = Command.make("first", installationOptions, (options) =>
   Effect.gen(function* () {
     const config = yield* configOf(options)
     const code = yield* Effect.provide(

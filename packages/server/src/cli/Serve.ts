@@ -65,7 +65,7 @@ const announce = (config: Config) =>
       )
       if (setupCode === null) return
       yield* Effect.logInfo(
-        `There is no account yet. ${config.console ? "Make one in a browser with the link of: reins accounts setup-link. Or make one" : "Make one"} ` +
+        `There is no account yet. ${config.console ? "Make one in a browser with the link of: reins accounts first. Or make one" : "Make one"} ` +
           "and a key for it: reins accounts create --email you@example.com, then reins keys create --email you@example.com --name first"
       )
       // A terminal is read by whoever has started the server. Anything else may be a log, where the code does not belong.

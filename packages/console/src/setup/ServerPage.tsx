@@ -72,11 +72,11 @@ const ExecutorCard = ({
         </p>
         <dl>
           <dt>Files</dt>
-          <dd>{isolation.filesystem}</dd>
+          <dd>{plain(isolation.filesystem)}</dd>
           <dt>Network</dt>
-          <dd>{isolation.network}</dd>
+          <dd>{plain(isolation.network)}</dd>
           <dt>Processes</dt>
-          <dd>{isolation.processes}</dd>
+          <dd>{plain(isolation.processes)}</dd>
           <dt>Limits</dt>
           <dd>{limitWords(limits)}</dd>
         </dl>

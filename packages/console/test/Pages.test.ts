@@ -245,6 +245,22 @@ describe("the pages of the console", () => {
     await page.getByText("session.created").waitFor()
   })
 
+  it("say after a second what they wait for", async () => {
+    const page = await world.loggedIn("account")
+    let answer: () => void = () => undefined
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route("**/webhook-endpoints*", async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole("link", { name: "Webhooks" }).click()
+    await page.getByText(/Waiting for the webhook endpoints \d+ s/).waitFor()
+    answer()
+    await page.getByText("hooks.example").waitFor()
+  })
+
   it("say the API's own sentence and the request of what fails", async () => {
     const page = await world.loggedIn("sessions/sess_01k00000000000000000000023")
     const alert = page.getByRole("alert")

@@ -6,7 +6,7 @@ import * as Core from "@reins/core/Core"
 import { JobStore } from "@reins/core/internal/jobs/JobStore"
 import * as Worker from "@reins/core/internal/jobs/Worker"
 import { Journal } from "@reins/core/internal/store/Journal"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import * as Sqlite from "@reins/core/store/Sqlite"
 import { Bell, Database } from "@reins/core/store/Storage"
 import { Effect, Layer, Logger, LogLevel } from "effect"
@@ -48,7 +48,7 @@ const inProcess = (settings) => {
         CoreConfig.layer({ dataDir, executors: ["local"] }),
         Sqlite.layer(dataDir),
         Bell.layer,
-        Placement.layerSingle
+        Boot.layerSingle
       )
     )
   )

@@ -1,5 +1,5 @@
 import type { Executor, Executors } from "@reins/core/executor/Executors"
-import type { Placement } from "@reins/core/placement/Placement"
+import type { Boot } from "@reins/core/placement/Boot"
 import type { Layer } from "effect"
 
 /** The executor `inner` behind a command that gets the agent's own as its arguments. */
@@ -9,4 +9,4 @@ export declare const through: (
 ) => Executor
 
 /** Agents with a lower priority than everything else on the machine. */
-export declare const niceExecutors: (recordFile: string) => Layer.Layer<Executors, never, Placement>
+export declare const niceExecutors: (recordFile: string) => Layer.Layer<Executors, never, Boot>

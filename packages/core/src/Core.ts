@@ -85,7 +85,9 @@ import { Jobs } from "./jobs/Jobs.js"
 import * as Worker from "./jobs/Worker.js"
 import { Outbound } from "./outbound/Outbound.js"
 import { WayOut } from "./outbound/WayOut.js"
-import { Placement } from "./placement/Placement.js"
+import { Boot } from "./placement/Boot.js"
+import { Nodes } from "./placement/Nodes.js"
+import { Placements } from "./placement/Placements.js"
 import { ProjectSecrets } from "./projects/ProjectSecrets.js"
 import { ProjectStore } from "./projects/ProjectStore.js"
 import { Projects } from "./projects/Projects.js"
@@ -131,7 +133,7 @@ export { builtInForges } from "./forge/Forges.js"
 export { builtInDrivers } from "./harness/Harness.js"
 
 /** The services that given layers may need: the place where Reins runs, and its database. */
-export type Given = CoreConfig | Placement | Database | Bell
+export type Given = CoreConfig | Boot | Database | Bell
 
 /**
  * The parts of Reins that a program may replace, each as a plain value or a layer. A part that is left out is the same as in a server. `E` is
@@ -155,8 +157,10 @@ export interface Layers<E = unknown> {
   readonly mailer?: Layer.Layer<Mailer, E, Given>
   /** The keys that seal credentials. The default is the key file of the configuration, which is made when it does not exist. */
   readonly keyRing?: Layer.Layer<KeyRing, E, Given>
+  /** The machines of the installation. The default is this one alone. */
+  readonly nodes?: Layer.Layer<Nodes, E, Given>
   /** The database with its bell. Without it the core requires both, as `store/Sqlite` or `store/Postgres` give them. */
-  readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Placement>
+  readonly database?: Layer.Layer<Database | Bell, E, CoreConfig | Boot>
 }
 
 const fromConfig = <A, E, R>(make: (config: CoreConfig["Type"]) => Layer.Layer<A, E, R>) =>
@@ -171,7 +175,7 @@ const configuredMailer = fromConfig((config) =>
 )
 
 const git = Layer.unwrapEffect(
-  Effect.map(Effect.all([CoreConfig, Placement]), ([config, { bootId }]) =>
+  Effect.map(Effect.all([CoreConfig, Boot]), ([config, { bootId }]) =>
     Git.layerWith({
       allowFile: config.allowLocalRepositories,
       allowSsh: config.allowSshRepositories,
@@ -185,7 +189,7 @@ const git = Layer.unwrapEffect(
 )
 
 /** Everything outside of the service, from the given layers or the built-in ones, with the lists of installed names. */
-const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests }: Layers<E>) =>
+const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mailer, manifests, nodes }: Layers<E>) =>
   Installed.layer.pipe(
     Layer.provideMerge(ConnectionKinds.layerOf(connectionKinds ?? builtInGateways)),
     Layer.provideMerge(
@@ -201,6 +205,7 @@ const outside = <E>({ connectionKinds, drivers, executors, forges, keyRing, mail
         executors ?? Executors.layer,
         keyRing ?? keyFile,
         mailer ?? configuredMailer,
+        Layer.provideMerge(Placements.layerSingle, nodes ?? Nodes.layerSingle),
         Layer.provide(git, WayOut.layer),
         Files.layer,
         Limits.layer,
@@ -309,14 +314,14 @@ export type FailureOf<L> = {
   [K in keyof L]: L[K] extends Layer.Layer<infer _A, infer E, infer _R> ? E : never
 }[keyof L]
 
-type Needs<L> = CoreConfig | Placement | (L extends { readonly database: object } ? never : Database | Bell)
+type Needs<L> = CoreConfig | Boot | (L extends { readonly database: object } ? never : Database | Bell)
 
 /**
  * Every service of Reins, with parts of one's own in the place of ours:
  *
  *     Core.layerWith({ forges: [...Core.builtInForges, myForge], mailer: myMailer })
  *
- * It needs a `CoreConfig`, a `Placement` and, unless one is given, a `Database` with its `Bell`. It opens no port and starts no work of its
+ * It needs a `CoreConfig`, a `Boot` and, unless one is given, a `Database` with its `Bell`. It opens no port and starts no work of its
  * own. Fails as the given layers do, with `KeysMissing` when stored credentials cannot be opened with the key ring, and with
  * `ProviderUndriven` or `ConnectionKindMissing` when a manifest names a driver or a kind of connection that is not there.
  */

@@ -14,7 +14,7 @@ import { Harness } from "../harness/Harness.js"
 import { HarnessInstall } from "../harness/Install.js"
 import { Manifests } from "../harness/Manifests.js"
 import type { TurnRequest } from "../harness/TurnInput.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
 import { projectEnvironment } from "../projects/ProjectEnvironment.js"
 import { Projects } from "../projects/Projects.js"
 import { Leases } from "../sessions/Leases.js"
@@ -182,7 +182,7 @@ const storing = Effect.fnUntraced(function* (nativeDigest: (session: SessionRow)
  */
 const fencing = Effect.gen(function* () {
   const agents = yield* AgentPool
-  const { alone } = yield* Placement
+  const { alone } = yield* Boot
   const journal = yield* Journal
   const leases = yield* Leases
   const trees = yield* WorkingTrees

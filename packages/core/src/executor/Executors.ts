@@ -5,7 +5,7 @@ import { lowerable, noLimits } from "../domain/EnforcedLimits.js"
 import { type ExecutorLimits, resourceLimits } from "../domain/ExecutorLimits.js"
 import type { NetworkAccess } from "../domain/NetworkAccess.js"
 import { ReinsError } from "../domain/ReinsError.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
 import * as Bubblewrap from "./Bubblewrap.js"
 import * as Container from "./Container.js"
 import { type Executor, ExecutorError, type Isolation } from "./Executor.js"
@@ -82,31 +82,31 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
    * The executor `local`, which runs agents as processes of this machine and of the service's user. An executor of one's own may stand
    * beside it in the list, or start its agents through it.
    */
-  static readonly local: Effect.Effect<Executor, never, Placement> = Effect.flatMap(Placement, ({ bootId }) =>
-    Local.make(bootId)
-  )
+  static readonly local: Effect.Effect<Executor, never, Boot> = Effect.flatMap(Boot, ({ bootId }) => Local.make(bootId))
 
   /**
    * The executor `bubblewrap`, which runs each agent in a sandbox of its own. It is tried first, and fails with the reason where it does not
    * hold.
    */
-  static readonly bubblewrap: Effect.Effect<Executor, Bubblewrap.BubblewrapUnavailable, CoreConfig | Placement> =
-    Effect.gen(function* () {
+  static readonly bubblewrap: Effect.Effect<Executor, Bubblewrap.BubblewrapUnavailable, CoreConfig | Boot> = Effect.gen(
+    function* () {
       const { agentLimits } = yield* CoreConfig
-      return yield* Bubblewrap.make((yield* Placement).bootId, agentLimits)
-    })
+      return yield* Bubblewrap.make((yield* Boot).bootId, agentLimits)
+    }
+  )
 
   /**
    * The executor `container`, which runs each agent in a container of Podman or Docker. It is tried first, and fails with the reason where it
    * does not hold.
    */
-  static readonly container: Effect.Effect<Executor, Container.ContainerUnavailable, CoreConfig | Placement> =
-    Effect.gen(function* () {
+  static readonly container: Effect.Effect<Executor, Container.ContainerUnavailable, CoreConfig | Boot> = Effect.gen(
+    function* () {
       const { agentLimits, cacheDir, containerEngine, containerImage } = yield* CoreConfig
-      const { bootId } = yield* Placement
+      const { bootId } = yield* Boot
       const options = { image: containerImage, engine: containerEngine, cacheDir, limits: agentLimits }
       return yield* Container.make(bootId, options)
-    })
+    }
+  )
 
   /**
    * The executors that are part of Reins, as `CoreConfig.executors` chooses them. They are tried beside the rest of the start, and whoever asks
@@ -116,12 +116,9 @@ export class Executors extends Context.Tag("@reins/core/executor/Executors")<
     Executors,
     Effect.gen(function* () {
       const config = yield* CoreConfig
-      const placement = yield* Placement
+      const boot = yield* Boot
       const trying = yield* Effect.forkScoped(
-        find(config.executors).pipe(
-          Effect.provideService(Placement, placement),
-          Effect.provideService(CoreConfig, config)
-        )
+        find(config.executors).pipe(Effect.provideService(Boot, boot), Effect.provideService(CoreConfig, config))
       )
       return service(builtInExecutors, Fiber.join(trying))
     })
@@ -207,7 +204,7 @@ const described = (backend: string, { usable }: Found, reason: string): Executor
   }
 }
 
-type Making = Effect.Effect<Executor, { readonly message: string }, CoreConfig | Placement>
+type Making = Effect.Effect<Executor, { readonly message: string }, CoreConfig | Boot>
 
 const making: Readonly<Record<BuiltInExecutor, Making>> = {
   bubblewrap: Executors.bubblewrap,

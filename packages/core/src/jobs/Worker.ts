@@ -1,6 +1,6 @@
 import { Cause, Clock, Effect, FiberSet, Layer } from "effect"
 import { type Timestamp, toMillis } from "../domain/Timestamp.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
 import { Bell, jobsTopic, jobTopic } from "../store/Bell.js"
 import { Journal } from "../store/Journal.js"
 import * as AttemptEnds from "./AttemptEnds.js"
@@ -40,7 +40,7 @@ export const layer = <E, R>(
   )
 
 interface Worker extends AttemptRun.Running {
-  readonly placement: Placement["Type"]
+  readonly boot: Boot["Type"]
   readonly clearAfter: (bootIds: ReadonlyArray<string>) => Effect.Effect<void>
   /** Runs an effect in a fiber of the layer. A fiber that was forked inside a commit would inherit its transaction. */
   readonly fork: (attempt: Effect.Effect<void>) => unknown
@@ -49,16 +49,16 @@ interface Worker extends AttemptRun.Running {
 }
 
 const makeWorker = Effect.fnUntraced(function* (kinds: ReadonlyArray<JobKind>, clearAfter: Worker["clearAfter"]) {
-  const placement = yield* Placement
+  const boot = yield* Boot
   const running = yield* FiberSet.make<void>()
   const worker: Worker = {
     claims: yield* JobClaims,
     journal: yield* Journal,
     bell: yield* Bell,
-    placement,
+    boot,
     clearAfter,
     kinds: new Map(kinds.map((kind) => [kind.kind, kind])),
-    self: { workerId: `${placement.nodeId}/${process.pid}`, bootId: placement.bootId },
+    self: { workerId: `${boot.nodeId}/${process.pid}`, bootId: boot.bootId },
     fork: yield* FiberSet.runtime(running)(),
     load: new Map()
   }
@@ -77,12 +77,12 @@ const lookForWork = Effect.fnUntraced(function* (worker: Worker, rung: Effect.La
 
 /** Ends the attempts whose workers are lost. */
 const recover = Effect.fnUntraced(function* (worker: Worker) {
-  const { claims, clearAfter, placement } = worker
-  const ended = yield* placement.ended
+  const { boot, claims, clearAfter } = worker
+  const ended = yield* boot.ended
   if (ended.length > 0) yield* clearAfter(ended)
-  const lost = yield* claims.listLost({ ...placement, ended })
+  const lost = yield* claims.listLost({ ...boot, ended })
   yield* Effect.forEach(lost, ({ claim, loss }) => giveUp(worker, claim, loss), { discard: true })
-  yield* Effect.forEach(ended, placement.forget, { discard: true })
+  yield* Effect.forEach(ended, boot.forget, { discard: true })
 })
 
 /**

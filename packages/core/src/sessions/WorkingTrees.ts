@@ -8,7 +8,7 @@ import { removeTree } from "../files/RemoveTree.js"
 import type { GitError } from "../git/GitError.js"
 import type { GitCredential } from "../git/RemoteUrl.js"
 import { JobClaims } from "../jobs/JobClaims.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
 import { existingOf } from "../store/Existing.js"
 import { Journal } from "../store/Journal.js"
 import { gitCredentials } from "./GitCredentials.js"
@@ -50,7 +50,7 @@ export class WorkingTrees extends Context.Tag("@reins/core/sessions/WorkingTrees
       const { dataDir } = yield* CoreConfig
       const sessions = yield* SessionStore
       const { isSilent, leaseMs } = yield* JobClaims
-      const { bootId } = yield* Placement
+      const { bootId } = yield* Boot
       const exclusive = SessionLock.makeShared((id) => sessionPaths(dataDir, id).inUse, {
         self: bootId,
         isSilent,

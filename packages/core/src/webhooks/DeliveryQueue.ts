@@ -2,7 +2,7 @@ import { Context, Data, Effect, Layer } from "effect"
 import type { WebhookEndpointId } from "../domain/Ids.js"
 import { fromNow, now, type Timestamp } from "../domain/Timestamp.js"
 import type { WebhookAttempt, WebhookDelivery, WebhookDisabledReason } from "../domain/Webhook.js"
-import { Placement } from "../placement/Placement.js"
+import { Boot } from "../placement/Boot.js"
 import type { Commit } from "../store/Commit.js"
 import { Database } from "../store/Database.js"
 import { Journal } from "../store/Journal.js"
@@ -62,7 +62,7 @@ export class DeliveryQueue extends Context.Tag("@reins/core/webhooks/DeliveryQue
       const db = yield* Database
       const { sql } = db
       const journal = yield* Journal
-      const { alone, bootId } = yield* Placement
+      const { alone, bootId } = yield* Boot
 
       /** Runs an effect while no other process can take the endpoint. */
       const held = <A>(id: WebhookEndpointId, command: Effect.Effect<A, never, Commit>) =>

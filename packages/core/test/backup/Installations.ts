@@ -10,7 +10,7 @@ import { workspaceCapture } from "@reins/core/changes/Capture"
 import { ChangesetStore } from "@reins/core/changes/ChangesetStore"
 import { ChangesetId, newId, type SessionId } from "@reins/core/domain/Ids"
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
@@ -59,7 +59,7 @@ export const databases = [
 export const installation = (place: Place, dataDir: string) =>
   Core.layer.pipe(
     Layer.provideMerge(
-      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), place.opened(dataDir), Placement.layerSingle)
+      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), place.opened(dataDir), Boot.layerSingle)
     ),
     Layer.provide([Logger.remove(Logger.defaultLogger), PasswordCost.layerTest])
   )

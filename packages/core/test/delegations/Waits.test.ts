@@ -20,7 +20,7 @@ import { PasswordCost } from "@reins/core/identity/Passwords"
 import { JobClaims } from "@reins/core/jobs/JobClaims"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import * as Worker from "@reins/core/jobs/Worker"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { Messages } from "@reins/core/sessions/Messages"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { Turns } from "@reins/core/sessions/Turns"
@@ -209,9 +209,7 @@ for (const { layer, name } of databases) {
 /** The same installation after a restart: other services, another boot, the same database and data. */
 const boot = (dataDir: string, database: Layer.Layer<Database | Bell>) =>
   Core.layer.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), database, Placement.layerSingle)
-    ),
+    Layer.provideMerge(Layer.mergeAll(CoreConfig.layer({ dataDir, executors: ["local"] }), database, Boot.layerSingle)),
     Layer.provide(PasswordCost.layerTest)
   )
 

@@ -7,7 +7,7 @@ import { Connections } from "@reins/core/connections/Connections"
 import * as Embedded from "@reins/core/Embedded"
 import { SessionExecutors } from "@reins/core/execution/SessionExecutors"
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { existingOf } from "@reins/core/store/Existing"
@@ -33,7 +33,7 @@ const makeProcesses = Effect.gen(function* () {
   return Effect.gen(function* () {
     const services = yield* Layer.build(
       Core.layerWith({ manifests: smallAgents }).pipe(
-        Layer.provideMerge(Layer.mergeAll(config, Placement.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
+        Layer.provideMerge(Layer.mergeAll(config, Boot.layerOn(dataDir, { alone: false }), Postgres.layer(url))),
         Layer.provideMerge(Layer.merge(PasswordCost.layerTest, Logger.minimumLogLevel(LogLevel.Error)))
       )
     )

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { builtInExecutors, CoreConfig } from "@reins/core/base/CoreConfig"
 import { type Executor, ExecutorError, Executors } from "@reins/core/executor/Executors"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { executorSuite } from "@reins/testing/executor/ExecutorSuite"
 import { Effect, Layer } from "effect"
 
@@ -19,7 +19,7 @@ afterAll(() => rmSync(cacheDir, { recursive: true, force: true }))
 const among = (executors: Wanted) =>
   Layer.provide(Executors.layer, [
     CoreConfig.layer({ dataDir: "/nonexistent", cacheDir, executors, containerImage }),
-    Placement.layerSingle
+    Boot.layerSingle
   ])
 
 const seen = (executors: Wanted) =>

@@ -6,7 +6,7 @@ import { JobError, type JobKind } from "@reins/core/jobs/JobKind"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 import * as Worker from "@reins/core/jobs/Worker"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import type { Bell } from "@reins/core/store/Bell"
 import { Database } from "@reins/core/store/Database"
 import { Journal } from "@reins/core/store/Journal"
@@ -44,8 +44,8 @@ export const working = (
 /** Another server on the same database, which knows of these boots that they have ended. */
 export const elsewhere = (nodeId: string, ended: ReadonlyArray<string> = []) =>
   Layer.succeed(
-    Placement,
-    Placement.of({
+    Boot,
+    Boot.of({
       nodeId,
       bootId: `boot_${nodeId}`,
       alone: false,

@@ -5,7 +5,7 @@ import type { Principal } from "@reins/core/domain/Principal"
 import type { ReinsError } from "@reins/core/domain/ReinsError"
 import { now } from "@reins/core/domain/Timestamp"
 import { Outbound } from "@reins/core/outbound/Outbound"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { Database } from "@reins/core/store/Database"
 import * as Couriers from "@reins/core/webhooks/Couriers"
 import { DeliveryQueue } from "@reins/core/webhooks/DeliveryQueue"
@@ -322,9 +322,9 @@ for (const { layer, name } of databases) {
         Effect.gen(function* () {
           const { receiver, sessionId } = yield* newEndpoint()
           const process = (bootId: string) => {
-            const placement = Layer.succeed(
-              Placement,
-              Placement.of({
+            const boot = Layer.succeed(
+              Boot,
+              Boot.of({
                 nodeId: "test",
                 bootId,
                 alone: false,
@@ -333,10 +333,7 @@ for (const { layer, name } of databases) {
               })
             )
             return Layer.build(
-              Layer.fresh(Couriers.layer).pipe(
-                Layer.provide(Layer.fresh(DeliveryQueue.layer)),
-                Layer.provide(placement)
-              )
+              Layer.fresh(Couriers.layer).pipe(Layer.provide(Layer.fresh(DeliveryQueue.layer)), Layer.provide(boot))
             )
           }
           yield* Effect.scoped(

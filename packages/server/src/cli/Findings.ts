@@ -8,7 +8,7 @@ import { Executors } from "@reins/core/executor/Executors"
 import { HarnessInstall } from "@reins/core/harness/Install"
 import { Manifests } from "@reins/core/harness/Manifests"
 import * as SmtpMailer from "@reins/core/identity/SmtpMailer"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { type Ring, readRing } from "@reins/core/secrets/KeyRingFile"
 import * as DatabaseFile from "@reins/core/store/DatabaseFile"
 import { databaseFile, restoring, serverLock } from "@reins/core/store/DataDirectory"
@@ -261,7 +261,7 @@ const sandbox = (config: Config): Effect.Effect<Finding> =>
     Effect.provide(
       Layer.provide(Executors.layer, [
         Layer.sync(CoreConfig, () => Installation.coreConfigOf(config)),
-        Placement.layerSingle
+        Boot.layerSingle
       ])
     )
   )

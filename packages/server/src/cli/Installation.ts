@@ -1,7 +1,7 @@
 import { CoreConfig } from "@reins/core/base/CoreConfig"
 import * as Core from "@reins/core/Core"
 import { Manifests } from "@reins/core/harness/Manifests"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import type { DatabaseNewer } from "@reins/core/store/Migrations"
@@ -13,10 +13,10 @@ import { enabledProviders } from "./EnabledProviders.js"
 import { storedEvidence } from "./StoredEvidence.js"
 
 /** The core on the database that the configuration names. It neither listens nor works on jobs. */
-export const layer = (config: Config, placement: Layer.Layer<Placement> = Placement.layerSingle) =>
+export const layer = (config: Config, boot: Layer.Layer<Boot> = Boot.layerSingle) =>
   Layer.provideMerge(
     Core.layerWith({ manifests: manifests(config) }),
-    Layer.mergeAll(database(config), coreConfig(config), placement)
+    Layer.mergeAll(database(config), coreConfig(config), boot)
   )
 
 /**
@@ -36,7 +36,7 @@ export const manifests = ({ dataDir, manifestsDir: directory }: Pick<Config, "da
  */
 export const workingLayer = (config: Config) => {
   const alone = config.databaseUrl === undefined
-  const installation = layer(config, Placement.layerOn(config.dataDir, { alone }))
+  const installation = layer(config, Boot.layerOn(config.dataDir, { alone }))
   return Layer.provide(installation, lock(config))
 }
 

@@ -6,7 +6,7 @@ import { Executors } from "@reins/core/executor/Executors"
 import { Forges } from "@reins/core/forge/Forges"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { Outbound } from "@reins/core/outbound/Outbound"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { documentOf } from "@reins/server/http/openapi/OpenApiDocument"
 import { Effect, Layer } from "effect"
 
@@ -15,7 +15,7 @@ const layer = Installed.layer.pipe(
   Layer.provide([Executors.layer, Forges.layer, Manifests.layer]),
   Layer.provide([
     Outbound.layerWith({ allowPrivateHosts: [] }),
-    Placement.layerSingle,
+    Boot.layerSingle,
     // The names are the same everywhere, so no executor is tried.
     CoreConfig.layer({ dataDir: "/nonexistent", executors: [] })
   ])

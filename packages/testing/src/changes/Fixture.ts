@@ -16,7 +16,7 @@ import * as Embedded from "@reins/core/Embedded"
 import { EventFeed } from "@reins/core/events/EventFeed"
 import { PasswordCost } from "@reins/core/identity/Passwords"
 import { Jobs } from "@reins/core/jobs/Jobs"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { SessionStore } from "@reins/core/sessions/SessionStore"
 import { Sessions } from "@reins/core/sessions/Sessions"
 import { WorkingTrees } from "@reins/core/sessions/WorkingTrees"
@@ -46,7 +46,7 @@ export const installation = (database: Layer.Layer<Database | Bell>) =>
           Layer.mergeAll(
             CoreConfig.layer({ dataDir, executors: ["local"], prewarm: false, allowPrivateHosts: ["127.0.0.1"] }),
             database,
-            Placement.layerSingle
+            Boot.layerSingle
           )
         )
       )

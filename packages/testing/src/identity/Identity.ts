@@ -15,7 +15,7 @@ import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
 
 import * as Worker from "@reins/core/jobs/Worker"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { KeyRing } from "@reins/core/secrets/KeyRing"
 import { Vault } from "@reins/core/secrets/Vault"
 import type { Bell } from "@reins/core/store/Bell"
@@ -90,7 +90,7 @@ export const identityWith = <M>(
   mailer: Layer.Layer<M>
 ) =>
   Layer.mergeAll(Accounts.layer, PasswordChanges.layer, Members.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Placement.layerSingle)),
+    Layer.provideMerge(Layer.mergeAll(LoginSessions.layer, ApiKeys.layer, jobs, Boot.layerSingle)),
     Layer.provideMerge(Layer.mergeAll(Access.layer, BudgetStore.layer, IdentityStores.layer, Idempotency.layer)),
     Layer.provideMerge(Journal.layer),
     Layer.provide(CoreConfig.layer({ dataDir: "/nonexistent" })),

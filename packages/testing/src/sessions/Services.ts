@@ -6,7 +6,7 @@ import * as Core from "@reins/core/Core"
 import { Connections } from "@reins/core/connections/Connections"
 import * as Embedded from "@reins/core/Embedded"
 import { PasswordCost } from "@reins/core/identity/Passwords"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import type { Bell } from "@reins/core/store/Bell"
 import type { Database } from "@reins/core/store/Database"
 import { Effect, Layer } from "effect"
@@ -24,7 +24,7 @@ export const services = (database: Layer.Layer<Database | Bell>, config: Partial
           Layer.mergeAll(
             CoreConfig.layer({ dataDir, agentIdleMs: 0, executors: ["local"], ...config }),
             database,
-            Placement.layerSingle
+            Boot.layerSingle
           )
         ),
         Layer.provide(PasswordCost.layerTest)

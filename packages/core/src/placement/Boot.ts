@@ -5,9 +5,12 @@ import { join } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { isLocked, lockFile } from "../store/FileLock.js"
 
-/** The identity of this process. Leases name it, so that the work of an ended process is told from the work of a running one. */
-export class Placement extends Context.Tag("@reins/core/placement/Placement")<
-  Placement,
+/**
+ * This run of the process. Leases of executors and claims name it, so that the work of an ended process is told from the work of a running one.
+ * It knows this machine alone; `Nodes` knows the others.
+ */
+export class Boot extends Context.Tag("@reins/core/placement/Boot")<
+  Boot,
   {
     /** The machine. It stays the same across restarts. */
     readonly nodeId: string
@@ -22,8 +25,8 @@ export class Placement extends Context.Tag("@reins/core/placement/Placement")<
   }
 >() {
   /** A process that works on the database alone. It keeps no record of itself. */
-  static readonly layerSingle = Layer.sync(Placement, () =>
-    Placement.of({
+  static readonly layerSingle = Layer.sync(Boot, () =>
+    Boot.of({
       nodeId: hostname(),
       bootId: newBootId(),
       alone: true,
@@ -38,7 +41,7 @@ export class Placement extends Context.Tag("@reins/core/placement/Placement")<
    */
   static readonly layerOn = (dataDir: string, { alone }: { readonly alone: boolean }) =>
     Layer.scoped(
-      Placement,
+      Boot,
       Effect.gen(function* () {
         const bootId = newBootId()
         const record = (id: string) => join(dataDir, "boots", id)
@@ -48,7 +51,7 @@ export class Placement extends Context.Tag("@reins/core/placement/Placement")<
           Effect.sync(() => lockFile(record(bootId), { waitMs: 2000 })),
           (unlock) => Effect.zipRight(forget(bootId), Effect.sync(unlock))
         )
-        return Placement.of({
+        return Boot.of({
           nodeId: hostname(),
           bootId,
           alone,

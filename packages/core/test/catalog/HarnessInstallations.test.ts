@@ -7,7 +7,7 @@ import * as Embedded from "@reins/core/Embedded"
 import { Manifests } from "@reins/core/harness/Manifests"
 import { JobStore } from "@reins/core/jobs/JobStore"
 import { Jobs } from "@reins/core/jobs/Jobs"
-import { Placement } from "@reins/core/placement/Placement"
+import { Boot } from "@reins/core/placement/Boot"
 import { Journal } from "@reins/core/store/Journal"
 import { installedFrom, registry } from "@reins/testing/harness/Registry"
 import { ownerWithConnection, services } from "@reins/testing/sessions/Services"
@@ -70,7 +70,7 @@ const installing = (from: Effect.Effect.Success<typeof registry>) =>
     Layer.provide(
       Layer.mergeAll(
         sqlite.layer,
-        Placement.layerSingle,
+        Boot.layerSingle,
         CoreConfig.layer({ dataDir: from.cacheDir, cacheDir: from.cacheDir, executors: ["local"], prewarm: false })
       )
     ),

@@ -3,7 +3,7 @@ import shared from "./vitest.config.js"
 
 const { resolve = {}, ssr = {} } = shared
 
-/** The console in Chromium, on published servers with the small agent and the scripted gateway. */
+/** The console in Chromium, on published servers with the scripted gateway. Two files run side by side, each with a server and a browser. */
 export default defineConfig({
   resolve,
   ssr,

@@ -114,6 +114,8 @@ export const mainJob = async (
   await hands.write(page.getByLabel("Message"), work)
   await hands.write(page.getByLabel("Repository"), world.forge.url)
   await hands.write(page.getByLabel("Model"), "scripted-1")
+  await hands.press(page.locator("summary", { hasText: "More" }))
+  await hands.write(page.getByLabel("Title"), "Write the sum")
   await hands.press(button("Start the session"))
   await page.getByText("The sum is written.", { exact: true }).waitFor()
   await shown(page, hands, "session")
